@@ -185,7 +185,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         raise CaseError(where, f"fill {name}: its arguments are numbers by name")
     for key, value in arguments.items():
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
-            message = f"fill {name}: {key} is {value}, yet must be a whole number"
+            message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
     fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
     if fault:

@@ -18,7 +18,7 @@ DRIFT: Final = 0.1
 
 
 class Change(StrEnum):
-    """What became of a case between two runs, the gravest first."""
+    """The change of a case between two runs, the most severe first."""
 
     FAILS_NEWLY = "fails newly"
     FAILS_OTHERWISE = "fails in another way"
@@ -39,9 +39,9 @@ class Changed:
     Attributes:
         case: its identifier.
         operator: its operator.
-        change: what became of it.
-        base: its verdict in the base; None where that has none.
-        new: its verdict in the new run; None where that has none.
+        change: of the case.
+        base: its verdict in the base; None if there is none.
+        new: its verdict in the new run; None if there is none.
     """
 
     case: str
@@ -71,7 +71,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A fact about two runs that is not the same.
+    """A fact that differs between two runs.
 
     Attributes:
         name: what it is.
@@ -91,8 +91,8 @@ class Comparison:
     Attributes:
         base: the run that is compared with.
         new: the other run.
-        differences: what differs in their environments, suites and options.
-        changes: one entry for each case of either run, the gravest first.
+        differences: of their environments, suites and options.
+        changes: one entry for each case of either run, the most severe first.
         timing: which operators take longer on the device.
     """
 
@@ -113,7 +113,7 @@ class Comparison:
 
     @property
     def new_failures(self) -> RunLog:
-        """The new run without the failures that the base had, as reports of runs take it."""
+        """The new run without the failures of the base, for reports of runs."""
         newly = {entry.case for entry in self.of(Change.FAILS_NEWLY)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))
@@ -130,7 +130,7 @@ def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
     Args:
         base: the run that is compared with.
         new: the other run.
-        drift: by how much of the limit a margin must grow to have drifted, such as 0.1.
+        drift: by what share of the limit a margin must grow to have drifted, such as 0.1.
     """
     before = {verdict.case: verdict for verdict in base.verdicts}
     after = {verdict.case: verdict for verdict in new.verdicts}
@@ -150,7 +150,7 @@ def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float)
 
 def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
     if base is None or base.status is Status.NOT_RUN:
-        # A failure of a case that the base never met is news to whoever gates on it.
+        # A failure of a case that the base did not have is new as well.
         return Change.FAILS_NEWLY if new is not None and new.status.fails_run else Change.NEW
     if new is None or new.status is Status.NOT_RUN:
         return Change.GONE
@@ -176,13 +176,13 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _margin(verdict: Verdict) -> float:
-    """Return the greatest share of its limit that an output uses; 0 where no rule has one."""
+    """Return the greatest share of its limit that an output uses; 0 if no rule has a limit."""
     margins = (float(output.get("margin") or 0.0) for output in verdict.figures.values())
     return max(margins, default=0.0)
 
 
 def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
-    """Return the outputs whose bits differ; none where a log of an older version tells nothing."""
+    """Return the outputs whose bits differ; none if a log of an older version has no digests."""
     return [
         name
         for name, digest in new.output_digests.items()
@@ -191,7 +191,7 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
 
 
 def _differences(base: RunLog, new: RunLog) -> list[Difference]:
-    """Return what differs of the runs: environment first, then suite and options."""
+    """Return the differences of the runs: environment first, then suite and options."""
     before, after = _facts(base), _facts(new)
     return [
         Difference(name, before.get(name, ""), after.get(name, ""))

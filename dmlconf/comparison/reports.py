@@ -40,7 +40,7 @@ MOST_GROUPS: Final = 10
 """Groups of new failures that a report shows."""
 
 MOST_CASES: Final = 10
-"""Cases that a list shows of each change where not all are asked for."""
+"""Cases that a list shows of each change by default."""
 
 _STYLES: Final = {
     Change.FAILS_NEWLY: "bold red", Change.FAILS_OTHERWISE: "red", Change.STILL_FAILS: "red",
@@ -52,7 +52,7 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Say whether anything newly fails, how many cases were compared, and what is incomplete."""
+    """Return one sentence: new failures, the number of cases compared, and what is incomplete."""
     newly = len(comparison.of(Change.FAILS_NEWLY))
     count = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
     incomplete = list(_incomplete(comparison))
@@ -67,7 +67,7 @@ def closing_sentence(comparison: Comparison) -> str:
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:
-    """Say what is missing of each run."""
+    """Return what is missing of each run."""
     for name, run in (("the base", comparison.base), ("the new run", comparison.new)):
         if not run.complete:
             shards = missing_shards_text(run.header)
@@ -75,14 +75,14 @@ def _incomplete(comparison: Comparison) -> Iterator[str]:
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:
-    """Say what the cases that fail newly have in common; nothing where there are none."""
+    """Return what the new failures have in common; empty if there are none."""
     if not comparison.fails_newly:
         return []
     return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
 
 
 def suite_note(comparison: Comparison) -> str | None:
-    """Say that the runs are of different suites, if they are."""
+    """Return a note that the runs are of different suites, if they are."""
     base, new = comparison.base.header, comparison.new.header
     if base.suite_digest == new.suite_digest:
         return None
@@ -102,7 +102,7 @@ def render_terminal(
         comparison: the comparison.
         names: what the base and the new run are called.
         verbose: list every case of every change.
-        quiet: show only what fails newly and the closing sentence.
+        quiet: show only new failures and the closing sentence.
     """
     from rich.console import Group
 

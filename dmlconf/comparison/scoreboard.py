@@ -41,12 +41,12 @@ class Cell:
 
     @property
     def judged(self) -> int:
-        """Cases that passed or failed; others say nothing of right or wrong."""
+        """Number of cases that passed or failed; others do not say what is right."""
         return sum(self.counts.get(status, 0) for status in _JUDGED)
 
     @property
     def text(self) -> str:
-        """The share of passed cases, or what became of all."""
+        """The share of passed cases, or the statuses if none was judged."""
         if not self.counts:
             return "-"
         if not self.judged:
@@ -54,7 +54,7 @@ class Cell:
         passed = self.counts.get(Status.PASSED, 0)
         if passed == self.judged:
             return f"100% of {passed:,}"
-        # A share that rounds to all would hide the failures.
+        # A share that rounds to 100% would hide the failures.
         return f"{min(99.9, 100 * passed / self.judged):.1f}%, {len(self.failures):,} fail"
 
 
@@ -63,7 +63,7 @@ class Scoreboard:
     """Runs side by side.
 
     Attributes:
-        names: what tells the runs apart.
+        names: what distinguishes the runs.
         runs: the runs.
         cells: for each operator a cell for each run.
     """
@@ -91,7 +91,7 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
 
     Args:
         runs: their logs.
-        files: where each was read from, which tells apart what nothing else does.
+        files: of the logs, for names of runs that do not differ otherwise.
     """
     by_run = [_by_operator(run) for run in runs]
     operators = sorted({name for cells in by_run for name in cells})
@@ -114,7 +114,7 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 
 
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
-    """Name runs by what differs: adapter, driver, version, and files where nothing does."""
+    """Return names by what differs: adapter, driver, version, or else the files."""
     facts = [
         [run.header.backend.partition(":")[0], *(run.header.environment.get(key) for key in
          ("version", "adapter", "driver"))]

@@ -1,10 +1,10 @@
-"""Which operators take longer on the device than in an earlier run, by more than noise allows.
+"""Which operators take longer on the device than in an earlier run, beyond noise.
 
-A case's time is that of its quickest dispatch by the device's own clock, since whatever disturbs a
+A case's time is that of its fastest dispatch by the device's own clock, since any disturbance of a
 dispatch only adds to it. Two figures of an operator may show that it is slower: the median of its
 cases' ratios, and the ratio of their sums, which the large cases decide. The median of all
-operators is what the whole run is slower by; it is told by itself, and an operator is slower only
-by what it exceeds that.
+operators is what the whole run is slower by; it is reported separately, and an operator is slower
+only by what exceeds that.
 
 Each figure has a standard error of two parts: how much cases of one operator differ among
 themselves, by which the error falls with their number, and how much operators differ among
@@ -36,13 +36,13 @@ from dmlconf.runner.verdict import Verdict
 __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
-"""Standard errors beyond which a ratio is no noise."""
+"""Standard errors beyond which a ratio is not noise."""
 
 LEAST_RATIO: Final = 1.1
-"""Smaller ratios are not told of, however sure."""
+"""Smaller ratios are not reported, however certain."""
 
 LEAST_NOISE: Final = 0.05
-"""Logarithm that two runs of any operator may differ by: the fewest operators tell less."""
+"""Logarithm of the ratio by which two runs of any operator may differ, however quiet they seem."""
 
 TIMED_AGAIN: Final = 2
 """How often operators that seem slower are timed again."""
@@ -50,14 +50,14 @@ TIMED_AGAIN: Final = 2
 MOST_LINES: Final = 20
 
 ALL_OPERATORS: Final = "all operators"
-"""What stands for an operator where the whole run is slower."""
+"""The name in place of an operator's if the whole run is slower."""
 
 LEAST_OPERATORS: Final = 5
-"""Fewer tell nothing of the whole run."""
+"""Fewer operators say nothing about the whole run."""
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""Fewer cases of an operator tell nothing, unless they take so long in both runs: a dispatch of
+"""Fewer cases of an operator say nothing, unless they take so long in both runs: a dispatch of
 some microseconds may have waited for its turn, which takes a hundred times as long."""
 
 _QUICK_SHARE: Final = 0.05
@@ -76,7 +76,7 @@ class Slowdown:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
         ratio: how many times as long it takes.
-        least: the least ratio that noise leaves open, beyond that of all operators.
+        least: the lower bound of the ratio, beyond that of all operators.
         base_seconds: of all these cases in the base.
         seconds: in the new run.
         slowest: the case whose time grew by the greatest factor.
@@ -94,7 +94,7 @@ class Slowdown:
 
     @property
     def sentence(self) -> str:
-        """Who takes how many times as long, for people."""
+        """A sentence: which operator takes how many times as long."""
         verb = "take" if self.operator == ALL_OPERATORS else "takes"
         return f"{self.operator} {verb} {self.ratio:.1f} times as long"
 
@@ -138,7 +138,7 @@ class _Timed:
 
     @property
     def tells(self) -> bool:
-        """Whether the cases are enough to tell the operator's time by."""
+        """Whether the cases are enough to judge the operator's time."""
         seconds = min(math.fsum(self.base), math.fsum(self.new))
         return len(self.cases) >= LEAST_CASES or seconds >= LEAST_SECONDS
 
@@ -172,7 +172,7 @@ class _Figures:
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
-        """Return up to where noise reaches.
+        """Return the upper limit of noise.
 
         Args:
             error: the figure's own standard error.
@@ -220,7 +220,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 
 
 def _whole(operators: Sequence[_Timed], figures: _Figures) -> tuple[Slowdown, ...]:
-    """Return the slowdown of all operators, where it is more than one operator may have by noise.
+    """Return the slowdown of all operators, if it exceeds the noise of one operator.
 
     Noise of all operators is no less than that of one: a busy machine slows them together.
     """
@@ -239,7 +239,7 @@ def retimed(
 ) -> RunLog:
     """Return a run in which operators that seem slower were timed again.
 
-    Whatever disturbs the machine for a while makes an operator seem slower, and is over later.
+    A temporary disturbance of the machine makes an operator seem slower, and is over later.
 
     Args:
         base: the earlier run.
@@ -306,7 +306,7 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Say which operators are slower, the worst first; nothing where none is."""
+    """Return a line for each operator that is slower, the worst first; empty if none is."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

@@ -1,1 +1,1 @@
-"""How far an output is from what is expected, and whether that is near enough."""
+"""How far an output is from the expected values, and whether that is near enough."""

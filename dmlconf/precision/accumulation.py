@@ -4,9 +4,9 @@ Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the er
 has up to three parts:
 
 - the additions: a multiple of 2^-24 of the error scale, which grows with the number of terms;
-- FLOAT16 values that a kernel is known to hold between two steps: a place of each;
+- FLOAT16 values that kernels are known to store between two steps: a place of each;
 - the last store in FLOAT16, to nearest or toward zero: a place of the result, and half of one more
-  for the rounding of what is expected.
+  for the rounding of the expected value.
 
 docs/bounds.md derives them.
 
@@ -29,12 +29,12 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Accumulation", "places", "roundings"]
 
 _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type; FLOAT64 adds up in itself."""
+"""The relative error of one addition, by the output's type; FLOAT64 sums are FLOAT64."""
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 _ANYTHING: Final = 2.0**300
-"""An error scale from which on anything is right; FLOAT64 results may have such error scales."""
+"""An error scale from which on every value is right; FLOAT64 results may have such error scales."""
 
 _FLOAT16_PLACE: Final = 2.0**-10
 _FLOAT16_BITS: Final = 11
@@ -48,33 +48,33 @@ _OWN_STORE: Final = 1.0
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""Additions err by chance: 0.41 of the root of their number, and hardly ever by 3 roots."""
+"""Errors of additions are random: 0.41 of the root of their number, and hardly ever 3 roots."""
 
 _VARIANCE: Final = 0.8
 """The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
 
 _ROUNDS: Final = 3
-"""How often to look for the end of a limit that depends on where it ends."""
+"""Iterations for the end of a limit that depends on its own end."""
 
 _TOSA_VARIANCE: Final = 1.6
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """What a rule of the kind `accumulate` knows of an output, or of a part of it.
+    """The limits of a rule of the kind `accumulate` for an output, or for a part of it.
 
     Attributes:
         rule: the rule, with its number of terms.
-        error_scale: what the rounding errors are a share of, FLOAT64.
-        stored: the sizes of what FLOAT16 holds between two steps, carried to the output; FLOAT64.
+        error_scale: the scale of the rounding errors, FLOAT64.
+        stored: the magnitudes of intermediate FLOAT16 values, carried to the output; FLOAT64.
         stored_deviation: the root of the sum of their squares; None for `stored` itself.
-        overflows: where something may overflow on the way; None for nowhere.
+        overflows: where an intermediate may overflow; None for nowhere.
         quantum: a power of two that all terms are multiples of, 0 where there is none.
         half: whether sums may be FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
         terms_vary: whether what is added up differs from term to term, so that the errors of one
             sum are independent.
-        shared: whether many elements take the errors of one sum, so that they err alike.
+        shared: whether many elements share the errors of one sum.
     """
 
     rule: PrecisionRule
@@ -97,7 +97,7 @@ class Accumulation:
         return bool((finite & (self.error_scale > _LARGEST)).any())
 
     def part(self, block: slice) -> Accumulation:
-        """Return what is known of some elements."""
+        """Return the limits of some elements."""
         stored, deviation = (
             None if values is None else values[block]
             for values in (self.stored, self.stored_deviation)
@@ -111,10 +111,10 @@ class Accumulation:
         )
 
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
-        """Return the least and the greatest right values; infinite ones where anything is right.
+        """Return the least and the greatest right values; infinite if every value is right.
 
-        Infinities count as in `shares`. Those and NaN that are right where something overflows on
-        the way lie outside.
+        Infinities count as in `shares`. Those and NaN that are right if an intermediate overflows
+        are outside.
 
         Args:
             expected: the expected values; with `dtype`, FLOAT64 values before they are stored.
@@ -133,7 +133,7 @@ class Accumulation:
                 limit, _ = known._limits(end, values, error_scale, dtype, stores)
                 return np.where((error_scale != 0) & np.isfinite(limit), limit, 0.0)
 
-            # Of FLOAT16 alone the limit depends on where it ends: its last place is that of the
+            # Only for FLOAT16 the limit depends on its end: its last place is that of the
             # value itself.
             rounds = _ROUNDS if dtype == np.float16 else 1
             near = reach(values)
@@ -146,7 +146,7 @@ class Accumulation:
                     if np.array_equal(before, end):
                         break
                 ends.append(np.where(undefined, side * np.inf, end))
-            # An element that may be any finite number is not open: NaN, say, may be wrong there.
+            # An element that may be any finite number is not open: NaN, for instance, may be wrong.
             lowest, highest = ends
             one_sided = ~((lowest <= -beyond) & (highest >= beyond))
             lowest = np.where(one_sided & (lowest <= -beyond), -np.inf, lowest)
@@ -154,12 +154,12 @@ class Accumulation:
         return lowest, highest
 
     def _overflow(self, dtype: np.dtype[Any]) -> float:
-        """Return the largest number of what sums are held in."""
+        """Return the largest number of the type of sums."""
         own = self.half or dtype.itemsize == 8
         return float(np.finfo(dtype if own else np.float32).max)
 
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
-        """Return which elements have error scales so large that anything is right."""
+        """Return which elements have error scales so large that every value is right."""
         overflow = self._overflow(dtype)
         undefined: Array = np.isfinite(self.error_scale) & (
             self.error_scale > (_ANYTHING if overflow == _LARGEST else overflow)
@@ -174,8 +174,8 @@ class Accumulation:
         An infinite element counts as the power of two above the largest number. Where something may
         have overflowed on the way, as where the error scale exceeds what a sum can hold, infinities
         and NaN are right as well; from 2^300 on anything is. Where the error scale is not finite
-        itself, inputs were not: then the expected value takes its place. What adds up nothing at
-        all is exact.
+        itself, inputs were not: then the expected value replaces it. A sum without terms
+        is exact.
         """
         overflow = self._overflow(actual.dtype)
         beyond = _beyond(actual.dtype)
@@ -216,7 +216,7 @@ class Accumulation:
 
         Args:
             actual, expected: the values, FLOAT64.
-            error_scale: what their errors are a share of.
+            error_scale: the scale of their errors.
             dtype: the output's type.
             stores: places that FLOAT16 outputs may differ by their own store.
         """
@@ -234,7 +234,7 @@ class Accumulation:
         unit = unit * self.rule.limit
         limit = unit * self._roundings(np.abs(expected), error_scale)
         mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
-        # The mean of errors that are one and the same is as large as each of them.
+        # The mean of equal errors is as large as each of them.
         deviation = unit * (max(mean, roundings(terms) / 2) if self.shared else mean)
         exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype == np.float16:
@@ -250,7 +250,7 @@ class Accumulation:
 
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
-        """Return what places of FLOAT16 numbers of these sizes may add up to."""
+        """Return the sum of the places of FLOAT16 numbers of these magnitudes."""
         return 0.0 if sizes is None else _FLOAT16_PLACE * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
@@ -260,14 +260,14 @@ class Accumulation:
         likely = roundings(terms)
         if likely >= most or self.terms_vary:
             return likely
-        # Equal terms err alike: each by a share of the sum of those before it.
+        # Equal terms have equal errors: each a share of the sum of those before it.
         size: Array = np.divide(
             expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array:
-        """Return where every sum of some terms is a number of so many bits, so that no sum errs."""
+        """Return where every sum of some terms has at most so many bits, so that it is exact."""
         if not self.quantum:
             return np.zeros(error_scale.shape, bool)
         exact: Array = error_scale <= self.quantum * 2.0**bits
@@ -275,7 +275,7 @@ class Accumulation:
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:
-    """Return what an infinity counts as: the power of two above the largest number.
+    """Return the value that infinity counts as: the power of two above the largest number.
 
     For FLOAT64 that is infinity itself.
     """
@@ -283,7 +283,7 @@ def _beyond(dtype: np.dtype[Any]) -> float:
 
 
 def roundings(terms: int) -> float:
-    """Return how many roundings of its error scale a sum of so many terms may be off by chance."""
+    """Return the error of a sum of so many terms, in random roundings of its error scale."""
     return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 

@@ -1,4 +1,4 @@
-"""What a rule permits beside the expected values themselves, as the reference tells it."""
+"""What a rule permits in addition to the expected values, as given by the reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Interval = tuple[Array, Array]
 
 
 class Allowance(Protocol):
-    """What is known of one output of one case; asked only where values differ."""
+    """What is permitted for one output of one case; computed only if values differ."""
 
     @property
     def half_precision(self) -> bool:
@@ -27,11 +27,11 @@ class Allowance(Protocol):
         ...
 
     def error_scale(self) -> Array | None:
-        """Return what rounding errors are a share of, FLOAT64, shaped like the output."""
+        """Return the scale of rounding errors, FLOAT64, shaped like the output."""
         ...
 
     def stored(self) -> Array | None:
-        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        """Return the magnitudes of intermediate FLOAT16 values, FLOAT64; None if there are none."""
         ...
 
     def stored_deviation(self) -> Array | None:
@@ -39,7 +39,7 @@ class Allowance(Protocol):
         ...
 
     def overflows(self) -> Array | None:
-        """Return where something may overflow on the way to a finite result; None for nowhere."""
+        """Return where an intermediate of a finite result may overflow; None for nowhere."""
         ...
 
     def quantum(self) -> float:
@@ -47,11 +47,11 @@ class Allowance(Protocol):
         ...
 
     def terms_vary(self) -> bool:
-        """Return whether each sum is known to have many terms whose roundings are independent."""
+        """Return whether each sum certainly has many terms whose roundings are independent."""
         ...
 
     def sums_shared(self) -> bool:
-        """Return whether many elements take the errors of one sum."""
+        """Return whether many elements share the errors of one sum."""
         ...
 
     def others(self) -> tuple[Array, ...]:
@@ -65,13 +65,13 @@ class Allowance(Protocol):
     def candidates(self) -> Sequence[Interval]:
         """Return intervals, shaped like the output, of which an element lies in at least one.
 
-        Under the rule `accumulate` these are further values, FLOAT64, that may be added up to and
+        Under the rule `accumulate` these are further values, FLOAT64, that may be reached and
         stored in place of the expected one: any between the ends.
         """
         ...
 
     def flushed(self) -> tuple[Array, Array] | None:
-        """Return what is right with subnormal inputs as they are, and with zeros for them.
+        """Return the right values with subnormal inputs as they are, and with zeros for them.
 
         None where no input is subnormal.
         """
@@ -79,13 +79,13 @@ class Allowance(Protocol):
 
 
 class NoAllowance:
-    """Nothing is known but the expected values."""
+    """An allowance of the expected values alone."""
 
     half_precision = False
 
     def right(self) -> Array:
         """Raise: there is no reference."""
-        raise LookupError("nothing is known but the expected values")
+        raise LookupError("only the expected values are known")
 
     def error_scale(self) -> Array | None:
         """Return None."""

@@ -1,4 +1,4 @@
-"""What a rule allows single elements to be, and how far off a wrong element is, in its units."""
+"""Which values a rule allows for single elements, and how far off a wrong element is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
 
 MOST_INTERVALS: Final = 4
-"""How many of the intervals that a rule of several candidates allows are told."""
+"""How many of the intervals of a rule with several candidates are reported."""
 
 Ends = tuple[float | int, float | int]
 
@@ -25,19 +25,19 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, places: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return for some elements the intervals that hold what is right.
+    """Return for some elements the intervals of right values.
 
     Args:
         expected: the expected values, of any shape.
         rule: the rule.
-        allowance: what it permits beside the expected values.
+        allowance: what it permits in addition to the expected values.
         places: the elements, by their places in row-major order.
 
     Returns:
         for each place the least and the greatest right value of each interval, without duplicates.
 
     Raises:
-        ValueError: the rule asks for what the allowance does not have.
+        ValueError: the rule needs something that the allowance does not have.
     """
     flat = np.ascontiguousarray(expected).ravel()
     if rule.kind != RuleKind.ONE_OF:
@@ -49,7 +49,7 @@ def allowed_at(
         ends = [(lowest[at].item(), highest[at].item()) for lowest, highest in intervals]
         value = flat[at].item()
         if not any(low <= value <= high or math.isnan(low) for low, high in ends):
-            ends = [(value, value)]  # An expected value that is no candidate allows itself alone.
+            ends = [(value, value)]  # An expected value that is not a candidate allows only itself.
         allowed.append(list(dict.fromkeys(ends))[:MOST_INTERVALS])
     return allowed
 
@@ -57,14 +57,14 @@ def allowed_at(
 def off_by(
     actual: float, expected: float, rule: PrecisionRule, like: Array
 ) -> tuple[float | int | None, str]:
-    """Return how far a value is from what is expected, and the unit.
+    """Return how far a value is from the expected one, and the unit.
 
     The unit is `ULP` for a rule of ULP, `relative` for a relative one, and that of the values,
     which has no name, for any other. There is no distance to NaN and infinity.
 
     Args:
         actual: the value.
-        expected: what is expected.
+        expected: the expected value.
         rule: the rule.
         like: an array of the output's data type.
     """

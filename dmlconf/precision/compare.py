@@ -21,17 +21,17 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_DIFFERENCES", "Comparison", "Difference", "accumulation_of", "compare"]
 
 MOST_DIFFERENCES = 5
-"""How many differing elements a comparison keeps."""
+"""Number of differing elements that a comparison keeps."""
 
 _LEAST_ELEMENTS: Final = 64
-"""Elements from which on the variance of accumulated errors tells something."""
+"""Number of elements from which on the variance of accumulated errors is meaningful."""
 
 
 _MOST_SAMPLED: Final = 1 << 12
-"""Elements that are looked at to tell whether they are different."""
+"""Number of elements that are examined for whether they differ."""
 
 _BLOCK: Final = 1 << 15
-"""Elements that are compared at once."""
+"""Number of elements that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Difference:
     Attributes:
         coordinates: its place in the output.
         expected: the expected value.
-        actual: the value that the backend computed.
+        actual: the backend's value.
     """
 
     coordinates: tuple[int, ...]
@@ -51,20 +51,20 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What comparing two arrays of one shape and type found.
+    """The result of comparing two arrays of one shape and type.
 
     Attributes:
         elements: how many elements were compared.
         differing: how many of them are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers, infinite against a NaN.
-        worst_coordinates: where the element is that uses most of its limit; None where none does.
+        worst_coordinates: of the element that uses most of its limit; None if none uses any.
         first: the first elements outside the rule, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
-            where there are too few different values to tell.
+            if there are too few different values.
         histogram: how many elements are how many ULP away, by the least distance of the steps
             1, 2, 4, 8 and so on; NaN against a number counts as infinite. Empty for integers and
-            where all elements are the same.
+            if all elements are the same.
     """
 
     elements: int
@@ -78,7 +78,7 @@ class Comparison:
 
     @property
     def passed(self) -> bool:
-        """Whether the output keeps the rule."""
+        """Whether the output meets the rule."""
         return not self.differing and self.spread <= 1
 
 
@@ -94,18 +94,18 @@ def compare(
     equals any NaN under every rule.
 
     Args:
-        actual: what a backend computed.
+        actual: a backend's values.
         expected: an array of the same shape and data type.
         rule: how far apart elements may be.
-        allowance: what the rule permits beside the expected values.
+        allowance: what the rule permits in addition to the expected values.
 
     Raises:
-        ValueError: the rule asks for what the allowance does not have.
+        ValueError: the rule needs something that the allowance does not have.
     """
     flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
     findings = _Findings()
     applied: _AppliedRule | None = None
-    # Blocks that stay in the processor's cache are several times faster than whole arrays.
+    # Blocks that fit into the processor's cache are several times faster than whole arrays.
     for start in range(0, len(flat), _BLOCK):
         block = slice(start, start + _BLOCK)
         if _same_bits(flat[block], target[block]):
@@ -121,7 +121,7 @@ def _same_bits(actual: Array, expected: Array) -> bool:
 
 
 class _AppliedRule:
-    """One rule with all that it permits, for elements of one output."""
+    """One rule with everything that it permits, for elements of one output."""
 
     def __init__(self, rule: PrecisionRule, allowance: Allowance, expected: Array) -> None:
         self.rule = rule
@@ -135,7 +135,7 @@ class _AppliedRule:
             others = allowance.others()
             self.spans = tuple((a.ravel(), b.ravel()) for a, b in allowance.candidates())
             if others or self.spans or self.accumulation.may_overflow:
-                # What is expected may be another device's choice among these.
+                # The expected value may be another device's choice among these.
                 self.others = tuple(map(np.ravel, (allowance.right(), *others)))
         self.intervals = [
             (lowest.ravel(), highest.ravel())
@@ -144,12 +144,12 @@ class _AppliedRule:
 
     @property
     def varied(self) -> bool:
-        """Whether the mean of squared errors tells anything."""
+        """Whether the mean of squared errors is meaningful."""
         return self.accumulation is not None and self.accumulation.varied
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """What is right with subnormal inputs as they are, and as zeros; nothing without such."""
+        """The right values with subnormal inputs as they are, and as zeros; empty without them."""
         return tuple(array.ravel() for array in self._allowance.flushed() or ())
 
     def shares(
@@ -202,11 +202,11 @@ class _AppliedRule:
 
 
 def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
-    """Return what a rule of the kind `accumulate` knows of an output.
+    """Return the limits of a rule of the kind `accumulate` for an output.
 
     Args:
         rule: the rule.
-        allowance: what it permits beside the expected values.
+        allowance: what it permits in addition to the expected values.
         expected: the expected values, flat.
 
     Raises:
@@ -231,7 +231,7 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
 
 
 class _Findings:
-    """What the blocks of an output have shown so far."""
+    """The results of the blocks of an output so far."""
 
     def __init__(self) -> None:
         self._elements = 0
@@ -308,7 +308,7 @@ def _varied(values: Array) -> bool:
 def _histogram(distance: Array) -> dict[float, int]:
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
-    # How many lie at each bound or beyond it; the differences lie between two bounds.
+    # The numbers at or beyond each bound; their differences are the numbers between two bounds.
     beyond = [len(distance), *(int(np.count_nonzero(distance >= at)) for at in bounds[1:]), 0]
     steps = {float(at): beyond[i] - beyond[i + 1] for i, at in enumerate(bounds)}
     if nan:

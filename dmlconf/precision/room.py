@@ -1,8 +1,8 @@
-"""How much room a rule leaves: between which values each element of an output may lie.
+"""How much room a rule leaves: the range of permitted values of each element of an output.
 
-A verdict on elements with much room says little, and one on elements that any value satisfies says
-nothing. Each kind of rule has one function here, which gives the lowest and the highest permitted
-value of each element.
+A verdict on elements with much room says little, and one on elements for which any value is right
+says nothing. Each kind of rule has one function here, which gives the lowest and the highest
+permitted value of each element.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Room:
     """How many elements of an output a rule hardly judges.
 
     Attributes:
-        open: elements that any number satisfies.
+        open: elements for which any number is right.
         loose: elements whose lowest and highest permitted values are further apart than a tenth
             of the largest finite expected magnitude of the output; the open ones are among them.
     """
@@ -45,17 +45,17 @@ NO_ROOM: Final = Room()
 
 
 def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
-    """Count the elements of an output that a rule hardly judges.
+    """Return how many elements of an output a rule hardly judges.
 
-    That subnormal numbers may be taken for zero, as inputs and as outputs, does not count as room.
+    Flushing subnormal inputs and outputs to zero does not count as room.
 
     Args:
         expected: the expected values, of any shape.
         rule: the rule that the output is judged by.
-        allowance: what the rule permits beside the expected values.
+        allowance: what the rule permits in addition to the expected values.
 
     Raises:
-        ValueError: the rule asks for what the allowance does not have.
+        ValueError: the rule needs something that the allowance does not have.
     """
     if rule.kind == RuleKind.EXACT:
         return NO_ROOM
@@ -66,11 +66,11 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         limit = LOOSE_SHARE * _largest(flat)
         most = float(width.max(initial=0))
         if most <= limit:
-            return NO_ROOM  # Nearly always: what is open is loose too.
+            return NO_ROOM  # The usual case: open elements are loose too.
         loose = width > limit
     open_elements = undefined(lowest, highest)
     if rule.kind == RuleKind.ONE_OF:
-        # Between two candidates at the ends of a data type nothing is permitted.
+        # Between two candidates at the ends of a data type no value is permitted.
         candidates = permitted_intervals(rule.kind, allowance)
         open_elements = np.any([undefined(a.ravel(), b.ravel()) for a, b in candidates], axis=0)
     return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
@@ -83,10 +83,10 @@ def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -
     Args:
         expected: the expected values, flat.
         rule: the rule.
-        allowance: what the rule permits beside the expected values.
+        allowance: what the rule permits in addition to the expected values.
 
     Raises:
-        ValueError: the rule asks for what the allowance does not have.
+        ValueError: the rule needs something that the allowance does not have.
     """
     return _ENDS[rule.kind](expected, rule, allowance)
 
@@ -135,7 +135,7 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the hull of the candidates, which is wide where they are far apart."""
+    """Return the hull of the candidates, which is wide if they are far apart."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -154,7 +154,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
     RuleKind.INTERVAL: _interval,
     RuleKind.ONE_OF: _one_of,
 }
-"""What gives the ends, by kind of rule."""
+"""Functions that return the ends, by kind of rule."""
 
 
 def _stepped(values: Array, steps: int) -> Array:
@@ -163,7 +163,7 @@ def _stepped(values: Array, steps: int) -> Array:
     turn = np.iinfo(integer).min
     bits = values.view(integer)
     last = int(np.array(np.inf, values.dtype).view(integer))
-    # Numbers are ordered as their bits are, where those of negative ones are turned round.
+    # Numbers are ordered like their bits, with those of negative numbers inverted.
     order = np.clip(np.where(bits < 0, turn - bits, bits), -last, last)
     order = np.clip(order.astype(np.int64) + steps, -last, last).astype(integer)
     stepped: Array = np.where(order < 0, turn - order, order).astype(integer).view(values.dtype)
@@ -171,13 +171,13 @@ def _stepped(values: Array, steps: int) -> Array:
 
 
 def _around(expected: Array, error: Array) -> _Ends:
-    """Return the ends of an error to both sides; where it is not finite, there is no room."""
+    """Return the ends of an error to both sides; without room if it is not finite."""
     error = np.where(np.isfinite(error), error, 0)
     return expected - error, expected + error
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return how far the ends are apart; infinity counts as the largest number, NaN as no room."""
+    """Return the distance of the ends; infinity counts as the largest number, NaN as no room."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

@@ -26,7 +26,7 @@ def used(
     """Return the share of the limit that each element uses: 0 for none, above 1 for too far.
 
     Args:
-        actual: what a backend computed, flat.
+        actual: a backend's values, flat.
         expected: as long, of the same data type.
         rule: the rule.
         distance: the distance of each pair in ULP; None for integers.
@@ -75,8 +75,8 @@ def used(
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
 
-    Of undefined elements any value is as good as another. An expected value that lies outside
-    itself, such as one recorded elsewhere, makes nothing right but what is equal to it.
+    For undefined elements all values are equally right. An expected value that is outside
+    itself, such as one recorded elsewhere, permits only values equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
     within &= (expected >= lowest) & (expected <= highest)
@@ -91,17 +91,17 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
         same = a == e
         if a.dtype.kind == "f":
             same |= np.isnan(a) & np.isnan(e)
-        # Infinite ends of an interval leave room that no share can be told of.
+        # Infinite ends of an interval have no meaningful share.
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     share[undefined(lowest, highest)] = 0
     return share
 
 
 def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
-    """Return the least share of any candidate, 1 for one that the expected value is none of.
+    """Return the least share of any candidate, 1 for a candidate other than the expected value.
 
     A driver may choose another candidate than the reference, so that choice is within the limit.
-    An expected value that is no candidate at all makes nothing right but what is equal to it.
+    An expected value that is not a candidate permits only values equal to it.
     """
     known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
     share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])
@@ -120,7 +120,7 @@ def within(values: Array, lowest: Array, highest: Array) -> Array:
 
 
 def undefined(lowest: Array, highest: Array) -> Array:
-    """Return of which elements an interval says nothing: it holds all that the data type does."""
+    """Return which elements are undefined: their interval is the whole data type."""
     if lowest.dtype.kind == "f":
         return np.isneginf(lowest) & np.isposinf(highest)
     limits = np.iinfo(lowest.dtype)
@@ -136,7 +136,7 @@ def _beyond(actual: Array, expected: Array, rule: PrecisionRule) -> Array:
             share /= np.abs(expected, dtype=np.float64) * rule.limit + rule.absolute
         else:
             share /= rule.limit
-        # An infinite expectation has an infinite relative limit, which only itself may use.
+        # An infinite expected value has an infinite relative limit, but only infinity is right.
         special = np.flatnonzero(~np.isfinite(share) | np.isinf(expected))
     if len(special):
         a, e = actual[special], expected[special]

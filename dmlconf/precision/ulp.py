@@ -54,7 +54,7 @@ def ulp_distance(actual: Array, expected: Array) -> Array:
     signed, unsigned = _SIGNED[size], _UNSIGNED[size]
     a = np.ascontiguousarray(actual).view(signed)
     e = np.ascontiguousarray(expected).view(signed)
-    # Of one sign, bits count the steps; across zero, the steps to zero from either side add up.
+    # For equal signs, bits count the steps; across zero, the steps to zero on both sides add up.
     distance: Array = np.abs(a - e).view(unsigned)
     opposite = (a ^ e) < 0
     if opposite.any():

@@ -104,7 +104,7 @@ class _OutputAllowance:
         return self._error_scale.sums
 
     def stored(self) -> Array | None:
-        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        """Return the magnitudes of intermediate FLOAT16 values, FLOAT64; None if there are none."""
         return self._whole(self._error_scale.stored)
 
     def stored_deviation(self) -> Array | None:
@@ -112,7 +112,7 @@ class _OutputAllowance:
         return self._whole(self._error_scale.deviation)
 
     def overflows(self) -> Array | None:
-        """Return where something may overflow on the way to a finite result; None for nowhere."""
+        """Return where an intermediate of a finite result may overflow; None for nowhere."""
         return self._whole(self._error_scale.overflows)
 
     def _whole(self, part: Array | None) -> Array | None:
@@ -127,7 +127,7 @@ class _OutputAllowance:
         return self._error_scale.terms_vary
 
     def sums_shared(self) -> bool:
-        """Return whether many elements take the errors of one sum."""
+        """Return whether many elements share the errors of one sum."""
         return self._error_scale.sums_shared
 
     def others(self) -> tuple[Array, ...]:
@@ -149,7 +149,7 @@ class _OutputAllowance:
         return self._of_case.candidates[self._index]
 
     def flushed(self) -> tuple[Array, Array] | None:
-        """Return what is right with subnormal inputs as they are, and with zeros for them."""
+        """Return the right values with subnormal inputs as they are, and with zeros for them."""
         pair = self._of_case.flushed
         return None if pair is None else (pair[0][self._name], pair[1][self._name])
 

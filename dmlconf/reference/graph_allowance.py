@@ -175,7 +175,7 @@ def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     Args:
         rooms: of the samples, the right one first and those by chance last.
         fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
-            nothing where they do anyway.
+            empty if they do anyway.
     """
     room = rooms[0]
     right = room.right.astype(np.float64)

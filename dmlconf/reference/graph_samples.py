@@ -139,7 +139,7 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
     open_elements = undefined(lowest, highest)
     if right.dtype.kind != "f" and rule.kind is RuleKind.ONE_OF:
-        # Between two candidates at the ends of a data type nothing is permitted.
+        # Between two candidates at the ends of a data type no value is permitted.
         intervals = permitted_intervals(rule.kind, allowance)
         each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
         open_elements = np.any(each, axis=0).reshape(right.shape)
@@ -235,7 +235,7 @@ def samples(
     right: NodeValues,
     whole: Unrounded | None,
 ) -> Iterator[NodeValues]:
-    """Yield what the nodes compute from moved intermediates; nothing where none can be moved.
+    """Yield what the nodes compute from moved intermediates; empty if none can be moved.
 
     The last `RANDOM_SAMPLES` are those by chance. The first ones move the last intermediates alone:
     where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an

@@ -1,4 +1,4 @@
-"""What reports say of a failure: which rule judged it, what it allows, and what came instead."""
+"""The details of a failure in reports: the rule, what it allows, and the actual values."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from dmlconf.runner.verdict import Verdict
 __all__ = ["COLUMNS", "Sources", "difference_cells", "difference_columns", "rule_lines"]
 
 COLUMNS: Final = ("tensor", "at", "expected", "allowed", "actual", "off by")
-"""What is shown of an element outside its rule."""
+"""The columns for an element outside its rule."""
 
 _LATER: Final = ("allowed", "off by")
-"""Columns that logs of older versions have nothing for."""
+"""Columns that are empty for logs of older versions."""
 
 _DIGITS: Final = {"FLOAT16": 5, "FLOAT64": 17}
 _FLOAT32_DIGITS: Final = 9
 
 
 class Sources:
-    """The sources of rules that a report has told already: each is told once for an output."""
+    """The sources of rules that a report has shown, to show each once for an output."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
 
     def take(self, operator: str, tensor: str, source: str | None) -> str:
-        """Return the source, in parentheses; nothing where it is known or there is none."""
+        """Return the source, in parentheses; empty if it was shown already or there is none."""
         if not source or (operator, tensor, source) in self._known:
             return ""
         self._known.add((operator, tensor, source))
@@ -37,9 +37,9 @@ class Sources:
 
 
 def rule_lines(header: Header, verdict: Verdict, sources: Sources) -> list[str]:
-    """Say for each output by which rule it was judged, and where its expected values are from.
+    """Return a line for each output on its rule and the source of its expected values.
 
-    Logs from before margins were kept give no lines.
+    Logs of versions that did not keep margins give no lines.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures)}"
@@ -67,7 +67,7 @@ def _rule(figures: Mapping[str, Any]) -> str:
 
 
 def _used(figures: Mapping[str, Any]) -> str:
-    """Say how much of its limit an output uses that keeps its rule."""
+    """Return how much of its limit an output that meets its rule uses."""
     margin = figures["margin"]
     return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
 
@@ -88,20 +88,20 @@ def _expected_by(header: Header, verdict: Verdict, figures: Mapping[str, Any]) -
 
 
 def _room(figures: Mapping[str, Any]) -> str:
-    """Say how many elements of an output are open and loose, if any are."""
+    """Return how many elements of an output are open and loose, if any are."""
     counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
     parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     return f"; {', '.join(parts)} of {figures['elements']:,} elements" if parts else ""
 
 
 def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the columns that some element has something for."""
+    """Return the columns that are not empty for all elements."""
     known = any("allowed" in difference for difference in differences)
     return [name for name in COLUMNS if known or name not in _LATER]
 
 
 def difference_cells(verdict: Verdict, difference: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each column has of an element."""
+    """Return the text of each column for an element."""
     tensor = str(difference["tensor"])
     kind = str(verdict.facts.get(tensor, "")).partition(" ")[0]
     digits = _DIGITS.get(kind, _FLOAT32_DIGITS) if kind else 17
@@ -128,7 +128,7 @@ def _distance(difference: Mapping[str, Any]) -> str:
     if distance is None:
         return "-"
     if not distance:
-        return "its sign"  # Zeros differ in nothing else.
+        return "its sign"  # Zeros differ only in the sign.
     if unit == "relative":
         return f"{distance:.2%}" if distance < 10 else f"{distance:,.0f} times"
     text = f"{distance:,}" if isinstance(distance, int) else f"{distance:.3g}"

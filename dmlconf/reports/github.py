@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions, which show failures beside the lines of their cases."""
+"""Workflow commands of GitHub Actions, which show failures next to the lines of their cases."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _commands(log: RunLog) -> Iterator[str]:
 
 
 def _spread(verdicts: list[Verdict]) -> list[Verdict]:
-    """Return the verdicts so that each operator and reason comes once before any comes again."""
+    """Return the verdicts so that each operator and reason comes once before any repeats."""
     places: dict[tuple[str, str], int] = {}
     ranks = []
     for place, verdict in enumerate(verdicts):

@@ -1,4 +1,4 @@
-"""The three lines that begin a report: what was tested, against what, and which run it was."""
+"""The first three lines of a report: what was tested, against what, and in which run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re
 
 
 def heading_lines(header: Header) -> list[tuple[str, str]]:
-    """Return three names with their values."""
+    """Return the three names with their values."""
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
     python, challenge = env.get("python"), header.options.get("challenge")
@@ -40,7 +40,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def expected_by(header: Header) -> str:
-    """Say where expected values come from."""
+    """Return where expected values come from."""
     if header.against == header.backend:
         return "the cases alone: a backend is never compared with itself"
     suites = str(header.options.get("against", "auto")) == "auto"

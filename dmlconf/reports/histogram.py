@@ -24,7 +24,7 @@ _NAN: Final = "NaN"
 
 @dataclass(frozen=True, slots=True)
 class Histograms:
-    """A line for each operator whose values were not all the same to the bit.
+    """A line for each operator whose values were not all bit-identical.
 
     Attributes:
         log: the run's log.

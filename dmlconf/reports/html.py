@@ -104,7 +104,7 @@ def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
 
 
 def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
-    """Return what the page's script works on; names are short because there are many cases."""
+    """Return the data of the page's script; names are short because there are many cases."""
     statuses = list(Status)
     operators = sorted({verdict.operator for verdict in log.verdicts})
     tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})

@@ -15,7 +15,7 @@ from dmlconf.runner.log import RunLog, verdict_data
 __all__ = ["VERSION", "render", "render_parts", "report_data"]
 
 VERSION: Final = 1
-"""Version of the form; it grows when a reader of the old form could be misled."""
+"""Version of the form; it increases when readers of the old form could be misled."""
 
 
 def report_data(log: RunLog) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def report_data(log: RunLog) -> dict[str, Any]:
 
 
 def _head(log: RunLog) -> dict[str, Any]:
-    """Return all of the report but its verdicts."""
+    """Return the report without its verdicts."""
     header, footer, room = log.header, log.footer, remarks.room_totals(log.verdicts)
     return {
         "schema": "dmlconf-report",
@@ -70,13 +70,13 @@ def _shared_data(line: SharedLine) -> dict[str, Any]:
 def render(log: RunLog) -> str:
     """Return the report as JSON; infinities and NaN are text, since JSON lacks them.
 
-    It is ASCII, because a path may hold what UTF-8 cannot encode.
+    It is ASCII, because a path may have characters that UTF-8 cannot encode.
     """
     return "".join(render_parts(log))
 
 
 def render_parts(log: RunLog) -> Iterator[str]:
-    """Yield what `render` returns in parts, so that a report of any length takes little memory."""
+    """Yield the text of `render` in parts, so that a report of any length takes little memory."""
     head = json.dumps(_head(log), indent=2, allow_nan=False)
     yield head.removesuffix("\n}") + ',\n  "verdicts": ['
     separator = "\n"

@@ -1,7 +1,7 @@
 """JUnit XML, as CI servers read it.
 
-Its size is bounded: rules and facts stand with failures only, and in a large run the cases of one
-matrix that ended alike are one element, which says how many they are.
+Its size is bounded: only failures have rules and facts, and in a large run the cases of one
+matrix with the same result are one element, which says how many they are.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _ELEMENTS: Final = {
 
 
 MOST_SINGLE_CASES: Final = 10_000
-"""In larger runs, cases of one matrix that ended alike share an element."""
+"""In larger runs, cases of one matrix with the same result share an element."""
 
 
 def render(log: RunLog) -> str:
-    """Return the run as JUnit XML: a suite for each operator, with what did not pass explained.
+    """Return the run as JUnit XML: a suite for each operator, with reasons unless a case passed.
 
     The `time` of the root is the wall time of the run; that of a suite is the sum of its cases,
-    which ran side by side.
+    which may run in parallel.
 
     Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason. A log
-    without its end has one more case, an error, so that no CI server takes it for a full run.
+    without its end has one more case, an error, so that CI servers do not take it for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     by_operator: dict[str, list[Verdict]] = {}
@@ -74,20 +74,20 @@ def render(log: RunLog) -> str:
     if log.footer is not None:
         root.set("time", f"{log.footer.seconds:.3f}")
     ElementTree.indent(root, space="")
-    # A `>` of any text is escaped, so that what ends with one is a tag.
+    # `>` is escaped in all text, so a line that ends with one is a tag.
     text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What one element tells of: a case, or cases of one matrix that ended alike."""
+    """The content of an element: a case, or cases of one matrix with the same result."""
 
     verdicts: tuple[Verdict, ...]
 
     @classmethod
     def several(cls, verdicts: Sequence[Verdict]) -> list[_Entry]:
-        """Put together the cases of each matrix that ended alike; each failure stays alone."""
+        """Group the cases of each matrix with the same result; each failure stays alone."""
         alike: dict[tuple[str, ...], list[Verdict]] = {}
         for verdict in verdicts:
             matrix, bracket, _ = verdict.case.partition("[")
@@ -197,7 +197,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite that tells of the cases that a dead run never reached, if there are any."""
+    """Return a suite for the cases that a dead run did not reach, if there are any."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

@@ -115,7 +115,7 @@ def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[
     verdict = shown.verdict
     kind = f": {verdict.reason.kind}" if verdict.reason else ""
     kind += shared_properties.alike(shown)
-    # On a line of HTML, the escapes of Markdown mean nothing.
+    # Markdown's escapes have no effect on a line of HTML.
     heading = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
     yield f"<details><summary>{heading}</summary>"
     yield ""
@@ -143,7 +143,7 @@ def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[
 
 
 def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Fence lines by more backticks than they have in a row."""
+    """Return lines fenced by more backticks than they have in a row."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"

@@ -18,13 +18,13 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What the frame of a page is made of.
+    """The parts of a page's frame.
 
     Attributes:
         title: of the page.
         style: the style sheet.
         script: the script; empty for none.
-        data: what the script works on: JSON, compressed, in Base64; empty for none.
+        data: the script's data: JSON, compressed, in Base64; empty for none.
     """
 
     title: str
@@ -34,12 +34,12 @@ class _Page:
 
     @property
     def style_source(self) -> str:
-        """The only style that the page permits."""
+        """The only style that the content policy of the page permits."""
         return _source(str(self.style))
 
     @property
     def script_source(self) -> str:
-        """The only script that the page permits."""
+        """The only script that the content policy of the page permits."""
         return _source(str(self.script)) if self.script else "'none'"
 
 
@@ -51,8 +51,8 @@ def render_page(
     Args:
         template: the name of its template.
         title: of the page.
-        values: what the template shows; everything is escaped.
-        data: what the script works on, as JSON has it.
+        values: of the template; everything is escaped.
+        data: the script's data, as JSON values.
         script: the name of the script's file; empty for none.
 
     Raises:

@@ -19,7 +19,7 @@ WIDTH: Final = 100
 def render_text(log: RunLog) -> str:
     """Return the terminal report as text for 100 columns, without colour.
 
-    Only places and commands may be longer, so that they can be copied.
+    Only locations and commands may be longer, so that they can be copied.
     """
     stream = io.StringIO()
     console = _console(WIDTH, file=stream, color_system=None)
@@ -31,7 +31,7 @@ def render_svg(log: RunLog) -> str:
     """Return the terminal report as an SVG picture; the same log gives the same picture."""
     from rich.cells import cell_len
 
-    # What is too wide for a picture is cut off, so it is as wide as the longest line.
+    # A picture cuts off longer lines, so it is as wide as the longest.
     width = max(WIDTH, *map(cell_len, render_text(log).split("\n")))
     console = _console(
         width, file=io.StringIO(), color_system="truecolor", force_terminal=True, record=True
@@ -41,7 +41,7 @@ def render_svg(log: RunLog) -> str:
 
 
 def _console(width: int, **options: Any) -> Console:
-    """Return a console that takes nothing from the terminal and environment it runs in."""
+    """Return a console that does not depend on the terminal and environment it runs in."""
     from rich.console import Console
 
     return Console(

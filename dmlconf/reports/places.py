@@ -1,4 +1,4 @@
-"""Where a case stands, as CI servers want it: a relative file and a line."""
+"""Where a case is, as CI servers expect it: a relative file and a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file and the line of a verdict's location.
 
     The file is relative to the working directory or, in the bundled suite, begins with `cases/`;
-    one that is elsewhere stays absolute. It has slashes, whatever the platform.
+    elsewhere it stays absolute. It has slashes on every platform.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

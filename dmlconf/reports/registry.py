@@ -13,13 +13,13 @@ from dmlconf.runner.log import RunLog
 __all__ = ["FORMATS", "GITHUB", "parse_report", "rendered"]
 
 GITHUB: Final = "github"
-"""The format that goes to GitHub Actions, and nowhere else."""
+"""The format for GitHub Actions only."""
 
 Render = Callable[[RunLog], str]
 
 
 def _late(module: str, function: str = "render") -> Render:
-    """Return a function whose module is imported when it is called."""
+    """Return a function that imports its module when it is called."""
 
     def render(log: RunLog) -> str:
         text: str = getattr(import_module(f"dmlconf.reports.{module}"), function)(log)
@@ -53,7 +53,7 @@ def parse_report(option: str, formats: Collection[str] = FORMATS) -> tuple[str, 
     """Return format and file of `FORMAT[:FILE]`; None for standard output.
 
     Raises:
-        ValueError: there is no such format, or no file behind the colon.
+        ValueError: there is no such format, or no file after the colon.
     """
     name, colon, file = option.partition(":")
     if name not in formats:

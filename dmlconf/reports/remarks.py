@@ -1,4 +1,4 @@
-"""What reports remark beside verdicts and failures: open elements, known faults, unusual errors."""
+"""Remarks of reports: open elements, known faults, unusual errors, warnings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""Beyond this many times the error of measured devices, a result is far from what devices give."""
+"""A result is far from what devices give beyond this multiple of the error of measured devices."""
 
 KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
 
@@ -64,7 +64,7 @@ class RoomTotals:
 
     Attributes:
         elements: elements that were compared.
-        open: those that any number satisfies.
+        open: those for which any number is right.
         loose: those whose room exceeds a tenth of their output's largest number; the open ones
             are among them.
     """
@@ -75,7 +75,7 @@ class RoomTotals:
 
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
-    """Add up what the verdicts tell of room; logs of older versions tell nothing."""
+    """Return the sums of the verdicts' figures of room; logs of older versions have none."""
     figures = [output for verdict in verdicts for output in verdict.figures.values()]
     return RoomTotals(
         sum(output["elements"] for output in figures),
@@ -85,7 +85,7 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
 
 
 def room_lines(log: RunLog) -> list[str]:
-    """Say how many elements the rules hardly judged; nothing where there are none."""
+    """Return how many elements the rules hardly judged; empty if there are none."""
     total = room_totals(log.verdicts)
     lines = []
     of = f"of {total.elements:,} elements"
@@ -100,7 +100,7 @@ def room_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_note(log: RunLog) -> str | None:
-    """Say what `unchecked` means, if any case is."""
+    """Return what `unchecked` means, if any case is."""
     if not status_counts(log)[Status.UNCHECKED]:
         return None
     reasons = (verdict.reason for verdict in log.verdicts)
@@ -109,17 +109,17 @@ def unchecked_note(log: RunLog) -> str | None:
 
 
 def known_fault_lines(log: RunLog) -> list[str]:
-    """Name DirectML's own known faults that cases failed for, with how many did."""
+    """Return DirectML's own known faults that explain failures, with the number of cases."""
     return _counted(log, ReasonKind.KNOWN_FAULT)
 
 
 def waiver_lines(log: RunLog) -> list[str]:
-    """Name the waivers that cases failed within, with how many did."""
+    """Return the waivers that cover failures, with the number of cases."""
     return _counted(log, ReasonKind.WAIVER)
 
 
 def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
-    """Count the verdicts of a kind by what their messages name first."""
+    """Return the number of verdicts of a kind by the first name in their messages."""
     names = Counter(
         verdict.reason.message.partition(":")[0]
         for verdict in log.verdicts
@@ -130,7 +130,7 @@ def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FarOperator:
-    """An operator that is right by the documentation, and far from what devices give.
+    """An operator that is right by the documentation, but far from what devices give.
 
     Attributes:
         operator: its name.
@@ -147,7 +147,7 @@ class FarOperator:
 
 
 def circumstance_lines(log: RunLog) -> list[str]:
-    """Say of each circumstance of the run what came of the cases, in the order of the run."""
+    """Return a line for each circumstance on the cases' results, in the order of the run."""
     counts: dict[str, Counter[str]] = {}
     for verdict in log.verdicts:
         for circumstance, result in verdict.circumstances.items():
@@ -176,7 +176,7 @@ def far_operators(log: RunLog) -> list[FarOperator]:
 
 
 def far_lines(log: RunLog) -> list[str]:
-    """Say of each such operator how far off it is, in how many cases, and name the farthest."""
+    """Return a line for each such operator: how far off, how many cases, and the farthest case."""
     return [
         f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
         f"{far.cases:,} case{'s' if far.cases != 1 else ''}: {far.case}"
@@ -185,7 +185,7 @@ def far_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
-    """Say how many compared cases have further outputs without an independent expected value."""
+    """Return how many compared cases have further outputs without an independent expected value."""
     cases = [verdict for verdict in log.verdicts if verdict.unchecked_outputs]
     if not cases:
         return None
@@ -198,7 +198,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 
 
 def variant_lines(log: RunLog) -> list[str]:
-    """Say of each variant of the backend what failed, and where its bits differ within the rule."""
+    """Return a line for each variant on its failures, and on other bits within the rule."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in log.verdicts:
         for label, result in verdict.variants.items():
@@ -227,7 +227,7 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 
 
 def warning_lines(log: RunLog) -> list[str]:
-    """Return what drivers and debug layers warn of, the most frequent first, with its cases."""
+    """Return the warnings of drivers and debug layers, the most frequent first, with cases."""
     cases: dict[str, list[str]] = {}
     for verdict in log.verdicts:
         for warning in dict.fromkeys(verdict.warnings):
@@ -242,7 +242,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def debug_layer_note(log: RunLog) -> str | None:
-    """Say which debug layers were asked for and were not there; None where all were."""
+    """Return which requested debug layers are not installed; None if all are."""
     details = log.header.environment.get("details") or {}
     missing = details.get("missing_debug_layers")
     if not details.get("debug") or not missing:
@@ -253,5 +253,5 @@ def debug_layer_note(log: RunLog) -> str | None:
 
 
 def plain_notes(log: RunLog) -> tuple[str | None, ...]:
-    """Return what every report says in a sentence, or not at all."""
+    """Return the remarks that are one sentence in every report."""
     return unchecked_note(log), unchecked_outputs_note(log), debug_layer_note(log)

@@ -1,4 +1,4 @@
-"""What reports say of what failures share, and which single failures they show."""
+"""What failures share, as reports say it, and which single failures reports show."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SharedLine:
 
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
-    """Say what failures share, a line for each group, the largest first."""
+    """Return what failures share, a line for each group, the largest first."""
     if not any(verdict.status.fails_run for verdict in log.verdicts):
         return []
     from dmlconf.diagnosis.shared_properties import shared_properties
@@ -104,7 +104,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Name the variants of the backend that alone fail, where they are the same for all."""
+    """Return the only failing variants of the backend, if they are the same for all failures."""
     named = {failing_variants(verdict.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
@@ -117,7 +117,7 @@ def _operators(names: Sequence[str]) -> str:
 
 
 def _remark(condition: Condition) -> str:
-    """Return what a condition means and other conditions of the same cases, in parentheses."""
+    """Return what a condition means, and other conditions of the same cases, in parentheses."""
     meaning = _MEANINGS.get(condition.text)
     same = condition.alternatives[:MOST_ALTERNATIVES]
     parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]
@@ -156,9 +156,9 @@ class ShownFailure:
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
-    """Return failures spread over groups and operators, and over what they broke with.
+    """Return failures spread over groups, operators and messages of breakdowns.
 
-    Cases that broke with the same message are one failure.
+    Cases that broke with the same message count as one failure.
 
     Args:
         log: the run's log.
@@ -191,13 +191,13 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
-    """Return how many failures are neither shown nor like one that is."""
+    """Return how many failures are neither shown nor the same as one that is."""
     failing = sum(verdict.status.fails_run for verdict in log.verdicts)
     return max(0, failing - sum(1 + shown.others for shown in entries))
 
 
 def alike(shown: ShownFailure) -> str:
-    """Say how many other cases broke with the same message; nothing where none did."""
+    """Return a note on other cases that broke with the same message; empty if none did."""
     if not shown.others:
         return ""
     cases = f"{shown.others:,} more case{'s' if shown.others != 1 else ''}"
@@ -219,7 +219,7 @@ def _alternating(lists: Sequence[Sequence[Verdict]]) -> Iterator[Verdict]:
 
 
 def _trace(verdict: Verdict) -> str:
-    """Return what a case broke with, without its numbers; empty where it did not break."""
+    """Return the message that a case broke with, without its numbers; empty if it did not break."""
     if verdict.status is not Status.BROKEN or verdict.reason is None:
         return ""
     message = verdict.reason.message.replace(verdict.case, "")

@@ -1,4 +1,4 @@
-"""What all reports say alike: totals by operator, the closing sentence, the command to repeat."""
+"""What all reports share: totals by operator, the closing sentence, commands to repeat cases."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
 
 @dataclass(frozen=True, slots=True)
 class OperatorTotals:
-    """What the table says of one operator.
+    """An operator's row of the table.
 
     Attributes:
         operator: its name.
@@ -52,7 +52,7 @@ class OperatorTotals:
         worst_ulp: the greatest distance in ULP; None where none was measured.
         margin: the greatest share of its limit that a passing case uses; None where every rule is
             exact, or the log has no margins.
-        seconds: how long the backend took, in sum.
+        seconds: how long the backend took in total.
         histogram: elements by their distance in ULP, as in the verdicts' figures.
     """
 
@@ -104,7 +104,7 @@ def _greatest_margin(verdicts: Sequence[Verdict]) -> float | None:
 
 
 def margin_cell(margin: float | None) -> str:
-    """Write a margin as a table has it."""
+    """Return a margin as text for a table."""
     return "-" if margin is None else f"{margin:.0%}"
 
 
@@ -118,7 +118,7 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
 
 
 def status_counts(log: RunLog) -> dict[Status, int]:
-    """Return how many cases have each status; one that a dead run never reached was not run."""
+    """Return how many cases have each status; those that a dead run did not reach are `not run`."""
     counts = Counter(verdict.status for verdict in log.verdicts)
     counts[Status.NOT_RUN] += max(0, log.header.selected - len(log.verdicts))
     return {status: counts[status] for status in Status}
@@ -135,9 +135,9 @@ def shown_statuses(total: OperatorTotals) -> list[Status]:
 
 
 def closing_sentence(log: RunLog) -> str:
-    """Say in one sentence how the run ended.
+    """Return one sentence on how the run ended.
 
-    A run that nothing fails has not passed for that: where no case passed, the sentence says so.
+    A run without failures has not necessarily passed: if no case passed, the sentence says so.
     """
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
@@ -163,7 +163,7 @@ def closing_sentence(log: RunLog) -> str:
 
 
 def missing_shards_text(header: Header) -> str:
-    """Name the shards of which a merged log has nothing; nothing where it has all."""
+    """Return the names of the shards that a merged log lacks; empty if it has all."""
     shards = header.merged_shards
     if shards is None:
         return ""
@@ -202,12 +202,12 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
 
 
 def margin_text(margin: float) -> str:
-    """Write the share of its limit that a passing case uses."""
+    """Return the share of its limit that a passing case uses, as text."""
     return f"{margin:.4%}" if 0 < margin < 0.001 else f"{margin:.1%}"
 
 
 def nearest_lines(log: RunLog) -> list[str]:
-    """Name the operators whose passing cases use most of their limit, with case and margin."""
+    """Return the operators whose passing cases use most of their limit, with case and margin."""
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:
         margin = max((f.get("margin") or 0.0 for f in verdict.figures.values()), default=0.0)
@@ -253,7 +253,7 @@ def _expected(header: Header) -> str:
 
 
 def number(value: float | None) -> str:
-    """Write a number of ULP as people read it."""
+    """Return a number of ULP in readable form."""
     if value is None:
         return "-"
     if not math.isfinite(value):

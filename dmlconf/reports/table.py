@@ -41,7 +41,7 @@ _BROKEN_HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How much room a table takes: between columns, for headings, for the time and the margin."""
+    """The space in a table: between columns, and for headings, times and margins."""
 
     gap: int
     broken_headings: bool
@@ -59,7 +59,7 @@ _LAYOUTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OperatorsTable:
-    """A row for each operator. No number is ever cut off where a roomier layout can help it.
+    """A row for each operator. No number is cut off if a narrower layout has space for it.
 
     Attributes:
         log: the run's log.
@@ -98,7 +98,7 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
     table.add_column(titles[0], "total", footer_style="bold", overflow="fold", min_width=8)
     for heading, footer in zip(titles[1:], footers, strict=True):
-        # As wide as any time, so that the layout does not depend on it.
+        # As wide as any time, so that the layout does not depend on the times.
         least = 7 if heading.strip() == "Time" else None
         table.add_column(
             heading, footer, justify="right", no_wrap=True, footer_style="bold", min_width=least

@@ -98,14 +98,14 @@ def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
 
 
 def _text(text: str, style: str = "") -> Text:
-    """Return text on one line: one that came from elsewhere must not forge another."""
+    """Return text on one line, so that text from elsewhere cannot forge further lines."""
     from rich.text import Text
 
     return Text(printable(text), style)
 
 
 def _line(text: str, style: str) -> Text:
-    """Return text that stays in one line, however long, so that it can be copied."""
+    """Return text that is never wrapped, so that it can be copied."""
     from rich.text import Text
 
     return Text(printable(text), style, no_wrap=True, overflow="ignore")
@@ -127,7 +127,7 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingLine:
-    """A name and its value in one line, which a terminal may cut and a file may not."""
+    """A name and its value on one line, cut off at the width of a terminal, but not in a file."""
 
     name: str
     value: str
@@ -220,7 +220,7 @@ def _differences(verdict: Verdict, differences: Sequence[Mapping[str, Any]]) -> 
 
 
 def _others(log: RunLog) -> Iterator[RenderableType]:
-    """Tell, by reason, how many cases neither passed nor failed."""
+    """Return, by reason, how many cases neither passed nor failed."""
     reasons = Counter(
         (verdict.status, verdict.reason.kind, verdict.reason.message)
         for verdict in log.verdicts

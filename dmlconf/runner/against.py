@@ -39,19 +39,19 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""The suite's own recordings, and the reference where they tell nothing."""
+"""The suite's own recordings, and the reference for cases that they do not have."""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
 _TELLING: Final = frozenset({"E_INVALIDARG"})
-"""HRESULTs by which DirectML judges a desc; by others it tells of the device that it ran on."""
+"""HRESULTs that are about the desc; others are about the device that DirectML ran on."""
 
 
 class RecordingAgainst:
     """Gives recorded outcomes, and remembers the cases for which the recording is stale.
 
-    A file is read when a case in it is first asked for: cases that state all themselves need none.
+    A file is read when one of its cases is first needed: cases that state all outputs need none.
     """
 
     def __init__(self, path: Path, subject: Subject | None = None) -> None:
@@ -72,7 +72,7 @@ class RecordingAgainst:
         return RecordingAgainst, (self.path, self._subject)
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
-        """Return the recorded outcome; None where the recording cannot tell.
+        """Return the recorded outcome; None where the recording has none for the case.
 
         Raises:
             BackendError: the operator's file cannot be read.
@@ -98,7 +98,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Say which cases the recording could not tell any more, and what to do about it."""
+        """Return which cases have changed since they were recorded, and what to do about it."""
         if not self.stale:
             return None
         count = len(self.stale)
@@ -118,8 +118,8 @@ class Expectations:
     Attributes:
         name: for the log.
         against: gives them.
-        recordings: those that may be asked.
-        note: what the user must know before the run, or None.
+        recordings: those that may be used.
+        note: what the user should know before the run, or None.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Expectations:
 
 
 def states_all(planned: PlannedCase) -> bool:
-    """Return whether a case states all that is expected of it, and so asks nobody else."""
+    """Return whether a case states all its expected outputs, so that no other source is needed."""
     template = planned.template
     expect = template.data.get("expect", {})
     alone = "rejected" in expect or "relation" in template.data
@@ -170,14 +170,14 @@ def expectations(
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
-    """Return what tells of a suite, whoever is under test: its recordings, else the reference."""
+    """Return the source of a suite's expected outcomes: recordings, then the reference."""
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
     return _First(recordings, lambda case: next(iter(backend.run([case])))), recordings
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return what tells whether one of the recordings has a case as it is now."""
+    """Return a function that says whether one of the recordings has a case as it is now."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -287,7 +287,7 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Asks each recording until one can tell, and then the reference.
+    """Gives the outcome of the first recording that has the case, else that of the reference.
 
     Of outputs that were recorded as a sample, the reference gives the other elements.
     """

@@ -1,7 +1,7 @@
 """What crosses from a backend into dmlconf, checked and rebuilt in one place.
 
-A backend may be anybody's plugin. What it returns is taken apart in the worker process and rebuilt
-from plain values, so that nothing else of it is pickled, judged, logged or shown.
+A backend may be a third party's plugin. What it returns is rebuilt in the worker process
+from plain values, and only these are pickled, judged, logged and shown.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _Member = TypeVar("_Member", FaultKind, BreakdownKind, DataType)
 
 
 class _MalformedError(Exception):
-    """Something is not what the protocol asks for; the message says what and where."""
+    """A value violates the protocol; the message says which and where."""
 
 
 def checked_outcome(outcome: object, case: Case) -> Outcome:
-    """Return the outcome rebuilt from plain values; a breakdown where it is none.
+    """Return the outcome rebuilt from plain values; a breakdown where it is malformed.
 
     Args:
         outcome: what a backend yielded.
-        case: the case that it yielded it for.
+        case: the case that it is for.
     """
     try:
         for kind, rebuild in _OUTCOMES.items():
@@ -93,9 +93,9 @@ def _required(
             raise _MalformedError(f"it returned {_named(value)}, not {kind.__name__}")
         return rebuild(value)
     except _MalformedError as error:
-        raise BackendError(f"the backend's {method} does not keep the protocol: {error}") from None
+        raise BackendError(f"the backend's {method} violates the protocol: {error}") from None
     except Exception as error:
-        message = f"the backend's {method} returned what raises {_named(error)} when it is read"
+        message = f"the backend's {method} returned a value that raises {_named(error)} when read"
         raise BackendError(message) from error
 
 
@@ -142,15 +142,15 @@ def _fault(fault: Any, elements: Mapping[str, int]) -> Fault:
         raise _MalformedError(f"faults holds {_named(fault)}, not a Fault")
     output = _text("a fault's output", fault.output)
     if output and output not in elements:
-        raise _MalformedError(f"a fault's output is {output[:40]!r}, which is no output")
+        raise _MalformedError(f"a fault's output is {output[:40]!r}, not the name of an output")
     indices = fault.elements
     if indices is not None:
         count = elements.get(output, 0)
         indices = _array("a fault's elements", indices, count)
         if indices.dtype.kind not in "iu" or indices.ndim != 1:
-            raise _MalformedError("a fault's elements are not a row of indices")
+            raise _MalformedError("a fault's elements are not a vector of indices")
         if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
-            raise _MalformedError(f"a fault's elements are not all of the {count:,} of the output")
+            raise _MalformedError(f"a fault's elements are not all within the output's {count:,}")
     return Fault(
         kind=_member("a fault's kind", fault.kind, FaultKind),
         message=_text("a fault's message", fault.message),
@@ -231,7 +231,7 @@ def _array(what: str, value: object, most: int) -> Array:
     if value.size > most:
         raise _MalformedError(f"{what} has {value.size:,} elements, not {most:,} or fewer")
     if value.dtype.kind not in "biufc":
-        raise _MalformedError(f"{what} has elements of {value.dtype}, which is no type of numbers")
+        raise _MalformedError(f"{what} has elements of {value.dtype}, not of a numeric type")
     return np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
 
 
@@ -260,7 +260,7 @@ def _items(what: str, value: object) -> list[Any]:
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise _MalformedError(f"{what} is {_named(value)}, not text")
-    # Half of a surrogate pair is no character, and no file in UTF-8 can hold it.
+    # UTF-8 cannot encode half of a surrogate pair.
     return str(value)[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,7 +1,7 @@
-"""Judge what a backend made of a case under circumstances, and blame the circumstance or not.
+"""Judge a backend's outcomes of a case under circumstances, and whether a circumstance is to blame.
 
-Each dispatch is judged as a plain run is: by what the case expects, or by the reference where it
-had other inputs. What left the same bits as the plain run needs no second judgement. A dispatch
+Each dispatch is judged as a plain run is: by what the case expects, or by the reference if it
+had other inputs. Outputs with the same bits as the plain run's are not judged again. A dispatch
 that is wrong is the circumstance's fault only if a plain run with the same inputs is right.
 """
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 INAPPLICABLE: Final = "not applicable"
-"""What the log says of a circumstance that does not concern a case."""
+"""What the log says of a circumstance that does not apply to a case."""
 
 JudgeOne = Callable[[Case, Outcome], Verdict]
 
@@ -62,16 +62,16 @@ def judge_circumstances(
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
     run_one: RunOne | None = None,
 ) -> Verdict | None:
-    """Return the verdict on a case that passed plainly, with what its circumstances tell.
+    """Return the verdict on a case that passed plainly, including its runs under circumstances.
 
-    None where that takes another run, and there is nothing to run a case with.
+    None if that takes another run and there is no `run_one`.
 
     Args:
         case: the case.
         verdict: on the plain run.
-        exercises: what came of it under each circumstance.
+        exercises: its results under each circumstance.
         judge: judges an outcome of a case.
-        excuse: returns the verdict of a failure that something known explains.
+        excuse: returns the verdict on a failure that a known fault, limit or waiver explains.
         run_one: runs a case plainly, alone.
     """
     results: dict[str, str] = {}
@@ -107,7 +107,7 @@ def _finding(
     judge: JudgeOne,
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict],
 ) -> _Finding | None:
-    """Return the first thing that is wrong; None where nothing is."""
+    """Return the first fault; None if there is none."""
     if not isinstance(result, Exercised):
         return _Finding(judge(case, result), result)
     if result.faults:

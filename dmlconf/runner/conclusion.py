@@ -1,4 +1,4 @@
-"""From what a backend made of a case to the verdict on it, with all that a run asks beside."""
+"""From a backend's outcome of a case to the verdict, with everything that may change it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ RunOne = Callable[[Case | Exercise], Any]
 """Runs a case or an exercise on the backend under test, alone."""
 
 Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
-"""Yields each case or exercise with what came of it."""
+"""Yields each case or exercise with its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """What may excuse failures, and what runs beside each case.
+    """What may excuse failures, and what runs in addition to each case.
 
     Attributes:
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes run one by one as well, which verdicts tell of.
-        circumstances: under which each case runs as well; the backend must have them.
+        compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
+        circumstances: under which each case runs too; the backend must support them.
     """
 
     substrate: Substrate = NO_SUBSTRATE
@@ -44,7 +44,7 @@ class JudgeOptions:
 
 
 NO_OPTIONS: Final = JudgeOptions()
-"""Nothing is excused, and nothing runs beside."""
+"""Nothing is excused, and nothing runs in addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +64,23 @@ class Conclusion:
     options: JudgeOptions = NO_OPTIONS
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
-        """Return the verdict on an outcome of a case, whatever may excuse it."""
+        """Return the verdict on an outcome of a case, before anything excuses it."""
         return judge(case, outcome, self.against, half_precision=self.half)
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or another one where what is known explains the failure."""
+        """Return the verdict, or another if a known fault, limit or waiver explains the failure."""
         waived = self.faults.waive(case, outcome, verdict)
         return self.options.substrate.excuse(case, outcome, waived)
 
     def of(self, item: Case | Exercise, result: Any, run: RunOne | None = None) -> Verdict | None:
-        """Return the verdict; None where it takes another run, and there is nothing to run with.
+        """Return the verdict; None if it takes another run and there is no `run`.
 
-        Where judging raises what nobody expects, that is the verdict, so that others are not lost.
+        An unexpected exception while judging becomes the verdict, so that others are not lost.
 
         Args:
             item: what was run.
-            result: what came of it.
-            run: runs a case or an exercise; None while others are still at work.
+            result: of the run.
+            run: runs a case or an exercise; None while others are still running.
 
         Raises:
             ExpectedError: a worker could not be replaced, or a recording cannot be read.
@@ -95,7 +95,7 @@ class Conclusion:
             return not_judged(case, outcome, error)
 
     def _of(self, item: Case | Exercise, result: Any, run: RunOne | None) -> Verdict | None:
-        """Return the verdict as `of` does, and raise what it does not expect."""
+        """Return the verdict as `of` does, but let exceptions through."""
         case = item.case if isinstance(item, Exercise) else item
         if isinstance(item, Exercise) and isinstance(result, Breakdown):
             if run is None:
@@ -123,7 +123,7 @@ class Conclusion:
         return self.options.waivers.applied(case, outcome, verdict)
 
     def _of_graph(self, case: GraphCase, outcome: Outputs, run: RunOne | None) -> Verdict | None:
-        """Return the verdict on a graph, which may run in other forms as well."""
+        """Return the verdict on a graph, which may also run in other forms."""
         verdict = self.judge(case, outcome)
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
@@ -143,8 +143,8 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     Args:
         item: what to run; an `Exercise` runs plainly first, and the verdict names the first
             circumstance under which it fails.
-        execute: as an `OpenBackend` has it, with nothing else to do.
-        conclusion: judges what came of it.
+        execute: as in `OpenBackend`, while nothing else is running.
+        conclusion: judges the outcome.
     """
 
     def run_one(each: Case | Exercise) -> Any:

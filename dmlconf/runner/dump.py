@@ -1,4 +1,4 @@
-"""Write all that is known of a failing case: its data, what was expected, allowed and computed."""
+"""Write everything known about a failing case: inputs, expected, allowed and actual values."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["dump_cases"]
 def dump_cases(
     folder: Path, cases: Iterable[Case], backend: OpenBackend, against: Against
 ) -> list[Path]:
-    """Run cases once more, and write each to a case file with a folder of NumPy files.
+    """Run cases again, and write each to a case file with a folder of NumPy files.
 
     The files are `TENSOR.input.npy`, and for each output `TENSOR.expected.npy`,
     `TENSOR.lowest.npy` and `TENSOR.highest.npy`, between which the rule allows each element, and
-    `TENSOR.actual.npy`. Where something is not known its file is not there.
+    `TENSOR.actual.npy`. What is not known has no file.
 
     Args:
-        folder: for the case files; it is made.
+        folder: for the case files; it is created.
         cases: the cases.
         backend: runs them.
         against: gives what they do not state.
@@ -59,7 +59,7 @@ def dump_cases(
 
 
 def _free_path(folder: Path, name: str, taken: list[Path]) -> Path:
-    """Return a path for a case; names that were cut may be alike."""
+    """Return an unused path for a case; shortened names may be equal."""
     path, number = folder / f"{name}.yaml", 1
     while path in taken:
         number += 1
@@ -71,7 +71,7 @@ def _write_expected(folder: Path, case: Case, expectation: ExpectedOutputs, half
     allowances = CaseAllowances(case, half_precision=half)
     for name, expected in expectation.outputs.items():
         array_file(folder, name, "expected", expected)
-        # A rule may ask for what the reference does not have, as beyond its limits.
+        # A rule may need what the reference cannot compute, such as a result beyond its limits.
         with suppress(ValueError, LookupError):
             lowest, highest = _allowed(case, name, expected, allowances)
             array_file(folder, name, "lowest", lowest)

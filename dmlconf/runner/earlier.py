@@ -1,4 +1,4 @@
-"""What a run that ended early left in its log, so that it can go on."""
+"""What a run that ended early left in its log, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dmlconf.runner.verdict import Status, Verdict
 __all__ = ["EarlierRun", "read_earlier"]
 
 _BEGINNING: Final = b'{"record":"header"'
-"""What every log begins with."""
+"""The first bytes of every log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,23 @@ class EarlierRun:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to run."""
+        """Whether every selected case has a verdict."""
         return self.footer is not None and self.footer.complete
 
     @property
     def failures(self) -> int:
-        """How many of its verdicts fail the run."""
+        """Number of its verdicts that fail the run."""
         return sum(count for status, count in self.summary.items() if status.fails_run)
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
     """Return what a run left in its log; None where it died before it wrote anything.
 
-    `not run` is no verdict that is kept. After a power cut the end of a file may never have
+    `not run` verdicts are not kept. After a power cut the end of a file may never have
     reached the disk: the log is read up to there.
 
     Raises:
-        InvalidLogError: the file cannot be read, is no run log, or contradicts itself.
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
     """
     size = _size(path)
     if not _has_header(path):
@@ -152,6 +152,6 @@ def _has_header(path: Path) -> bool:
         return True
     written = line.rstrip(b"\0")
     if written[: len(_BEGINNING)] != _BEGINNING[: len(written)]:
-        message = "not a dmlconf run log: its first line is no header"
+        message = "not a dmlconf run log: its first line is not a header"
         raise InvalidLogError(printable(f"{path}:1: {message}"))
     return False

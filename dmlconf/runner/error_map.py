@@ -1,4 +1,4 @@
-"""Where in an output the errors are: a small grid of levels, kept for outputs that fail."""
+"""Where in an output the errors are: a coarse grid of levels, kept for outputs that fail."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ErrorMap:
     """The worst error in each cell of a grid over an output.
 
     Attributes:
-        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for ever
-            larger errors, by powers of ten of the largest expected number; 9 also for a NaN or an
+        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for
+            errors by powers of ten of the largest expected number; 9 also for a NaN or an
             infinity on one side alone.
         axes: how many of the output's axes, from the first, the rows run over; the columns run
             over the others.
@@ -41,8 +41,8 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
     """Return where two arrays of one shape and type differ.
 
     Args:
-        actual: what came, of any shape but an empty one.
-        expected: what is right.
+        actual: the actual values, of any shape that is not empty.
+        expected: the expected values.
     """
     sizes = actual.shape
     axes = _split(sizes)
@@ -53,7 +53,7 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 
 
 def _split(sizes: Sequence[int]) -> int:
-    """Return how many leading axes make the rows, so that the last axis of some length is seen."""
+    """Return how many leading axes make the rows, so that the last long axis is visible."""
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:
         axes -= 1
@@ -61,7 +61,7 @@ def _split(sizes: Sequence[int]) -> int:
 
 
 def _levels(actual: Array, expected: Array) -> Array:
-    with np.errstate(all="ignore"):  # Signalling NaN among them.
+    with np.errstate(all="ignore"):  # Signalling NaN included.
         a, e = actual.astype(np.float64), expected.astype(np.float64)
         error = np.abs(a - e)
         finite = np.isfinite(e)

@@ -1,4 +1,4 @@
-"""How a run executes: where its cases run, and where their outcomes are judged."""
+"""How a run executes: which processes run its cases and judge their outcomes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ WORKER_MEMORY: Final = 2048 << 20
 """Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
-"""For fewer a process does not pay: it takes some seconds to start and to read a recording."""
+"""For fewer cases another process is not worth its start and its reading of a recording."""
 
 _MOST_PROCESSES: Final = 8
-"""Further ones would wait for this one, which loads the suite and writes the log."""
+"""More would wait for this process, which loads the suite and writes the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How to run.
+    """The resources that a run may use.
 
     Attributes:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
-        memory: bytes by which a worker process may grow until another one takes its place.
+        memory: bytes by which a worker process may grow before it is replaced.
     """
 
     jobs: int = 1
@@ -54,14 +54,14 @@ class Execution(Enum):
 def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
     """Choose how to execute cases on a backend.
 
-    One that may break down runs in worker processes, and what it returns is judged here. Of one
-    that is trusted, building and judging a case takes longer than running it, so that several
+    One that may break down runs in worker processes, and its outcomes are judged here. For one
+    that is trusted, building and judging a case takes longer than running it, so several
     processes do all three.
 
     Args:
         backend: the backend.
         limits: how to run.
-        judged: whether outcomes are judged and nothing but the verdicts is wanted.
+        judged: whether outcomes are judged and only the verdicts are needed.
     """
     if backend.isolated:
         return Execution.ISOLATED
@@ -77,11 +77,11 @@ def limits_of(
     cases: int,
     memory: int = WORKER_MEMORY,
 ) -> Limits:
-    """Return how to run and judge cases, with as many processes as pay where none are named.
+    """Return the resources for a run, with as many processes as are useful if no number is given.
 
     Args:
         backend: the backend; one device serves one process at a time unless the user says more.
-        jobs: how many processes the user named.
+        jobs: the number of processes that the user gave, or None.
         timeout: seconds that one case may take.
         cases: how many there are.
         memory: bytes by which a worker process may grow.
@@ -91,5 +91,5 @@ def limits_of(
 
 
 def processes_that_pay(cases: int) -> int:
-    """Return how many processes to use where the user names no number."""
+    """Return how many processes to use if the user gives no number."""
     return max(1, min(_MOST_PROCESSES, os.cpu_count() or 1, cases // _CASES))

@@ -33,23 +33,23 @@ from dmlconf.runner.worker import run_batch
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""Of cases whose dispatches take longer, a dozen more would take longer than a case may."""
+"""With longer dispatches, a dozen more would take longer than the time limit of a case."""
 
 LONG_DISPATCH_SECONDS: Final = 0.01
 """The same of `long`, which dispatches a thousand times, a hundred in each submission: Windows may
 remove a device whose submission takes more than 2 s."""
 
 _TOGETHER: Final = 8
-"""Cases that run plainly together before each is exercised."""
+"""Cases that run plainly as one batch before each runs under circumstances."""
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:
-    """Return what runs a batch: the task of a worker that runs cases and exercises."""
+    """Return the task of a worker that runs cases and exercises."""
     return partial(run_items, backend)
 
 
 def run_items(backend: Backend, items: Sequence[Case | Exercise]) -> Iterator[Outcome | Exercises]:
-    """Yield an outcome for each case, and for each exercise what came of it."""
+    """Yield an outcome for each case, and the results of each exercise."""
     for with_circumstances, group in groupby(items, lambda item: isinstance(item, Exercise)):
         together = list(group)
         if not with_circumstances:

@@ -25,11 +25,11 @@ def figures_of(
     """Return what the log keeps of a comparison.
 
     Args:
-        comparison: what comparing an output found.
+        comparison: of an output.
         rule: the rule that it was compared under.
-        room: how many elements the rule hardly judges.
+        room: number of elements that the rule hardly judges.
         provenance: where the expected values of the output are from.
-        sample: of the output, where not all of it was recorded.
+        sample: of the output, if only a sample was recorded.
     """
     figures: dict[str, Any] = {
         "elements": comparison.elements,
@@ -61,7 +61,7 @@ def figures_of(
 
 
 def _margin(comparison: Comparison) -> float:
-    """Return the share of the limit that is used, by the worst element or by all together."""
+    """Return the share of the limit that the worst element uses, or all elements together."""
     return _rounded(max(comparison.margin, comparison.spread))
 
 

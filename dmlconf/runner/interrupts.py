@@ -1,4 +1,4 @@
-"""Ctrl-C and other requests to end, held back while something must not be cut in two."""
+"""Ctrl-C and other requests to end, deferred while something must not be interrupted."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ INTERRUPTS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     if hasattr(signal, name)
 )  # fmt: skip
-"""The signals that ask a program to end, as far as the platform has them."""
+"""The signals that ask a program to end, of those that the platform has."""
 
 
 class _Requests:
-    """What is known of interrupts.
+    """The state of interrupts.
 
     Attributes:
-        came: whether there was one; one that meets a destructor is raised there, and lost.
-        deferred: whether they are noted only.
+        came: whether there was one; one that is raised in a destructor is lost.
+        deferred: whether they are only noted.
     """
 
     came = False
@@ -44,9 +44,9 @@ def _interrupt(number: int, frame: Any) -> None:
 
 
 class Uninterrupted:
-    """A block that interrupts do not cut in two; `raise_if_interrupted` belongs behind it.
+    """A block that interrupts do not end halfway; follow it by `raise_if_interrupted`.
 
-    It costs next to nothing, and works where `treat_termination_as_interrupt` was called.
+    It costs next to nothing. It needs an earlier call of `treat_termination_as_interrupt`.
     """
 
     def __enter__(self) -> None:
@@ -57,9 +57,9 @@ class Uninterrupted:
 
 
 def treat_termination_as_interrupt() -> None:
-    """Let a request to end (SIGTERM, SIGHUP, Ctrl-Break) do what Ctrl-C does.
+    """Make a request to end (SIGTERM, SIGHUP, Ctrl-Break) do what Ctrl-C does.
 
-    A process that was started to ignore a signal, as by nohup, goes on ignoring it.
+    A process that was started to ignore a signal, as by nohup, keeps ignoring it.
     """
     _Requests.came = False
     for number in INTERRUPTS:
@@ -75,10 +75,10 @@ def raise_if_interrupted() -> None:
 
 @contextmanager
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
-    """Hold back interrupts, and deliver the first of them at the end of the block.
+    """Defer interrupts, and raise the first of them at the end of the block.
 
     Args:
-        inherited: whether processes that start in the block hold them back as well, until they
+        inherited: whether processes that start in the block defer them too, until they
             say otherwise.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -91,7 +91,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
         if callable(handler):
             handlers[number] = handler
             signal.signal(number, lambda received, frame: pending.append(received))
-    # The mask alone holds nothing back here: one of NumPy's threads would take the signal.
+    # A mask is not enough here: one of NumPy's threads would receive the signal.
     masks = inherited and hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers) if masks else set()
     try:

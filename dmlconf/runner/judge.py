@@ -1,4 +1,4 @@
-"""Judge an outcome: what the case expects against what the backend made of it.
+"""Judge an outcome: compare what the case expects with what the backend returned.
 
 A desc that the case expects to be refused is judged by `_judge_rejection`, one that is refused
 though the case expects outputs by `_judge_unexpected_rejection`.
@@ -54,13 +54,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An expected outcome that a real DirectML had, and not the reference."""
+    """An expected outcome that real DirectML had, not the reference."""
 
     outcome: Outcome
 
 
 Against = Callable[[Case], Outcome | Recorded | None]
-"""Gives the expected outcome of a case that states none; None where nobody else can tell."""
+"""Gives the expected outcome of a case that states none; None if there is no source for it."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
@@ -86,9 +86,9 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
-    """Return why the backend need not run the case; None where it must.
+    """Return why the backend need not run the case; None if it must.
 
-    The documentation lets it decline the case, or there is too little memory.
+    The documentation lets it decline the case, or memory is insufficient.
     """
     if case.lowest_level > capabilities.feature_level:
         needs = spoken_level(case.level_needs)
@@ -115,10 +115,10 @@ def judge(
 
     Args:
         case: the case.
-        outcome: what the backend made of it.
+        outcome: of the backend.
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        allowances: what the case's rules permit, for one who judges many outcomes of a case.
+        allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -142,7 +142,7 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
 
     Args:
         case: the case.
-        outcome: what the backend made of it; None where it has several.
+        outcome: of the backend; None if there are several.
         error: what judging raised.
     """
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
@@ -223,7 +223,7 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
 
 
 def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
-    """Judge what nothing is expected of: the backend's own conduct is all that can be wrong."""
+    """Judge a case without expected outcome: only the backend's conduct can be wrong."""
     match outcome:
         case Outputs() if outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
@@ -264,7 +264,7 @@ def _spoken(rejection: Rejection) -> str:
 def _judge_unexpected_rejection(
     case: Case, outcome: Rejection, expected: ExpectedOutputs
 ) -> Verdict:
-    """Judge the rejection of a case that should have run."""
+    """Return the verdict on the rejection of a case that should have run."""
     if case.required_level is None:
         message = f"{_spoken(outcome)}; no table of support lists these tensors"
         reason = Reason(ReasonKind.NOT_DOCUMENTED, message)
@@ -328,7 +328,7 @@ _Faults = list[tuple[ReasonKind, str]]
 
 
 def _conduct(outcome: Outputs) -> _Faults:
-    """Return what the backend saw the operator do that it must not do, right values or not."""
+    """Return forbidden conduct that the backend observed, whether the values are right or not."""
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 

@@ -1,7 +1,7 @@
-"""DirectML's own known faults: cases that fail for one are waived, whatever the device.
+"""DirectML's own known faults: cases that fail because of one are waived on every device.
 
 The list is `schemas/known-faults.yaml`, by version of DirectML. It holds for the backend `directml`
-and for recordings of it. A case that passes in spite of a listed fault has passed: a driver's
+and for recordings of it. A case that passes despite a listed fault has passed: a driver's
 metacommand may replace the kernel that is wrong.
 """
 
@@ -51,10 +51,10 @@ _GRAPH: Final = "graph"
 
 @dataclass(frozen=True, slots=True)
 class NodeCondition:
-    """A node that a graph may have.
+    """A condition on the nodes of a graph.
 
     Attributes:
-        operators: names of the operators that it may be of.
+        operators: the names of operators, one of which the node has.
         when: a condition over its desc.
     """
 
@@ -62,7 +62,7 @@ class NodeCondition:
     when: Expression
 
     def holds(self, case: Case) -> bool:
-        """Return whether a graph has such a node; what is no graph has none."""
+        """Return whether a graph has such a node; False for a single operator."""
         if not isinstance(case, GraphCase):
             return False
         return any(
@@ -74,7 +74,7 @@ class NodeCondition:
         try:
             return bool(self.when.evaluate(names_of_node(node)))
         except ExpressionError:
-            return False  # Such as the size of an optional tensor that is not there.
+            return False  # Such as the size of an absent optional tensor.
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,17 @@ class KnownFault:
 
     Attributes:
         name: what to call it.
-        reason: what DirectML does, for people.
-        first: the first version that has it, of those that were tried.
+        reason: what DirectML does, as a sentence.
+        first: the first version that has it, of those tested.
         last: the last one.
         operators: names of the operators that have it.
-        outcome: how it shows: `outputs` where the case runs and gives what it must not, `crash`, or
+        outcome: how it shows: `outputs` if the case runs and its outputs are wrong, `crash`, or
             a refusal such as `E_INVALIDARG by CreateOperator`.
-        cases: identifiers of the cases that it concerns; None for all.
-        when: a condition over the desc that these cases meet; None for all.
+        cases: identifiers of the affected cases; None for all.
+        when: a condition on the desc that these cases meet; None for all.
         node: a node that these cases, graphs, have; None for any.
-        circumstance: the only circumstance in which it shows; None for any, and for plain runs.
-        graph: whether it needs an operator that is compiled as a graph.
+        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
+        graph: whether it shows only in operators that are compiled as graphs.
         alone: whether its cases may harm others in the same process.
     """
 
@@ -111,18 +111,18 @@ class KnownFault:
     alone: bool = False
 
     def concerns(self, case: Case) -> bool:
-        """Return whether a case meets the fault."""
+        """Return whether the fault affects a case."""
         if not Scope(self.operators, self.cases, self.when).covers(case):
             return False
         return self.node is None or self.node.holds(case)
 
     def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
-        """Return whether the fault is why a case that should have passed did not.
+        """Return whether the fault explains why a case did not pass.
 
         Args:
             case: the case.
-            outcome: what came of it.
-            circumstance: that in which it failed; None where it failed plainly.
+            outcome: of the case.
+            circumstance: the one under which it failed; None if it failed plainly.
         """
         if self.circumstance not in (None, circumstance):
             return False
@@ -145,7 +145,7 @@ class KnownFaults:
     """The faults of the DirectML under test.
 
     Attributes:
-        version: its version, for people; empty where no DirectML is tested.
+        version: its version, for messages; empty if no DirectML is tested.
         faults: those that it has.
     """
 
@@ -155,14 +155,14 @@ class KnownFaults:
     def explaining(
         self, case: Case, outcome: Outcome, circumstance: str | None = None
     ) -> KnownFault | None:
-        """Return the fault that explains why the case did not pass; None where there is none."""
+        """Return the fault that explains why the case did not pass; None if there is none."""
         explanations = (
             fault for fault in self.faults if fault.explains(case, outcome, circumstance)
         )
         return next(explanations, None)
 
     def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or `waived` where a known fault explains why the case failed."""
+        """Return the verdict, or `waived` if a known fault explains the failure."""
         if verdict.status not in (Status.FAILED, Status.BROKEN):
             return verdict
         fault = self.explaining(case, outcome, verdict.circumstance)
@@ -183,11 +183,11 @@ class KnownFaults:
 
 
 NO_KNOWN_FAULTS: Final = KnownFaults()
-"""What is known of a backend that is no DirectML."""
+"""For backends that are not DirectML."""
 
 
 def known_faults(environment: Environment) -> KnownFaults:
-    """Return the known faults of what a backend ran on.
+    """Return the known faults of the DirectML that a backend runs.
 
     Raises:
         InvalidFilesError: the list cannot be read.
@@ -260,7 +260,7 @@ def _problems(document: Document) -> list[Problem]:
 def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the operators and the condition of a fault or of a node."""
+    """Yield the problems of the operators and the condition of a fault or of a node."""
     for place, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)

@@ -1,4 +1,4 @@
-"""Locks on files, which the operating system releases when their process ends in whatever way."""
+"""File locks, which the operating system releases when their process ends for any reason."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""On Windows a lock covers bytes, which others cannot read: one far behind the end."""
+"""On Windows other processes cannot read locked bytes, so this is one far behind the end."""
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-"""How the operating system says that another process holds a lock."""
+"""The error numbers of a lock that another process holds."""
 
 
 class LockedError(Exception):
@@ -25,7 +25,7 @@ class FileLock:
     """A lock on a file that this process holds until it releases it or ends."""
 
     def __init__(self, path: Path) -> None:
-        """Take the lock; the file is made where there is none, and its content is left alone.
+        """Take the lock; the file is created if necessary, and its content is not changed.
 
         Raises:
             LockedError: another process holds it.
@@ -41,7 +41,7 @@ class FileLock:
             raise LockedError(f"{path} is in use by another process") from error
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         os.close(self._descriptor)
 
 

@@ -1,4 +1,4 @@
-"""The run log: JSON Lines, written as verdicts are reached, and the only truth of a run.
+"""The run log: JSON Lines, written as verdicts are reached. Everything else derives from it.
 
 The first line is the header, then comes one line for each verdict, then the footer. Where failing
 cases run again, each attempt has a line (`attempt`) before the verdict. A run that dies leaves a
@@ -40,10 +40,10 @@ __all__ = [
 
 
 class LogWriteError(ExpectedError):
-    """The log cannot be written any more, as on a full disk; the message says why.
+    """The log can no longer be written, as on a full disk; the message says why.
 
     Attributes:
-        failing: whether a verdict that was reached fails the run.
+        failing: whether a verdict so far fails the run.
     """
 
     failing = False
@@ -67,8 +67,8 @@ class Header:
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
         workers: the environment of each worker of a scheduler; none where this machine ran all.
-        merged_shards: of a log that was merged while shards were missing, the `count` of all and
-            the `numbers` of those that there were; None for other logs.
+        merged_shards: of a log that was merged although shards were missing, the `count` of all and
+            the `numbers` of those present; None for other logs.
     """
 
     dmlconf: str
@@ -88,12 +88,12 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the plan has of which these were selected; places are places in it."""
+        """Number of cases of the plan from which these were selected; places count in it."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
     def plan_digest(self) -> str | None:
-        """`cases_digest` of the plan of which cases were selected; None in older logs."""
+        """`cases_digest` of the plan from which cases were selected; None in older logs."""
         return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
 
 
@@ -107,7 +107,7 @@ class Footer:
         complete: whether every selected case was run.
         summary: number of verdicts by status.
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
-        kept_verdicts: how many verdicts the log had when the run was resumed; None where it was
+        kept_verdicts: how many verdicts the log had when the run was resumed; None if it was
             not.
     """
 
@@ -143,9 +143,9 @@ _ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), defau
 
 
 class LogWriter:
-    """Writes a run log line by line, so that nothing reached is lost.
+    """Writes a run log line by line, so that no verdict is lost.
 
-    Every method raises `LogWriteError` where the line cannot be written.
+    Every method raises `LogWriteError` if the line cannot be written.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -166,7 +166,7 @@ class LogWriter:
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
-        """Write a failure that is no verdict yet, because the case will run again."""
+        """Write a failure that is not a verdict yet, because the case will run again."""
         self._write({"record": "attempt", "place": place, **verdict_data(verdict)})
 
     def footer(self, footer: Footer) -> None:
@@ -187,7 +187,7 @@ _OPTIONAL: Final = ("cases_digest", "shard", "workers", "merged_shards", "kept_v
 
 
 def _without(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Leave out the fields of these names that say nothing."""
+    """Return the record without those of these fields that are empty."""
     return {key: value for key, value in record.items() if key not in names or value not in _EMPTY}
 
 
@@ -195,7 +195,7 @@ _EMPTY: Final = (None, ())
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as JSON has it; it differs from the value only in infinities and NaN."""
+    """Return a verdict as JSON values, with infinities and NaN spelled as text."""
     reason = verdict.reason
     data: dict[str, Any] = {
         "case": verdict.case,
@@ -247,7 +247,7 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 
 
 def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Spell infinities and NaN, which JSON lacks, as text that `float` reads."""
+    """Return JSON values with infinities and NaN, which JSON lacks, as text that `float` reads."""
     return {key: _spelled(value) for key, value in record.items()}
 
 
@@ -262,7 +262,7 @@ def read_log(
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Verdicts come in the order of the plan, where the log tells it. A failure whose case was to run
+    Verdicts are in the order of the plan, if the log has it. A failure whose case was to run
     again when the run died is the verdict on it.
 
     Args:
@@ -301,7 +301,7 @@ def read_log(
                 attempts.setdefault(entry.verdict.case, entry)
     logged += attempts.values()  # Their cases were to run again when the run died.
     if header is None:
-        raise _not_a_log(path, 1, "its first line is no header")
+        raise _not_a_log(path, 1, "its first line is not a header")
     if not own:
         _check_consistency(path, header, logged, footer)
     verdicts = {entry.verdict.case: entry for entry in logged}
@@ -320,7 +320,7 @@ def _order(logged: LoggedVerdict) -> int:
 def _check_consistency(
     path: Path, header: Header, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
 ) -> None:
-    """Refuse a log that contradicts itself."""
+    """Raise an error for a log that contradicts itself."""
     end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
     problem = contradiction(header.selected, logged, end, header.planned)
     if problem is None and footer is not None and footer[1].cases_digest is not None:
@@ -331,19 +331,19 @@ def _check_consistency(
 
 
 def header_of(record: Mapping[str, Any]) -> Header:
-    """Return the header that a record of a log is."""
+    """Return the header in a record of a log."""
     data = {key: value for key, value in record.items() if key not in ("record", "format")}
     header = Header(**data)
     return replace(header, paths=tuple(header.paths), workers=tuple(header.workers))
 
 
 def footer_of(record: Mapping[str, Any]) -> Footer:
-    """Return the footer that a record of a log is."""
+    """Return the footer in a record of a log."""
     return Footer(**{key: value for key, value in record.items() if key != "record"})
 
 
 def verdict_of(record: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that a record of a log is."""
+    """Return the verdict in a record of a log."""
     data = {key: value for key, value in record.items() if key not in ("record", "place")}
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
@@ -366,7 +366,7 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Read back what `_finite` spelled."""
+    """Undo `_finite`."""
     return {key: _number(value) for key, value in record.items()}
 
 

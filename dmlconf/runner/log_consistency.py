@@ -1,6 +1,6 @@
-"""Run logs that contradict themselves, as one that was edited or joined from two does.
+"""Run logs that contradict themselves, such as logs that were edited or joined from two.
 
-This finds mistakes, not forgeries. A log that ends early contradicts nothing: its run died.
+This finds mistakes, not forgeries. A log that ends early is no contradiction: its run died.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ __all__ = ["Contradiction", "LoggedVerdict", "cases_digest", "contradiction", "o
 
 @dataclass(frozen=True, slots=True)
 class LoggedVerdict:
-    """A verdict, and where a log has it.
+    """A verdict and its place in a log.
 
     Attributes:
         line: its line, from 1.
-        place: the place of its case in the plan, from 0; None where the log does not tell it.
+        place: the place of its case in the plan, from 0; None if the log does not have it.
         verdict: the verdict.
     """
 
@@ -32,10 +32,10 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What in a log does not fit together.
+    """A contradiction between two parts of a log.
 
     Attributes:
-        line: the line that contradicts one before it, from 1.
+        line: the line that contradicts an earlier one, from 1.
         message: what contradicts what.
     """
 
@@ -56,7 +56,7 @@ def contradiction(
         verdicts: all verdicts, in the order of the log.
         footer: the footer's line, its number of verdicts by status, and whether it says that the
             run is complete; None where the log has none.
-        planned: how many cases the plan has, where those of a shard were selected.
+        planned: how many cases the plan has, if those of a shard were selected.
     """
     return next(_contradictions(selected, verdicts, footer, planned), None)
 
@@ -107,9 +107,9 @@ def _contradictions(
 def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
     case, status, reason = logged.verdict.case, logged.verdict.status, logged.verdict.reason
     if reason is None and status is not Status.PASSED:
-        yield Contradiction(logged.line, f"{case} is `{status}`, yet without a reason")
+        yield Contradiction(logged.line, f"{case} is `{status}`, but without a reason")
     if reason is not None and status is Status.PASSED:
-        yield Contradiction(logged.line, f"{case} is `passed`, yet for the reason `{reason.kind}`")
+        yield Contradiction(logged.line, f"{case} is `passed`, but for the reason `{reason.kind}`")
 
 
 def _of_place(
@@ -119,7 +119,7 @@ def _of_place(
         return
     case, place = logged.verdict.case, logged.place
     if place >= places:
-        message = f"{case} has the place {place}, yet the header says that {places} are selected"
+        message = f"{case} has the place {place}, but the header says that {places} are selected"
         yield Contradiction(logged.line, message)
     other = by_place.setdefault(place, logged)
     if other.verdict.case != case:
@@ -138,7 +138,7 @@ def _of_case(
             message += f": `{other.verdict.status}` there, `{verdict.status}` here"
         yield Contradiction(logged.line, message)
     if len(by_case) > selected:
-        message = f"{len(by_case)} cases have verdicts, yet the header says that {selected} are"
+        message = f"{len(by_case)} cases have verdicts, but the header says that {selected} are"
         yield Contradiction(logged.line, f"{message} selected")
 
 
@@ -146,15 +146,15 @@ def _of_summary(summary: Mapping[str, int], statuses: Counter[Status]) -> Iterat
     for status in Status:
         count = summary.get(status.value, 0)
         if count != statuses[status]:
-            yield f"the footer counts {count} `{status}`, yet the log has {statuses[status]}"
+            yield f"the footer counts {count} `{status}`, but the log has {statuses[status]}"
 
 
 def _of_end(complete: bool, statuses: Counter[Status], selected: int) -> Iterator[str]:
     verdicts = statuses.total()
     if verdicts != selected:
-        yield f"the run ended with {verdicts} verdicts, yet the header says {selected} are selected"
+        yield f"the run ended with {verdicts} verdicts, but the header says {selected} are selected"
     elif complete and statuses[Status.NOT_RUN]:
         count = statuses[Status.NOT_RUN]
-        yield f"the footer says that the run is complete, yet {count} of its cases are `not run`"
+        yield f"the footer says that the run is complete, but {count} of its cases are `not run`"
     elif not complete and not statuses[Status.NOT_RUN]:
-        yield "the footer says that the run is incomplete, yet every selected case was run"
+        yield "the footer says that the run is incomplete, but every selected case was run"

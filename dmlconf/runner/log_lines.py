@@ -15,14 +15,14 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines"]
 
 LONGEST_LINE_BYTES: Final = 1 << 24
-"""No verdict comes near: what is longer is no log."""
+"""Far more than any verdict needs: a file with longer lines is not a log."""
 
 FORMAT: Final = 1
-"""Version of the form; it grows when a reader of the old form could be misled."""
+"""Version of the form; it increases when readers of the old form could be misled."""
 
 
 class InvalidLogError(ExpectedError):
-    """A file that is not a run log of a known form; the message names file, line and fault."""
+    """A file that is not a run log of a known form; the message names file, line and problem."""
 
 
 class LogLine(NamedTuple):
@@ -40,7 +40,7 @@ class LogLine(NamedTuple):
 
 
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
-    """Yield the lines of a run log but for a last one that was cut.
+    """Yield the lines of a run log, except for a last one that was cut off.
 
     Args:
         path: the log.
@@ -49,7 +49,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
             power cut: it is read up to the first line with a NUL byte, which no record has.
 
     Raises:
-        InvalidLogError: the file cannot be read, or a line is no record.
+        InvalidLogError: the file cannot be read, or a line is not a record.
     """
     try:
         with open_regular(path) as stream:
@@ -78,10 +78,10 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
 
 
 def _check(path: Path, number: int, record: Any) -> None:
-    """Refuse a line that does not fit the schema, or is of another version of the form."""
+    """Raise an error for a line that violates the schema or has another version of the form."""
     kind = record.get("record") if isinstance(record, dict) else None
     if number == 1 and kind != "header":
-        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
+        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is not a header")
     checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
     if checker.is_valid(record):
         return
@@ -103,7 +103,7 @@ _DEFINITIONS: Final = {
 
 @cache
 def _checker(definition: str) -> Checker:
-    """Return what checks a record of one kind; of no known kind where that has no definition."""
+    """Return a checker for records of a kind, or for any record if the kind has no definition."""
     schema = bundled_schema("run-log")
     if definition:
         schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}

@@ -1,4 +1,4 @@
-"""Whether a case fits into memory, told from its desc before anything is allocated."""
+"""Whether a case fits into memory, derived from its desc before anything is allocated."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def _bytes(tensor: TensorDesc) -> int:
 
 
 def shortage(case: Case, device: int | None = None, machine: int | None = None) -> str | None:
-    """Say why a case does not fit into memory; None where it does.
+    """Return why a case does not fit into memory; None if it does.
 
     Args:
         case: the case.
-        device: bytes that the device can reach; None where nobody knows.
+        device: bytes that the device can address; None if unknown.
         machine: bytes of this machine; None for what it has.
     """
     needed = tensor_bytes(case)

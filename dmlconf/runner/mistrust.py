@@ -1,4 +1,4 @@
-"""Outputs that keep their rule, yet look as if the operator had not run.
+"""Outputs that meet their rule, but look as if the operator had not run.
 
 A rule that is wide for small values would pass an output of nothing but zeros, or one that is
 still a copy of an input.
@@ -21,10 +21,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["suspicions"]
 
 _LEAST_ELEMENTS: Final = 8
-"""Elements from which on such likeness is no chance."""
+"""Number of elements from which on such a similarity is no coincidence."""
 
 _NEAR_ULP: Final = 16
-"""Steps up to which a value may come out as the input that it is almost equal to."""
+"""Steps up to which a value may equal the input that it is almost equal to."""
 
 _CANCELLED: Final = 2.0**-10
 """Share of its terms, or of an interval's length, below which a value may come out as zero."""
@@ -33,12 +33,12 @@ _CANCELLED: Final = 2.0**-10
 def suspicions(
     case: Case, name: str, actual: Array, allowance: Allowance
 ) -> Iterator[tuple[ReasonKind, str]]:
-    """Yield what is suspicious of an output that keeps its rule.
+    """Yield what is suspicious about an output that meets its rule.
 
     Args:
         case: the case.
         name: the output tensor.
-        actual: what the backend computed.
+        actual: the backend's values.
         allowance: what the rule permits, and what the reference computes. An expected value
             that was recorded elsewhere may itself be off by as much as the rule permits.
     """

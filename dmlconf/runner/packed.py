@@ -1,7 +1,7 @@
-"""Verdicts that take less memory: what only single reports read is kept as text.
+"""Verdicts that take less memory: what only some reports read is kept as text.
 
-A verdict's figures, facts and digests take some kilobytes as dictionaries, and few hundred bytes as
-JSON; equal ones of several cases are kept once.
+A verdict's figures, facts and digests take kilobytes as dictionaries, and some hundred bytes as
+JSON; equal ones of several cases are stored once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dmlconf.runner.verdict import Verdict
 __all__ = ["MANY", "Packed", "packing"]
 
 MANY: Final = 100_000
-"""Logs of more verdicts are read packed."""
+"""Logs with more verdicts are read packed."""
 
 
 class Packed(Mapping[str, Any]):
@@ -47,7 +47,7 @@ def _unpacked(text: str) -> dict[str, Any]:
 
 
 def packing() -> Callable[[Verdict], Verdict]:
-    """Return what packs verdicts; equal parts of those that it packs are one."""
+    """Return a function that packs verdicts; equal parts share one object."""
     known: dict[str, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 

@@ -1,8 +1,8 @@
 """Run and judge cases in several processes: for backends that are trusted not to break down.
 
 Building and judging a case takes longer than the reference takes to run it, so a worker process
-does all three and sends back the verdict. Where it breaks down nonetheless, or hangs, that costs
-one case its verdict, as `dmlconf.runner.pool` tells.
+does all three and sends back the verdict. If it breaks down nonetheless, or hangs, that costs
+one case its verdict, as `dmlconf.runner.pool` describes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def judged_in_processes(
     limits: Limits,
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan, and yield a verdict on each case, as soon as it is reached.
+    """Run the plan, and yield each verdict as soon as it is reached.
 
     Args:
         plan: what to run.
-        backend: what to run it on; each process makes its own.
+        backend: what to run it on; each process creates its own.
         expected: gives the expected outcome of cases that state none.
         limits: how to run.
         options: as `judged` takes them.
@@ -62,11 +62,11 @@ def judged_in_processes(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What a worker process makes of a case.
+    """The result of a case in a worker process.
 
     Attributes:
         verdict: the judgement on it.
-        stale: for each recording that may be asked, cases of which it turned out to be stale.
+        stale: for each recording, the cases for which it turned out to be stale.
     """
 
     verdict: Verdict

@@ -19,7 +19,7 @@ def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
     """Return whether each graph's nodes run one by one as well.
 
     Args:
-        given: what the user asks for; None for what suits the backend.
+        given: what the user asked for; None for what suits the backend.
         capabilities: the backend's.
     """
     return capabilities.compiles_graphs if given is None else given
@@ -32,7 +32,7 @@ def verdicts(
     limits: Limits,
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
-    """Return what runs the plan and yields a verdict on each case, as soon as it is reached.
+    """Return an iterator that runs the plan and yields each verdict as soon as it is reached.
 
     Args:
         plan: what to run.

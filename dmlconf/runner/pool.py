@@ -1,4 +1,4 @@
-"""Worker processes that may crash or hang, so that each such case costs only its own verdict.
+"""Worker processes, which may crash or hang: each such case costs only its own verdict.
 
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
@@ -6,8 +6,8 @@ it without an outcome may have killed the worker: these are no batch again, but 
 A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
 A worker that has grown too much is replaced between batches: what a backend keeps, as DirectML
 keeps every pipeline until its device closes, ends with its process.
-Where several cases of an operator died alike by themselves, the next one of it that dies so is
-blamed at once. Where many in a row did, the others of their batches are not run: to start a process
+If several cases of an operator died alone in the same way, the next one of it that dies so is
+blamed at once. If many in a row did, the others of their batches are not run: starting a process
 takes a second or more, and an operator may have hundreds of cases.
 """
 
@@ -35,10 +35,10 @@ from dmlconf.runner.worker import Raised, Ready, Refused, Results, Task, outcome
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 32
-"""Cases that a worker is given at once."""
+"""Cases that a worker gets at once."""
 
 REPEATS: Final = 3
-"""So many cases of an operator that die alike by themselves are believed of the next one."""
+"""After so many cases of an operator died alone in the same way, the next is blamed at once."""
 
 HOPELESS: Final = 16
 """After so many crashes of an operator in a row, cases of it that would run alone are not run."""
@@ -47,7 +47,7 @@ _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""
 
 _RESTART_SECONDS: Final = 0.5
-"""How long to wait after a failed start, as a device that was reset needs a moment."""
+"""How long to wait after a failed start: a device that was reset needs a moment."""
 
 
 _Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
@@ -69,7 +69,7 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
-        """Yield the cases that harm no others; those that may follow when they have all been given.
+        """Yield the cases that harm no others, and put aside those that may.
 
         Between others each would cost two processes: its own, and the next one for the others.
         """
@@ -82,9 +82,10 @@ class _Queue(Generic[_Case]):
         self.suspects.extend(harmful)
 
     def waiting(self) -> bool:
-        """Return whether any case is still to be given to a worker."""
+        """Return whether any case still waits for a worker."""
         if not self._next:
-            self._next.extend(islice(self._cases, 1))  # Of the last, those that run alone follow.
+            # Those that run alone follow the last of the others.
+            self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
     def batch(self) -> list[_Case]:
@@ -121,7 +122,7 @@ class WorkerPool:
             workers: how many processes run side by side.
             timeout: seconds that one case may take.
             task: what a worker does with cases; it must be possible to pickle it.
-            memory: bytes by which a worker may grow until another one takes its place.
+            memory: bytes by which a worker may grow before it is replaced.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -152,7 +153,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End every worker, and remove what they left."""
+        """End every worker, and remove their files."""
         for worker in self._workers:
             if worker.idle:
                 worker.end()
@@ -162,7 +163,7 @@ class WorkerPool:
         self._scratch.remove()
 
     def ready(self) -> Ready:
-        """Wait until one worker's backend can be used, and return what it says of itself.
+        """Wait until one worker's backend is ready, and return its environment and capabilities.
 
         Raises:
             BackendError: it cannot be used.
@@ -176,7 +177,7 @@ class WorkerPool:
         return worker.ready
 
     def start(self) -> None:
-        """Start all workers at once; else `run` starts one more whenever it hears of one.
+        """Start all workers at once; otherwise `run` starts another whenever one is ready.
 
         Raises:
             ProcessError: the system lets no process start.
@@ -206,7 +207,7 @@ class WorkerPool:
         self._workers.remove(worker)
 
     def _refusal(self, worker: WorkerProcess) -> str | None:
-        """Take a worker's first message; return why it cannot be used, and None where it can."""
+        """Receive a worker's first message; return why it cannot be used, or None if it can."""
         message: Any = None
         try:
             if worker.connection.poll():
@@ -231,15 +232,15 @@ class WorkerPool:
     ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result, as soon as it is known.
 
-        That is what the task made of it, or a breakdown where its process broke down.
+        The result is the task's, or a breakdown if its process broke down.
 
         Args:
             cases: what to run; it is read only as fast as workers need it.
-            alone: tells which cases may harm others; each runs in a process that runs nothing else.
+            alone: whether a case may harm others; each such case has a process to itself.
 
         Raises:
             ProcessError: several workers in a row could not be started or replaced.
-            Exception: the error of which a worker told by `Raised`.
+            Exception: the error that a worker sent as `Raised`.
         """
         queue: _Queue[_Case] = _Queue(cases, alone)
         while True:
@@ -258,7 +259,7 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
-        """Yield a breakdown for the cases that wait to run alone, of operators that only crash."""
+        """Yield a breakdown for each case that waits to run alone, of operators that only crash."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
                 if self._row[_operator(case)] < HOPELESS:
@@ -270,7 +271,7 @@ class WorkerPool:
     def _give_batch(
         self, worker: WorkerProcess, queue: _Queue[_Case]
     ) -> Iterator[tuple[_Case, Any]]:
-        """Send the next batch; a worker that died meanwhile breaks down with it."""
+        """Send the next batch; if the worker has died meanwhile, the batch breaks down."""
         if not queue.waiting():
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
@@ -285,7 +286,7 @@ class WorkerPool:
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
-        """Take what a worker sent; it gets its next batch before its outcomes are judged."""
+        """Receive what a worker sent; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
             self._admit(worker)
             return
@@ -302,7 +303,7 @@ class WorkerPool:
         yield from self._results(worker, queue, message)
 
     def _admit(self, worker: WorkerProcess) -> None:
-        """Take a further worker's first message; one that fails to start is replaced.
+        """Receive another worker's first message; one that fails to start is replaced.
 
         Raises:
             ProcessError: so many in a row failed to start that no other attempt is made.
@@ -346,7 +347,7 @@ class WorkerPool:
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
     ) -> Iterator[tuple[_Case, Any]]:
-        """End a worker that broke down; blame its case, or keep that for one more try alone."""
+        """End a worker that broke down; blame its case, or keep it for another try alone."""
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         if not worker.batch:
@@ -355,7 +356,7 @@ class WorkerPool:
         crash = (_operator(suspect), ending)
         repeated = bool(ending) and worker.single and self._crashes[crash] >= REPEATS
         if not worker.alone and not repeated:
-            # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
+            # In a batch any case may be the cause; a case that ran by itself is the suspect.
             later = queue.suspects if worker.single else queue.singles
             later.extend(worker.batch)
             return
@@ -372,5 +373,5 @@ class WorkerPool:
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:
-    """Return the first part of a case's identifier, which a case that is not built has too."""
+    """Return the first part of a case's identifier, which is known before the case is built."""
     return case.identifier.partition("/")[0]

@@ -24,13 +24,13 @@ START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
 
 _POLL_SECONDS: Final = 0.25
-"""How often to see whether a process is dead though another one keeps its pipe open."""
+"""How often to check whether a process is dead although another one keeps its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""Size from which on the file of a worker's standard error is cut back."""
+"""Size from which on the file of a worker's standard error is truncated."""
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
@@ -40,14 +40,14 @@ class WorkerProcess:
     """One process, and the batch that it is running.
 
     Attributes:
-        ready: what the backend says of itself, once it can be used.
+        ready: the backend's environment and capabilities, once it can be used.
         batch: cases that were sent and have no result yet.
         idle: whether it waits for the next batch.
         single: whether the batch had one case.
         alone: whether that was the first case of the process.
         fresh: whether it was sent nothing yet.
         ran_suspect: whether it was sent a case that must have a process of its own.
-        growth: bytes by which it had grown behind its last batch since its backend was ready.
+        growth: bytes by which it had grown after its last batch since its backend was ready.
         deadline: when it is overdue, by the monotonic clock.
     """
 
@@ -57,10 +57,10 @@ class WorkerProcess:
         """Start the process.
 
         Args:
-            backend: the backend that it makes.
+            backend: the backend that it creates.
             task: what it does with batches.
             directory: receives its standard error.
-            number: tells it from other workers.
+            number: identifies the worker.
             timeout: seconds that one case may take.
 
         Raises:
@@ -92,7 +92,7 @@ class WorkerProcess:
         self.deadline = monotonic() + START_SECONDS
 
     def send(self, cases: Sequence[Any]) -> bool:
-        """Send the next batch, and return whether the process was there to take it."""
+        """Send the next batch, and return whether the process was alive to receive it."""
         self.batch = deque(cases)
         self.single = len(cases) == 1
         self.alone = self.fresh and self.single
@@ -105,7 +105,7 @@ class WorkerProcess:
         return True
 
     def extend(self) -> None:
-        """Give the process the time for another case."""
+        """Move the deadline by the time for another case."""
         self.deadline = monotonic() + self._timeout
 
     @property
@@ -141,7 +141,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Cut back what the process wrote to standard error, if that is much."""
+        """Truncate what the process wrote to standard error if it is much."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)

@@ -1,4 +1,4 @@
-"""Record: run cases on a backend, and keep what it made of them."""
+"""Record: run cases on a backend, and keep their outcomes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LeftOut:
 
     Attributes:
         case: its identifier.
-        broken: whether the backend broke down or misbehaved; else it may decline the case.
+        broken: whether the backend broke down or misbehaved; otherwise it may decline the case.
         reason: of a fixed kind, in words.
         message: the particulars.
     """
@@ -48,7 +48,7 @@ def record(
     Args:
         plan: what to record.
         backend: what to run it on.
-        substrate: what lies below DirectML; what it limits tells nothing of DirectML.
+        substrate: the layers below DirectML; failures caused by their limits are not recorded.
         on_case: is called after every case, with whether it broke.
 
     Raises:
@@ -74,7 +74,7 @@ def record(
 def recording_head(backend: OpenBackend) -> Recording:
     """Return a recording of a backend that has no entries yet.
 
-    It keeps the capabilities that tell which cases the backend could run, as a file does.
+    It has the capabilities, which determine the cases that the backend can run, as a file does.
     """
     capabilities = backend.capabilities
     return Recording(

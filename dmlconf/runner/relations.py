@@ -1,4 +1,4 @@
-"""Run graphs in other forms that compute the same, and compare what the backend makes of them."""
+"""Run graphs in other forms that compute the same, and compare the backend's outputs."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""What a verdict on values may say, which a relation does not ask about."""
+"""Reasons about values, which a relation does not judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Another form of a graph that could not be run to its end.
+    """Another form of a graph that did not run to its end.
 
     Attributes:
-        step: what could not be run.
-        outcome: what came of it.
+        step: what did not run.
+        outcome: of the case.
     """
 
     step: str
@@ -70,7 +70,7 @@ class Stopped:
 
     @property
     def unknown(self) -> bool:
-        """Whether a recording was asked, which holds the graph as it stands alone."""
+        """Whether the backend is a recording, which has only the graph's own form."""
         return isinstance(self.outcome, Breakdown) and self.outcome.message == Mismatch.MISSING
 
     def __str__(self) -> str:
@@ -167,8 +167,8 @@ def judge_relation(
 
     Args:
         case: the graph, which names the relation.
-        outcome: what the backend made of the graph itself.
-        verdict: on that, for all but its status.
+        outcome: of the graph itself.
+        verdict: on that, for everything except the status.
         run: runs a case on the same backend.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
@@ -237,17 +237,17 @@ def with_unfused(
     run: Run,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> Verdict:
-    """Return a graph's verdict with what its unfused run tells.
+    """Return a graph's verdict with the results of its unfused run.
 
     Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
     nodes are right one by one, so that the graph compiler is at fault.
 
     Args:
         case: the graph.
-        outcome: what the backend made of it.
+        outcome: of the backend.
         verdict: on that.
         run: runs a case on the same backend.
-        judge: judges what came of the graph.
+        judge: judges an outcome of the graph.
     """
     unfused = in_other_form(case, Relation.UNFUSED, run)
     if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:

@@ -1,4 +1,4 @@
-"""Renewal: what a recording by operator holds after some of its cases were recorded again."""
+"""Renewal: the content of a recording by operator after some of its cases were recorded again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Part:
 
     Attributes:
         path: of the file.
-        content: what it shall hold; None where it holds the same outcomes already.
+        content: its new content; None if it has the same outcomes already.
     """
 
     path: Path
@@ -35,9 +35,9 @@ class Part:
 def parts_kept(
     path: Path, plan: Sequence[PlannedCase], source: Recording
 ) -> Mapping[str, Mapping[str, Entry]]:
-    """Return the entries that stay although their cases are not recorded now, by operator.
+    """Return the entries to keep although their cases are not recorded now, by operator.
 
-    They are those of cases that were not chosen. Entries of cases that are in no case file go.
+    They are those of cases that were not selected. Entries of cases in no case file are dropped.
 
     Args:
         path: of the recording, as FOLDER/NAME.dmlrec.
@@ -71,9 +71,9 @@ def parts_kept(
 def renewed(
     path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
 ) -> Iterator[Part]:
-    """Yield the file of each operator of which something was recorded.
+    """Yield the file of each operator with recorded cases.
 
-    A file that was recorded on the same device with the same outcomes is left as it is: it may have
+    A file that was recorded on the same device with the same outcomes is not changed: it may have
     been written by another version of dmlconf, Python or zlib.
 
     Args:
@@ -93,7 +93,7 @@ def renewed(
 
 
 def _readable(path: Path) -> Recording | None:
-    """Return a recording; None where there is none, or a damaged one, which will be replaced."""
+    """Return a recording; None if there is none, or if it is damaged and will be replaced."""
     try:
         return read_recording(path) if path.is_file() else None
     except BackendError:
@@ -101,12 +101,12 @@ def _readable(path: Path) -> Recording | None:
 
 
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
-    """Return the identifiers of all cases of an operator, chosen or not.
+    """Return the identifiers of all cases of an operator, selected or not.
 
     Args:
         operator: its name.
-        chosen: cases of it; the folders of their files are looked through.
-        folder: another one to look through, if there is one.
+        chosen: cases of it; the folders of their files are searched.
+        folder: another one to search, if there is one.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if folder.is_dir() and any(folder.glob("*.yaml")):

@@ -1,4 +1,4 @@
-"""Run each case several times, in an order by chance: for faults that do not always show."""
+"""Run each case several times, in random order: for faults that do not always show."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def repeated(
         plan: what to run.
         judge: runs a plan, and yields a verdict on each case.
         times: how often, from 1.
-        seed: shuffles each repetition otherwise; None keeps the order of the plan.
+        seed: determines the order of each repetition; None keeps the order of the plan.
         on_repetition: is called with the number of each repetition, from 1, before it begins.
     """
     left = list(plan)

@@ -1,4 +1,4 @@
-"""Run failing cases again: for a failure that does not always show, and never counts as a pass."""
+"""Run failing cases again: a failure that does not always show never counts as a pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
 
 
 class Retries:
-    """Runs a plan, and what fails of it so many times more, after all the rest.
+    """Runs a plan, and then its failing cases so many times more.
 
     Attributes:
         attempts: at each case that failed and has no verdict yet, the first failure first.
@@ -32,7 +32,7 @@ class Retries:
         Args:
             times: how often to run a failing case again.
             on_attempt: is called with each attempt at a case that failed, as soon as it ended.
-            earlier: the attempts of an earlier part of the run, by case; they count.
+            earlier: the attempts in an earlier part of the run, by case; they count.
         """
         self._times = times
         self._on_attempt = on_attempt
@@ -46,7 +46,7 @@ class Retries:
         Args:
             plan: what to run.
             judge: runs a plan, and yields a verdict on each case.
-            most_failures: after how many failing cases no others are begun; None for never.
+            most_failures: after how many failing cases no others start; None for never.
         """
         if not self._times:
             yield from judge(plan)
@@ -83,9 +83,9 @@ class Retries:
 
 
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on a case of which the first attempt failed.
+    """Return the verdict on a case whose first attempt failed.
 
-    Where all failed it is that of the first; else the case is `failed`, as not reproducible.
+    If all failed it is that of the first; otherwise the case is `failed`, as not reproducible.
     """
     first = attempts[0]
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()

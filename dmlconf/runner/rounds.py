@@ -1,4 +1,4 @@
-"""Runs whose cases are made while they run, a round after the other."""
+"""Runs whose cases are generated while they run, in rounds."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run_rounds(
     *,
     most_failures: int | None = None,
 ) -> Footer:
-    """Run one round after the other, and write header, verdicts and footer to the log.
+    """Run the rounds, and write header, verdicts and footer to the log.
 
-    Where the run is interrupted or stopped, what is left of the round gets `not run`; rounds after
-    it are no part of the run, since nobody made their cases.
+    If the run is interrupted or stopped, the rest of the round gets `not run`; rounds after
+    it are not part of the run, since their cases were not generated.
 
     Args:
-        rounds: the cases; an iterator that makes those of a round when it is asked for them.
+        rounds: the cases; an iterator that generates each round when it is needed.
         judge: runs a round, and yields a verdict on each case.
         log: receives every verdict as it is reached.
         header: the log's first line.
@@ -96,7 +96,7 @@ def run_rounds(
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again, with the number of cases that were run as that of those selected."""
+    """Write a log again, with the number of cases that ran as the number selected."""
     writer.header(replace(log.header, selected=len(log.verdicts)))
     for place, verdict in enumerate(log.verdicts):
         writer.verdict(verdict, place)
@@ -105,7 +105,7 @@ def rewrite(log: RunLog, writer: LogWriter) -> None:
 
 
 def in_rounds(cases: Iterable[PlannedCase], size: int) -> Iterator[list[PlannedCase]]:
-    """Yield the cases in lists of a size, of which the last may be shorter."""
+    """Yield the cases in lists of a size; the last may be shorter."""
     batch: list[PlannedCase] = []
     for planned in cases:
         batch.append(planned)

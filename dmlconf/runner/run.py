@@ -37,12 +37,12 @@ def run(
 ) -> Footer:
     """Run the plan, and write header, verdicts and footer to the log.
 
-    Every selected case gets one verdict: where the run is interrupted, stopped or dies of an
+    Every selected case gets one verdict: if the run is interrupted, stopped or dies of an
     error, those that were not reached get `not run`.
 
     Args:
         plan: the selected cases.
-        verdicts: reaches them, as `judged` does.
+        verdicts: yields them, as `judged` does.
         log: receives every verdict as it is reached.
         header: the log's first line.
         on_verdict: is called with every verdict after it was logged.

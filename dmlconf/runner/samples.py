@@ -1,4 +1,4 @@
-"""Judge outputs of which a recording has a digest and a sample only."""
+"""Judge outputs of which a recording has only a digest and a sample."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Pair", "filled", "is_whole", "paired"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What can be compared of two outputs.
+    """The elements of two outputs that can be compared.
 
     Attributes:
         actual: elements of the one.
         expected: elements of the other, at the same places.
-        sample: where the elements are in the output; None where they are all of it.
+        sample: where the elements are in the output; None if they are all of it.
     """
 
     actual: Array
@@ -64,9 +64,9 @@ class Pair:
 
 
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
-    """Return the elements of two outputs of one type and shape that can be compared.
+    """Return the comparable elements of two outputs of one type and shape.
 
-    Where the digest of a sample is that of the other output, all elements are the same.
+    If the digest of a sample is that of the other output, all elements are the same.
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
@@ -92,7 +92,7 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether an output is what a sample was taken of, to the bit.
+    """Return whether a sample was taken of exactly this output, bit by bit.
 
     A sample that does not have the elements that its digest is of was not taken of the output.
     """
@@ -106,7 +106,7 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
 
     The reference gives the other elements of an output if it has the same digest, or keeps the rule
     at the places of the sample; else only the sample is known. Outputs whose digest is not the
-    reference's keep their sample beside the array.
+    reference's keep their sample in addition to the array.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

@@ -1,4 +1,4 @@
-"""Which cases a known failure concerns, and which versions of the software under test."""
+"""Which cases and which versions of the software a known failure affects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Version = tuple[int, ...]
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 _MOST_STEPS: Final = 10_000
-"""Items that the generators of all conditions over one case may go through."""
+"""Limit of items that the generators in all conditions on one case may visit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Scope:
         operators: names of their operators; None for any.
         cases: their identifiers, `gather/matrix` for all cases of that matrix, or patterns in
             which `*` stands for any text and `?` for any character; None for any.
-        where: a condition over their descs; None for any. A case that lacks what the condition
+        where: a condition on their descs; None for any. A case that lacks what the condition
             reads does not meet it.
     """
 
@@ -52,7 +52,7 @@ class Scope:
 
         Args:
             case: the case.
-            facts: of the case, for one who asks about several scopes.
+            facts: of the case, for callers with several scopes.
         """
         if self.operators is not None and case.operator_name not in self.operators:
             return False
@@ -65,10 +65,10 @@ _matcher = cache(identifier_matcher)
 
 
 class Facts:
-    """What conditions over a case are evaluated over; all of them share one number of steps."""
+    """The facts that conditions on a case read; all conditions share one limit of steps."""
 
     def __init__(self, case: Case) -> None:
-        """Take the case; its facts are gathered when the first condition asks for them."""
+        """Take the case; its facts are derived when the first condition needs them."""
         self._case = case
         self._steps = Steps(_MOST_STEPS)
 
@@ -81,11 +81,11 @@ class Facts:
         try:
             return bool(condition.evaluate(self._names, self._steps))
         except ExpressionError:
-            return False  # Such as the size of an optional tensor that is not there.
+            return False  # Such as the size of an absent optional tensor.
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:
-    """Return the names, as a scope has them, that no case of these identifiers has."""
+    """Return the names in a scope that match none of these identifiers."""
     exact: set[str] = set()
     for identifier in identifiers:
         exact |= {identifier, identifier.partition("[")[0]}
@@ -116,6 +116,6 @@ class VersionRange:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the numbers of a version; None where the text is none, such as `unknown`."""
+    """Return the numbers of a version; None for a text that is not a version, such as `unknown`."""
     parts = text.split(".")
     return tuple(map(int, parts)) if all(map(_NUMBER.fullmatch, parts)) else None

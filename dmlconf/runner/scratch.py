@@ -1,4 +1,4 @@
-"""The temporary folder of a run, and the removal of those that dead runs left.
+"""The temporary folder of a run, and the removal of those left by dead runs.
 
 Each folder has a lock file next to it, which its run creates and locks first and holds for as long
 as it lives. The operating system releases the lock however the run ends, so a folder whose lock is

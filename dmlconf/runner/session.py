@@ -60,11 +60,11 @@ class OpenBackend:
         name: the backend as named on the command line.
         environment: what it runs on.
         capabilities: what it can run.
-        execute: yields each case with its outcome, as soon as it is known; of a backend that has
-            circumstances, each exercise with what came of it too.
-        close: gives back what the backend holds.
+        execute: yields each case with its outcome, as soon as it is known; for a backend with
+            circumstances, each exercise with its results too.
+        close: releases the backend's resources.
         faults: the known faults of the DirectML that it runs.
-        variants: the backends by label that each case runs on; nothing where it is this one alone.
+        variants: the backends by label that each case runs on; empty if it is this one alone.
     """
 
     name: registry.BackendName
@@ -135,10 +135,10 @@ def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
 
 
 def _with_inputs(case: Case) -> Case:
-    """Return the case with its inputs made, which running and judging it both ask for."""
+    """Return the case with its inputs generated, which both running and judging it need."""
     if isinstance(case.expectation, ExpectedRejection):
         return case  # Its tensors may be larger than any memory.
-    with suppress(MemoryError):  # The backend meets it again, and tells of it.
+    with suppress(MemoryError):  # The backend meets it again, and reports it.
         return case.with_inputs()
     return case
 
@@ -148,7 +148,7 @@ def no_expectation(case: Case) -> None:
 
 
 class _ByBackend:
-    """Tells what a backend makes of a case."""
+    """Gives a backend's outcome of a case."""
 
     def __init__(self, name: registry.BackendName) -> None:
         self._name = name
@@ -224,9 +224,9 @@ def make_header(
 
 
 def header_environment(backend: OpenBackend) -> dict[str, Any]:
-    """Return what an open backend runs on, as a log's header has it."""
+    """Return what an open backend runs on, for a log's header."""
     environment = environment_record(backend.environment)
-    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
+    if backend.capabilities.half_precision:  # Needed for judging the outputs again.
         environment["details"] = {**environment["details"], "half": True}
     return environment
 
@@ -247,9 +247,9 @@ def judged(
     against: Against,
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
-    """Run the plan, and yield a verdict on each case, as soon as it is reached.
+    """Run the plan, and yield each verdict as soon as it is reached.
 
-    Cases that run once more, as graphs in other forms do, get their verdicts some cases later.
+    Cases that run again, such as graphs in other forms, get their verdicts some cases later.
 
     Args:
         plan: what to run.
@@ -270,7 +270,7 @@ def judged(
 def _judged_part(
     plan: Iterable[PlannedCase], backend: OpenBackend, conclusion: Conclusion
 ) -> Generator[Verdict, None, None]:
-    """Run a part of a plan at once, and then what takes another run."""
+    """Run a part of a plan as one batch, and then the cases that need another run."""
     declined: deque[Verdict] = deque()
     again: list[tuple[Case | Exercise, Any]] = []
     cases = runnable(plan, backend.capabilities, declined)
@@ -294,16 +294,16 @@ def _judged_part(
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""Of graphs that run in other forms too; their verdicts wait for the last of them."""
+"""Limit for graphs that also run in other forms; their verdicts wait for the last of them."""
 
 _EXERCISED_AT_ONCE: Final = 512
-"""Of cases that run under circumstances: some run once more when all of them have run."""
+"""Limit for cases under circumstances: some run again after all of them have run."""
 
 
 def _parts(
     plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
 ) -> Iterator[list[PlannedCase]]:
-    """Yield the plan in parts: graphs that run in other forms too, and all between these."""
+    """Yield the plan in parts: graphs that also run in other forms, and the cases between them."""
 
     def apart(planned: PlannedCase) -> bool:
         template = planned.template

@@ -1,7 +1,7 @@
-"""What lies below DirectML and limits it: cases that fail for that are set apart.
+"""The limits of the layers below DirectML: cases that fail because of them are `unsupported`.
 
 A substrate is everything under DirectML on some machine: the Direct3D 12 implementation, the
-driver, the device. Its known limits stand in one data file, `schemas/substrate.schema.json`. What
+driver, the device. Its known limits are in one data file, `schemas/substrate.schema.json`. What
 one of them explains is neither a pass nor a failure of DirectML: it is `unsupported`, with a
 reason of its own.
 """
@@ -30,18 +30,18 @@ __all__ = ["NO_SUBSTRATE", "Limit", "Substrate", "read_substrate"]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One thing that a substrate cannot do.
+    """Something that a substrate cannot do.
 
     Attributes:
         name: what to call it.
-        reason: why, for people.
-        stage: the call in which it shows; `Execute` where wrong values come out.
-        hresult: name of the HRESULT; `S_OK` where wrong values come out.
-        operators: names of the operators that it is known for; None for any.
-        data_types: by tensor, the data types that it is known for; None for any.
-        cases: identifiers of the only cases that it explains; None for all.
-        where: a condition that its cases meet; None for all.
-        circumstance: the only circumstance in which it shows; None for any, and for plain runs.
+        reason: why, as a sentence.
+        stage: the call in which it shows; `Execute` for wrong values.
+        hresult: name of the HRESULT; `S_OK` for wrong values.
+        operators: names of the affected operators; None for any.
+        data_types: by tensor, the affected data types; None for any.
+        cases: identifiers of the affected cases; None for all.
+        where: a condition that the affected cases meet; None for all.
+        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Limit:
     circumstance: str | None = None
 
     def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
-        """Return whether the limit is why a case that should have passed did not.
+        """Return whether the limit explains why a case did not pass.
 
         Args:
             case: the case.
-            outcome: what came of it.
-            circumstance: that in which it failed; None where it failed plainly.
+            outcome: of the case.
+            circumstance: the one under which it failed; None if it failed plainly.
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False
@@ -87,7 +87,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Substrate:
-    """What lies below DirectML.
+    """The layers below DirectML.
 
     Attributes:
         description: what it consists of.
@@ -98,7 +98,7 @@ class Substrate:
     limits: tuple[Limit, ...] = ()
 
     def excuse(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or `unsupported` where a limit explains why the case failed."""
+        """Return the verdict, or `unsupported` if a limit explains the failure."""
         if verdict.status is not Status.FAILED:
             return verdict
         for limit in self.limits:
@@ -109,7 +109,7 @@ class Substrate:
 
 
 NO_SUBSTRATE = Substrate("nothing known")
-"""A substrate of which no limit is known."""
+"""A substrate without known limits."""
 
 
 def read_substrate(path: Path) -> Substrate:

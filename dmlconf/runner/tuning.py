@@ -11,20 +11,20 @@ from typing import Final
 __all__ = ["collect_garbage_seldom", "compute_in_one_thread", "lasting_values"]
 
 _MOST_GARBAGE: Final = 50_000
-"""Objects between two searches for garbage, of which cases make hardly any."""
+"""Objects between two garbage collections; cases create hardly any garbage."""
 
 
 def collect_garbage_seldom() -> None:
-    """Let Python look for garbage less often: imports and cases make none that is worth it."""
+    """Let Python collect garbage less often: imports and cases create hardly any."""
     gc.set_threshold(_MOST_GARBAGE)
 
 
 @contextmanager
 def lasting_values() -> Iterator[None]:
-    """Let Python look for no garbage meanwhile, nor ever among what is alive afterwards.
+    """Disable garbage collection in the block, and exempt what is alive at its end for good.
 
-    A suite is many values at once, all of which stay: to look through them again and again takes a
-    third of the time in which they are read.
+    A suite is many objects at once, all of which stay: scanning them again and again takes a
+    third of the time in which it is loaded.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -37,7 +37,7 @@ def lasting_values() -> Iterator[None]:
 
 
 def compute_in_one_thread() -> None:
-    """Keep NumPy's matrix products in the thread that asks for them, unless told otherwise.
+    """Compute NumPy's matrix products in the calling thread, unless the environment says otherwise.
 
     Nearly all tensors of cases are small: several threads take twice the processor time for the
     same products, and get in each other's way where worker processes run side by side. OpenBLAS

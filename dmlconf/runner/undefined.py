@@ -1,7 +1,7 @@
-"""Elements that the documentation leaves undefined: they may even keep what was there before.
+"""Elements that the documentation leaves undefined: they may even stay unwritten.
 
-The reference tells which: the interval of what is right, or a candidate, is all that the data
-type holds.
+The reference says which: their interval of right values, or a candidate, is the whole data
+type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["without_excused_faults"]
 
 
 def without_excused_faults(case: Case, outcome: Outputs) -> Outputs:
-    """Return the outcome without the faults that concern nothing but undefined elements."""
+    """Return the outcome without the faults that affect only undefined elements."""
     faults = tuple(fault for fault in outcome.faults if not _excused(case, fault))
     return outcome if faults == outcome.faults else replace(outcome, faults=faults)
 

@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["UNDEFINED_TAG", "judges_nothing", "may_judge_nothing"]
 
 UNDEFINED_TAG: Final = "undefined"
-"""The tag of a case whose results the documentation leaves undefined, and that says so."""
+"""The tag of a case whose results the documentation leaves undefined."""
 
 _NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.RELATIVE)
 
@@ -32,7 +32,7 @@ def may_judge_nothing(operator: Operator) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Return whether any outputs of the right form pass, so that every verdict is `unchecked`.
+    """Return whether all outputs of the right form pass, so that every verdict is `unchecked`.
 
     Args:
         case: any case; one that must be rejected, or breaks a constraint, judges that.
@@ -50,7 +50,7 @@ def judges_nothing(case: Case) -> bool:
     def is_open(name: str, expected: Array) -> bool:
         return room(expected, rules[name], allowances.of(name)).open == expected.size
 
-    # Zeros have as much room to both sides as anything; so the reference is seldom needed.
+    # Zeros do as well as other values here, and the reference is seldom needed.
     tensors = case.outputs()
     if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
         return False

@@ -1,4 +1,4 @@
-"""What a case came to in each variant of a backend, as run logs and reports have it."""
+"""The results of a case in each variant of a backend, as in run logs and reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["read_variants", "variants_data"]
 
 
 def variants_data(variants: Mapping[str, VariantResult]) -> dict[str, dict[str, Any]]:
-    """Return the results by label as JSON has them."""
+    """Return the results by label as JSON values."""
     return {label: _data(result) for label, result in variants.items()}
 
 

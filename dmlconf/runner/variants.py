@@ -42,7 +42,7 @@ _GRAVITY: Final = (
     Status.UNSUPPORTED,
     Status.PASSED,
 )
-"""A case has the gravest status of its variants."""
+"""Statuses by severity: a case has the most severe one of its variants."""
 
 
 def open_variants(
@@ -69,7 +69,7 @@ def open_variants(
         close = owner.pop_all().close
     first = next(iter(backends.values()))
     environment = _environment([variant.environment for variant in backends.values()])
-    # Variants are compared plainly: circumstances are run on one of them at a time.
+    # Variants are compared without circumstances, which run on one variant at a time.
     capabilities = replace(first.capabilities, circumstances=frozenset())
     return replace(
         first, name=name, environment=environment, capabilities=capabilities, close=close,
@@ -171,14 +171,14 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
 
 
 def _bits(array: Array) -> Array:
-    # Bits are compared, so that NaN is like itself.
+    # Bits are compared, so that NaN equals itself.
     return np.ascontiguousarray(array).view(np.dtype(f"u{array.itemsize}"))
 
 
 def combined(
     verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
 ) -> Verdict:
-    """Return one verdict on a case: the gravest of its variants, which it names.
+    """Return one verdict on a case: the most severe of its variants, which it names.
 
     Args:
         verdicts: by variant.
@@ -209,7 +209,7 @@ def combined(
 
 
 def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:
-    """Say which variants have the gravest status and why, and what the others came to."""
+    """Return which variants have the most severe status and why, and the statuses of the others."""
     concerned = {label: result for label, result in variants.items() if result.status is gravest}
     messages = {result.message for result in concerned.values()}
     alike = len(messages) == 1

@@ -1,4 +1,4 @@
-"""Verdicts: what a run says of each case."""
+"""Verdicts: the result of each case of a run."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """What a case came to in one variant of a backend, such as `metacommands=off`.
+    """The result of a case in one variant of a backend, such as `metacommands=off`.
 
     Attributes:
         status: the judgement on this variant alone.
         reason: why, unless it passed.
         message: the particulars of the reason.
         differing_bits: by output, how many elements have other bits than in the first variant;
-            nothing where none has, or where one of the two gave no outputs.
+            empty if none has, or if one of the two has no outputs.
         seconds: how long the backend took.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
@@ -117,7 +117,7 @@ class VariantResult:
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
     """Return the variants that fail, as `metacommands=on`; empty where none fails, or all do.
 
-    Of several options only those are named that all failing variants have and no other has.
+    Of several options it names only those that all failing variants have and no other has.
     """
     failing = [label for label, result in variants.items() if result.status.fails_run]
     if not failing or len(failing) == len(variants):
@@ -138,33 +138,33 @@ class Verdict:
         operator: the operator's name in the catalogue.
         tags: the case's tags.
         status: the judgement.
-        expectation: where the expected values come from; None where there are none.
+        expectation: where the expected values come from; None if there are none.
         reason: why, unless the case passed.
         figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
             `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema
             tells.
         seconds: how long the backend took.
         location: the case's file and line.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
             has none.
-        unchecked_outputs: outputs that nothing independent tells the right values of, beside
+        unchecked_outputs: outputs without independent expected values, in addition to
             others that were compared.
         output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
-            which tell whether two runs gave the same bits.
-        origin: where the case's own expectation is from, as it says; None where it does not.
-        files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
-        example: the number or name of the page's example that the case is, or None.
-        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
-            the run never came to the case.
+            for comparing the bits of two runs.
+        origin: the source of the case's own expectation, as stated; None if not.
+        files: SHA-256 in hexadecimal of the case's data files, by name.
+        example: the number or name of the documentation's example that the case is, or None.
+        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty if
+            the run did not reach the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
-            which `--feature-level` chooses; None where the run never came to the case.
+            which `--feature-level` chooses; None where the run did not reach the case.
         circumstance: the circumstance under which the case failed, having passed plainly; None for
             every other verdict.
-        circumstances: what came of the case under each circumstance: a status, or `not applicable`;
-            nothing where it ran only plainly.
-        variants: what the case came to in each variant of the backend, by label; nothing where
+        circumstances: the case's result under each circumstance: a status, or `not applicable`;
+            empty if it ran only plainly.
+        variants: the case's result in each variant of the backend, by label; empty if
             the backend has only one.
-        warnings: what the driver or a debug layer warned of; they fail nothing.
+        warnings: of the driver or a debug layer; they do not fail the case.
     """
 
     case: str

@@ -1,4 +1,4 @@
-"""A first file of waivers, from the failures in a run's log."""
+"""A draft of a waiver file, from the failures in a run's log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["draft"]
 _HOLDS_FOR: Final = timedelta(days=90)
 
 _COMMENT: Final = """\
-# Failures of a run on {adapter}, {started}, accepted until the days below.
+# Failures of a run on {adapter}, {started}, accepted until the dates below.
 # Before you use it: say in each `reason` why the cases fail, link the report of the fault, and
 # narrow or widen `devices` and `bound`. docs/waivers.md tells what each field means.
 """
@@ -33,7 +33,7 @@ _Key = tuple[str, ReasonKind, str | None]
 
 
 def draft(log: RunLog, link: str = NO_LINK, until: date | None = None) -> str | None:
-    """Return a file of waivers for all that failed or broke; None where nothing did.
+    """Return a waiver file for all failed and broken cases; None if there are none.
 
     There is a waiver for each operator and kind of failure. It names the cases and holds on the
     adapter, driver and DirectML of the run, as far as each case was off.
@@ -63,7 +63,7 @@ def draft(log: RunLog, link: str = NO_LINK, until: date | None = None) -> str | 
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes equal parts of a file each in full."""
+    """Writes equal parts of a file in full, without anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -118,7 +118,7 @@ def _waiver(
 
 
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
-    """Return the greatest of each figure; one that has no bound, as with NaN, is left out."""
+    """Return the maximum of each figure, without those that have no bound, as with NaN."""
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each["differing"] for each in figures)])}
     ulp = max(map(_ulp, figures), default=0)
@@ -131,7 +131,7 @@ def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
 
 
 def _ulp(figures: Mapping[str, Any]) -> float:
-    """Return how far the worst element is off; without measure for wrong integers."""
+    """Return the worst element's error in ULP; infinity for wrong integers."""
     if figures["worst_ulp"] is None:
         return math.inf if figures["differing"] else 0
     return float(figures["worst_ulp"])

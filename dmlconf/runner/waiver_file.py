@@ -25,10 +25,10 @@ from dmlconf.runner.waivers import Bound, Devices, Waiver
 __all__ = ["NO_LINK", "REJECTIONS", "WaiverFile", "read_waivers"]
 
 NO_LINK: Final = "none yet"
-"""What a waiver says in place of a link while its failure is tracked nowhere."""
+"""What a waiver has in place of a link while its failure is not tracked."""
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
-"""Failures by an HRESULT that a waiver may name."""
+"""Reasons with an HRESULT, which a waiver may name."""
 
 _MOST_PATTERNS: Final = 1000
 
@@ -39,14 +39,14 @@ class WaiverFile:
 
     Attributes:
         document: the file.
-        waivers: what it says.
+        waivers: its waivers.
     """
 
     document: Document
     waivers: tuple[Waiver, ...]
 
     def require_cases(self, paths: Sequence[Path]) -> None:
-        """Refuse names of cases that there are neither under the paths nor in the bundled suite.
+        """Raise an error for names of cases neither under the paths nor in the bundled suite.
 
         Raises:
             InvalidFilesError: with a problem for each such name.
@@ -69,7 +69,7 @@ class WaiverFile:
 
 
 def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
-    """Return the identifiers of the cases that may have the names."""
+    """Return the identifiers of the cases that the names may mean."""
     operators: set[str] = set()
     for name in patterns:
         first, slash, _ = name.partition("/")
@@ -90,7 +90,7 @@ def _unknown(
     document: Document, where: tuple[str | int, ...], name: str, known: Sequence[str]
 ) -> Problem:
     if is_pattern(name):
-        return document.problem(where, f"no case fits {name}", "`dmlconf list` names the cases")
+        return document.problem(where, f"no case matches {name}", "`dmlconf list` names the cases")
     near = nearest(name, [*known, *{identifier.partition("[")[0] for identifier in known}])
     hint = f"did you mean {near}?" if near else "`dmlconf list` names the cases"
     return document.problem(where, f"there is no case {name}", hint)
@@ -101,7 +101,7 @@ def read_waivers(path: Path) -> WaiverFile:
 
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema, an operator or a
-            name in a condition is unknown, or a date or a range makes no sense.
+            name in a condition is unknown, or a date or a range is invalid.
     """
     document = read_document(path)
     problems = schema_problems(document, Checker(bundled_schema("waivers")), document.data)
@@ -133,7 +133,7 @@ def _problems(document: Document) -> Iterator[Problem]:
         try:
             date.fromisoformat(data["until"])
         except ValueError:
-            yield document.problem((*where, "until"), f"there is no day {data['until']}")
+            yield document.problem((*where, "until"), f"{data['until']} is not a date")
         yield from _problems_of_operators(document, where, data)
         for key in ("drivers", "directml"):
             versions = _range(data.get("devices", {}).get(key, {}))

@@ -1,7 +1,7 @@
-"""Waivers: known failures that are accepted for named devices, within a bound, until a day.
+"""Waivers: known failures that are accepted on some devices, within a bound, until a date.
 
 A case that fails as its waiver says is `waived`. One that passes, fails otherwise or fails worse is
-`stale`, and so is one whose waiver has expired: the waiver no longer says what is true.
+`stale`, and so is one whose waiver has expired: the waiver is no longer true.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _OF_REJECTED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How wrong the values of each output may be; None for any extent.
+    """How wrong the values of each output may be; None for no bound.
 
     Attributes:
         elements: how many elements may differ.
         ulp: how many ULP the worst one may be off.
-        share_of_limit: how many times the rule's limit may be used.
+        share_of_limit: the largest margin, in multiples of the rule's limit.
     """
 
     elements: int | None = None
@@ -49,7 +49,7 @@ class Bound:
     share_of_limit: float | None = None
 
     def excess(self, verdict: Verdict) -> str | None:
-        """Say which figure of a verdict exceeds the bound; None where none does."""
+        """Return which figure of a verdict exceeds the bound; None if none does."""
         for output, figures in verdict.figures.items():
             for name, figure, most in (
                 ("elements", figures["differing"], self.elements),
@@ -59,7 +59,7 @@ class Bound:
                 if most is None:
                     continue
                 if figure is None and figures["differing"]:
-                    return f"{output} has wrong integers, and not the {most:,g} {name} waived"
+                    return f"{output} has wrong integers, not the {most:,g} {name} waived"
                 if figure is not None and not figure <= most:
                     return f"{output} is off by {figure:,g} {name}, more than the {most:,g} waived"
         return None
@@ -67,7 +67,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """What a failure is known on; what is left out is any.
+    """The devices on which a failure is known; None stands for any.
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device identifiers
@@ -110,15 +110,15 @@ class Waiver:
     Attributes:
         name: what to call it.
         reason: what fails and why, for people.
-        link: where it is tracked; `none yet` where it is not.
-        until: the last day on which it holds.
+        link: where it is tracked; `none yet` if it is not.
+        until: the last day on which it is valid.
         scope: the cases that fail.
         failure: how they fail.
-        rejection: for a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
+        rejection: of a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
         bound: for wrong values, how wrong they may be.
-        devices: what it is known on.
+        devices: those on which it is known.
         intermittent: whether the failure does not show in every run, so that a case may pass.
-        location: the file and line that say so.
+        location: its file and line.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Waiver:
         return f"{self.name} ({self.location})" if self.location else self.name
 
     def covers(self, case: Case, facts: Facts) -> bool:
-        """Return whether the case is one that fails by what the waiver says.
+        """Return whether the waiver is about the case.
 
         A case that must be rejected can have no wrong outputs, so a condition or an operator alone
         does not cover it where these are waived.
@@ -151,13 +151,11 @@ class Waiver:
         return self.scope.covers(case, facts)
 
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
-        """Say how a failure is not the one that is waived; None where it is."""
+        """Return how a failure differs from the one that is waived; None if it does not."""
         assert verdict.reason is not None
         actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
-            message = (
-                f"{actual}; waiver {self} says `{self.failure}`. Mend it, or change the waiver"
-            )
+            message = f"{actual}; waiver {self} says `{self.failure}`. Fix it, or change the waiver"
             return Reason(ReasonKind.FAILS_OTHERWISE, message)
         if isinstance(outcome, Rejection) and self.rejection is not None:
             rejection = f"{outcome.hresult} by {outcome.stage}"
@@ -170,7 +168,7 @@ class Waiver:
         excess = bound.excess(verdict)
         if excess is None:
             return None
-        message = f"{actual}; {excess} by {self}. Mend it, or widen the waiver's bound"
+        message = f"{actual}; {excess} by {self}. Fix it, or widen the waiver's bound"
         return Reason(ReasonKind.FAILS_WORSE, message)
 
 
@@ -189,7 +187,7 @@ class Waivers:
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or `waived` or `stale` where a waiver covers the case.
 
-        Only cases that passed, failed or broke are concerned.
+        It changes only cases that passed, failed or broke.
         """
         if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
             return verdict
@@ -202,7 +200,7 @@ class Waivers:
         mismatches = [waiver.mismatch(outcome, verdict) for waiver in covering]
         fitting = [w for w, wrong in zip(covering, mismatches, strict=True) if wrong is None]
         if not fitting:
-            # A failure that is only worse than waived says more than one that is another.
+            # "Worse than waived" says more than "another failure than waived".
             worse = (w for w in mismatches if w and w.kind is ReasonKind.FAILS_WORSE)
             return _stale(verdict, next(worse, mismatches[0]))
         current = [waiver for waiver in fitting if self.day <= waiver.until]
@@ -216,8 +214,8 @@ def _passing(covering: list[Waiver], verdict: Verdict) -> Verdict:
     if steady is None:
         return verdict
     message = (
-        f"waiver {steady} says that this case fails by {steady.failure}, yet it passes. Take the "
-        "case out of the waiver, or the waiver out of the file"
+        f"waiver {steady} says that this case fails by {steady.failure}, but it passes. Remove the "
+        "case from the waiver, or the waiver from the file"
     )
     return _stale(verdict, Reason(ReasonKind.WAIVED_PASSES, message))
 
@@ -225,8 +223,8 @@ def _passing(covering: list[Waiver], verdict: Verdict) -> Verdict:
 def _expired(waiver: Waiver, verdict: Verdict) -> Reason:
     assert verdict.reason is not None
     message = (
-        f"{verdict.reason.kind}: {verdict.reason.message}; waiver {waiver} held until "
-        f"{waiver.until}. Mend it, or give the waiver a later end"
+        f"{verdict.reason.kind}: {verdict.reason.message}; waiver {waiver} was valid until "
+        f"{waiver.until}. Fix it, or extend the waiver"
     )
     return Reason(ReasonKind.WAIVER_EXPIRED, message)
 
@@ -262,7 +260,7 @@ def today() -> date:
 def effective_waivers(
     waivers: tuple[Waiver, ...], environment: Environment, day: date | None = None
 ) -> Waivers:
-    """Return the waivers that concern what a backend runs on.
+    """Return the waivers that apply to a backend's environment.
 
     Args:
         waivers: all of a file.

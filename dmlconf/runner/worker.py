@@ -1,4 +1,4 @@
-"""The worker process: works through batches of cases on a backend that may break down.
+"""The worker process: runs batches of cases on a backend that may break down.
 
 Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
 `Refused` once, then `Results` with one result for each case, in order. The last message of a batch
@@ -61,16 +61,16 @@ _LONGEST_TRACE: Final = 8192
 """Characters of a traceback that are kept, from the end."""
 
 GATHER_SECONDS: Final = 0.02
-"""How long results wait for others: a message for each takes longer than many a case."""
+"""How long results wait for others: a message takes longer than most cases."""
 
 _WAIT_SHARE: Final = 0.9
-"""Of the time that a case may take: how much a wait for the device may, so that it can be told."""
+"""Share of a case's time limit that a wait for the device may take, so that it can be reported."""
 
 _PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
-"""Makes, once in each worker, what turns a batch of cases into one result for each, in order."""
+"""Creates, once in each worker, the function from a batch of cases to their results, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """In a result's place: an error that is not the backend's, for dmlconf to raise."""
+    """In place of a result: an error that is not the backend's, for dmlconf to raise."""
 
     error: Exception
 
@@ -118,14 +118,14 @@ class Results:
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
-    """Return what runs a batch of cases: the task of a worker that only runs them."""
+    """Return the task of a worker that only runs cases."""
     return partial(run_batch, backend)
 
 
 def with_errors(
     results: Callable[[Sequence[Any]], Iterator[Any]],
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
-    """Return a task that yields `Raised` where dmlconf itself is at fault, and no more results."""
+    """Return a task that ends with `Raised` if dmlconf itself is at fault."""
 
     def raising(batch: Sequence[Any]) -> Iterator[Any]:
         try:
@@ -140,8 +140,8 @@ def with_errors(
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    A backend may run all of a batch before it tells of the first case, so an exception is no one
-    case's: the rest is then run one at a time, and a case that raises by itself is to blame.
+    A backend may run a whole batch before it returns the first outcome, so an exception belongs to
+    no particular case: the rest then runs one at a time, and a case that raises alone is to blame.
     """
     done, together = 0, len(cases)
     while done < len(cases):
@@ -167,7 +167,7 @@ class _TooManyError(Exception):
 
 
 def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
-    """Yield the outcomes; the last one when it is known that no other follows.
+    """Yield the outcomes, the last one only when it is certain that no other follows.
 
     Raises:
         _TooFewError: there are fewer.
@@ -202,7 +202,7 @@ def _broken(error: Exception, case: Case) -> Outcome:
 def _spoken(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # A plugin's own exception may not even have a text.
+    except Exception:  # A plugin's own exception may fail to give a text.
         return "an exception whose text raises another one"
 
 
@@ -213,7 +213,7 @@ def work(
     diagnostics: Path,
     timeout: float,
 ) -> None:
-    """Serve batches until told to end.
+    """Serve batches until the message to end.
 
     Args:
         connection: the pipe to dmlconf.
@@ -232,7 +232,7 @@ def work(
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())
         if not callable(getattr(instance, "exercise", None)):
-            # A plugin that passes on what another backend says has no circumstances itself.
+            # A plugin that forwards another backend's capabilities has no circumstances itself.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
     except BackendError as error:
@@ -246,7 +246,7 @@ def work(
             for gathered in _gathered(results(batch)):
                 connection.send(gathered)
     except (EOFError, OSError):
-        pass  # dmlconf is gone, and nobody waits for results any more.
+        pass  # dmlconf has ended; nothing waits for results.
     finally:
         instance.close()
 
@@ -264,20 +264,20 @@ def _gathered(results: Iterator[Any]) -> Iterator[Results]:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Keep the process from disturbing dmlconf, and from outliving it.
+    """Keep the process from disturbing dmlconf and from outliving it.
 
     Args:
         diagnostics: the file that receives what the process writes, also to standard output, which
             may carry a report.
     """
-    # A terminal sends Ctrl-C to all processes; ending the workers is for dmlconf to do.
+    # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if hasattr(os, "setpgid"):
-        os.setpgid(0, 0)  # What the backend starts is in this group, and ends with it.
+        os.setpgid(0, 0)  # Processes that the backend starts are in this group, and end with it.
     _end_with_parent()
     with diagnostics.open("ab") as stream:
         os.dup2(stream.fileno(), 1)
@@ -297,7 +297,7 @@ def _end_with_parent() -> None:
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
     if sys.platform == "linux":
-        # A backend that hangs inside a call may leave no other thread a turn.
+        # A backend that hangs inside a call may keep other threads from running.
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if not parent.is_alive():

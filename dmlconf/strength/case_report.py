@@ -1,4 +1,4 @@
-"""The figure by case: what share of the cases that run a defect's code notice it."""
+"""The figure by case: the share of the cases running a defect's code that notice it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_SHOWN = 20
 
 
 def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
-    """Return the cases that notice nothing: they are useless, or their rule is."""
+    """Return the cases that notice no defect: they are useless, or their rule is."""
     return sorted(name for name, tally in noticed.items() if not tally.caught)
 
 
@@ -24,7 +24,7 @@ def case_share(noticed: Mapping[str, CaseTally]) -> float:
 
 
 def case_sentence(noticed: Mapping[str, CaseTally]) -> str:
-    """Say the figure in one sentence."""
+    """Return the figure as one sentence."""
     useless = len(useless_cases(noticed))
     return (
         f"by case: {case_share(noticed):.2f}% of the pairs of a defect and a case that runs its "

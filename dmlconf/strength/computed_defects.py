@@ -1,4 +1,4 @@
-"""Defects of the computation: the reference is asked something else than the case asks."""
+"""Defects of the computation: the reference computes something other than the case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["COMPUTED_DEFECTS"]
 _NUMBERS: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT)
 
 _SETS: Final = frozenset({"Axes"})
-"""Attributes whose order means nothing."""
+"""Attributes whose order has no meaning."""
 
 
 def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
@@ -36,7 +36,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     if site.correct.size == 1:
-        return  # What sums up all of an input may not depend on the order of its elements.
+        return  # A sum over all of an input does not depend on the order of its elements.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""What graph compilers do wrong, injected into graphs, and what they may rightly do otherwise.
+"""Defects of graph compilers, injected into graphs, and legitimate variants.
 
 A defect yields the outputs of a wrong graph; a variant those of a right one. Both are computed by
 the reference, so that they can be had for every graph.
@@ -62,7 +62,7 @@ class GraphSite:
         return tuple(slot for slot in slots if slot[0] not in constants)
 
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
-        """Return the outputs where what one edge holds is changed."""
+        """Return the outputs if the value of one edge is changed."""
 
         def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
             return change(values) if (node.name, tensor) == slot else values
@@ -70,7 +70,7 @@ class GraphSite:
         return self.stored_by(store)
 
     def stored_by(self, store: Store) -> Outputs:
-        """Return the outputs where edges hold something else."""
+        """Return the outputs if edges have other values."""
         with np.errstate(all="ignore"):
             computed = evaluate_nodes(self.case, evaluate, store=store, known=self.nodes).outputs
         return graph_outputs(self.case.graph, computed)
@@ -83,7 +83,7 @@ class GraphSite:
 
     @cached_property
     def feeders(self) -> Mapping[str, frozenset[str]]:
-        """For each node those that feed it, near or far, and the node itself."""
+        """For each node its direct and indirect predecessors, and the node itself."""
         graph = self.case.graph
         direct: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
         for link in graph.intermediate_edges:
@@ -95,7 +95,7 @@ class GraphSite:
         return feeders
 
     def rewired(self, **parts: Any) -> Outputs | None:
-        """Return the outputs of a graph with other edges; None where these are wrong."""
+        """Return the outputs of a graph with other edges; None if these are invalid."""
         graph = replace(self.case.graph, **parts)
         if faults_of_edges(graph):
             return None
@@ -309,7 +309,7 @@ def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Each node's result is off by what a sum of FLOAT32 in another order is off by."""
+    """Each node's result has the error of a FLOAT32 sum in another order."""
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         ends = {
@@ -385,4 +385,4 @@ RIGHT_VARIANTS: Final[Mapping[str, Inject]] = {
     "FLOAT32 inside, stores truncated": _stores_truncated,
     "sums in other orders": _sums_in_other_orders,
 }
-"""What is right, by name."""
+"""Legitimate variants by name."""

@@ -1,4 +1,4 @@
-"""The figure of graphs: which defects of graph compilers are noticed, and which right ones fail."""
+"""The figure of graphs: which defects of graph compilers are noticed, and which variants fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GRAPH_HEADINGS: Final = ("Defect or right variant", "Tried", "Fails", "Passes", 
 
 @dataclass(slots=True)
 class GraphTally:
-    """What became of one defect, or of one right variant.
+    """The results for one defect, or for one right variant.
 
     Attributes:
         tried: how often it changed a graph's outputs, or was computed.
@@ -48,7 +48,7 @@ class GraphTally:
     unexpected: list[str] = field(default_factory=list)
 
     def add(self, later: GraphTally) -> None:
-        """Add what became of it in later graphs."""
+        """Add the results of later graphs."""
         self.tried += later.tried
         self.failed += later.failed
         self.unexpected += later.unexpected
@@ -81,7 +81,7 @@ def measure_graphs(
 ) -> GraphFigure:
     """Return what the graphs among some cases notice.
 
-    Where nothing independent tells the right values, they are the reference's: what is measured
+    Without independent expected values, they are the reference's: what is measured
     here is the rule.
 
     Args:
@@ -136,7 +136,7 @@ def _count(tally: GraphTally, status: Status, unexpected: Status, place: str) ->
 
 
 def graph_share(figure: GraphFigure) -> float:
-    """Return how many of a hundred defects that change an output are noticed."""
+    """Return the percentage noticed of the defects that change an output."""
     return share(*_sums(figure.defects))
 
 
@@ -146,7 +146,7 @@ def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
 
 
 def graph_sentence(figure: GraphFigure) -> str:
-    """Say the figure in one sentence."""
+    """Return the figure as one sentence."""
     caught, tried = _sums(figure.defects)
     refused, variants = _sums(figure.variants)
     return (
@@ -176,7 +176,7 @@ def graph_lines(figure: GraphFigure) -> Iterator[str]:
     for name, tally in figure.defects.items():
         yield from (f"passes: {name}, {place}" for place in tally.unexpected)
     for name, tally in figure.variants.items():
-        yield from (f"fails though right: {name}, {place}" for place in tally.unexpected)
+        yield from (f"fails although it is right: {name}, {place}" for place in tally.unexpected)
 
 
 def graph_data(figure: GraphFigure) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Site:
 
 
 def _has_inputs(site: Site) -> bool:
-    """An operator without inputs has only its attributes to make elements differ."""
+    """Whether the operator has inputs; without, only attributes make elements differ."""
     return bool(site.case.data)
 
 
@@ -54,7 +54,7 @@ class Defect:
     Attributes:
         name: as reports show it.
         inject: yields the wrong output of a site with a note that tells several apart, or
-            nothing where the defect has no place there.
+            nothing if the defect does not apply there.
         shows: whether good data would show it in the site's output; some defects only show in
             some outputs, such as those with subnormal numbers.
     """
@@ -67,7 +67,7 @@ class Defect:
 def recomputed(
     site: Site, inputs: Mapping[str, Array] | None = None, desc: Mapping[str, Any] | None = None
 ) -> Array | None:
-    """Return the output for other inputs or attributes; None where these fit nothing."""
+    """Return the output for other inputs or attributes; None if these are invalid."""
     case = replace(site.case, desc={**site.case.desc, **(desc or {})})
     try:
         with np.errstate(all="ignore"):

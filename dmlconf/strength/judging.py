@@ -1,4 +1,4 @@
-"""Judges many outputs of one case; what is expected and what is permitted is asked once."""
+"""Judges many outputs of one case, with one computation of what is expected and permitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CaseJudge:
     """Gives the verdicts on one case.
 
     Attributes:
-        allowances: what the rules permit beside the reference's outputs.
+        allowances: what the rules permit in addition to the reference's outputs.
     """
 
     def __init__(self, case: Case, against: Against) -> None:
@@ -27,7 +27,7 @@ class CaseJudge:
 
         Args:
             case: the case.
-            against: gives the expected outcome where the case states none.
+            against: gives the expected outcome if the case states none.
         """
         self._case = case
         self._against = against

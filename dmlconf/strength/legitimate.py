@@ -1,4 +1,4 @@
-"""Differences that hardware may show, and that no rule may call a failure."""
+"""Legitimate differences of hardware, which no rule may reject."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["LEGITIMATE_DIFFERENCES"]
 
 
 def _flushed(site: Site) -> Iterator[tuple[str, Array]]:
-    moved = site.rule.kind == RuleKind.EXACT  # Then only what is compared may be flushed.
+    moved = site.rule.kind == RuleKind.EXACT  # Then only the compared values may be flushed.
     if site.correct.dtype == np.float32 and site.rule.flushes and not moved:
         tiny = np.finfo(np.float32).tiny
         yield "", np.where(np.abs(site.correct) < tiny, np.float32(0), site.correct)
@@ -38,7 +38,7 @@ def _reciprocal(site: Site) -> Iterator[tuple[str, Array]]:
             divisor = inputs["BTensor"].astype(np.float32)
             product = inputs["ATensor"].astype(np.float32) * (np.float32(1) / divisor)
             near = product.astype(site.correct.dtype)
-            # Where the reciprocal itself overflows or is subnormal no hardware takes this way.
+            # If the reciprocal itself overflows or is subnormal, no hardware does this.
             tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
             usual = (np.abs(divisor) > 1 / largest) & (np.abs(divisor) < 1 / tiny / 4)
         yield "", np.where(usual, near, site.correct)

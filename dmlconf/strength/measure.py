@@ -47,13 +47,13 @@ class Mutant:
 
 @dataclass(slots=True)
 class Tally:
-    """What the cases made of one mutant.
+    """The cases' results for one mutant.
 
     Attributes:
         injected: cases whose output the defect put outside the rule.
         caught: those of them whose verdict fails.
         within: cases whose output it changed within the rule.
-        hidden: cases with a place for it whose output it leaves as it is.
+        hidden: cases that it applies to, but whose output it does not change.
         missed: the first case that should have caught it and did not.
     """
 
@@ -64,7 +64,7 @@ class Tally:
     missed: str | None = None
 
     def add(self, later: Tally) -> None:
-        """Add what later cases made of the same mutant."""
+        """Add the results of later cases."""
         self.injected += later.injected
         self.caught += later.caught
         self.within += later.within
@@ -120,13 +120,13 @@ class Strength:
     """How strong a suite is.
 
     Attributes:
-        mutants: what became of each mutant.
+        mutants: the tally of each mutant.
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: those of them that failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
         noticed: what each case noticed, by identifier.
-        perturbed: what became of perturbations, by kind and operator.
+        perturbed: the tallies of perturbations, by kind and operator.
     """
 
     mutants: dict[Mutant, Tally] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Strength:
     perturbed: dict[tuple[str, str], PerturbationTally] = field(default_factory=dict)
 
     def add(self, later: Strength) -> None:
-        """Add what later cases of the suite tell."""
+        """Add the results of later cases of the suite."""
         for mutant, tally in later.mutants.items():
             self.mutants.setdefault(mutant, Tally()).add(tally)
         for key, count in later.legitimate.items():
@@ -160,7 +160,7 @@ def measure(
     """Return how strong the cases are.
 
     Args:
-        cases: the suite; those that expect a rejection tell nothing here.
+        cases: the suite; those that expect a rejection are not used.
         against: gives the expected outcome of cases that state none.
         advance: is called after each case.
         method: what to try.
@@ -186,7 +186,7 @@ def _measure_case(
         site = Site(case, outputs, name)
         if method.perturbations:
             perturb(strength.perturbed, site, judged, method.seed)
-        if method.defects and case.operator_name != GRAPHS:  # They have a figure of their own.
+        if method.defects and case.operator_name != GRAPHS:  # Graphs have their own figure.
             _inject(strength, site, judged)
 
 
@@ -212,7 +212,7 @@ def _inject(strength: Strength, site: Site, judged: CaseJudge) -> None:
 def _injections(
     site: Site, defects: Sequence[Defect]
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
-    """Yield each wrong output; None for one that is as it was, to the bit."""
+    """Yield each wrong output; None for one without any changed bit."""
     right = np.ascontiguousarray(site.correct).tobytes()
     output = site.name.partition("[")[0]
     data_type = str(site.case.outputs()[site.name].DataType)

@@ -51,7 +51,7 @@ _PERTURBATION_HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught",
 _INTRODUCTION: Final = """\
 - By defect: kinds of defects of every operator, output and data type; one case must notice it.
 - By case: of the cases that run a defect's code, those that notice it.
-- By perturbation: one element of each output of each case, at a place by chance, is changed a
+- By perturbation: one element of each output of each case, at a random place, is changed a
   little; that very case must notice it. Elements that the documentation leaves undefined are left
   alone; elements of which a rule permits any value count as not noticed.
 - By driver defect: a catalogue of what drivers do wrong, `dmlconf/strength/drivers/defects/`, with
@@ -69,14 +69,14 @@ _INTRODUCTION: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What was measured; None for what was not asked for.
+    """The figures measured; None for those not requested.
 
     Attributes:
         strength: injected defects and perturbations.
         drivers: driver defects, or None.
         defects: whether defects were injected.
         perturbations: whether elements were perturbed.
-        seed: of all chance.
+        seed: of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
         sizes: defects of size, or None.
         graphs: defects of graph compilers, or None.

@@ -31,14 +31,14 @@ def measure_in_processes(
     advance: Callable[[], None] = lambda: None,
     method: Method | None = None,
 ) -> tuple[Strength, Sequence[RecordingAgainst]]:
-    """Return how strong the cases are, and the recordings that told what to expect.
+    """Return how strong the cases are, and the recordings that gave expected values.
 
     Args:
         plan: the cases, which are built in the processes.
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         advance: is called after each case.
-        method: what to try; everything where it is None.
+        method: what to try; everything if it is None.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -96,7 +96,7 @@ def measure_graphs_in_processes(
 
 
 class _Worker:
-    """What a worker process keeps from chunk to chunk."""
+    """The state of a worker process between chunks."""
 
     against: Against
     recordings: Sequence[RecordingAgainst]

@@ -31,7 +31,7 @@ class KindShare:
 
     Attributes:
         kind: its name.
-        operators: what it sums up: all, or those that have a lower target.
+        operators: those included: all, or those that have a lower target.
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
         target: what share should fail, in percent.
@@ -50,7 +50,7 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind; of one with a lower target, without its operators as well."""
+    """Return the share of each kind; for one with a lower target, also without its operators."""
     shares = []
     for kind in KINDS:
         lower = exceptional().get(kind)
@@ -71,12 +71,12 @@ def _sum(perturbed: _Perturbed, kind: str, without: frozenset[str]) -> tuple[int
 
 
 def weak_kinds(perturbed: _Perturbed, least: float) -> list[KindShare]:
-    """Return the kinds whose share is below what is asked for, or below a lower target."""
+    """Return the kinds whose share is below the target, or below their lower target."""
     return [one for one in kind_shares(perturbed) if one.share < min(least, one.target)]
 
 
 def perturbation_sentence(perturbed: _Perturbed, seed: int) -> str:
-    """Say the figure in one sentence."""
+    """Return the figure as one sentence."""
     shares = kind_shares(perturbed)
     tried, caught = sum(one.tried for one in shares), sum(one.caught for one in shares)
     below = sum(one.share < one.target for one in shares)
@@ -96,7 +96,7 @@ def perturbation_table(perturbed: _Perturbed) -> list[list[str]]:
 
 
 def perturbation_lines(perturbed: _Perturbed) -> Iterator[str]:
-    """Yield a line for each operator of which a kind stays below its target."""
+    """Yield a line for each operator with a kind below its target."""
     for (kind, operator), tally in sorted(perturbed.items()):
         lower = exceptional().get(kind)
         excuse = f" ({lower.reason})" if lower and operator in lower.operators else ""

@@ -1,4 +1,4 @@
-"""One element of a right output is moved a little: the finest defect that a verdict can notice."""
+"""A small change of one element of a right output: the finest defect a verdict can notice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KINDS", "Exceptional", "PerturbationTally", "exceptional", "perturb"
 _MOST_MISSED: Final = 3
 
 _Change = Callable[[Array, Array, np.random.Generator], Array | None]
-"""Takes a flat output, what of it is defined, and a source of chance; None without a place."""
+"""Changes a flat output, given its defined elements and a generator; None if impossible."""
 
 
 def _one_of(candidates: Array, rng: np.random.Generator) -> int | None:
@@ -119,7 +119,7 @@ KINDS: Final[Mapping[str, _Change]] = {
 
 @dataclass(slots=True)
 class PerturbationTally:
-    """What the verdicts made of one kind of perturbation of one operator.
+    """The verdicts on one kind of perturbation of one operator.
 
     Attributes:
         tried: how many outputs were perturbed.
@@ -132,7 +132,7 @@ class PerturbationTally:
     missed: list[str] = field(default_factory=list)
 
     def add(self, later: PerturbationTally) -> None:
-        """Add what later cases made of it."""
+        """Add the results of later cases."""
         self.tried += later.tried
         self.caught += later.caught
         self.missed = [*self.missed, *later.missed][:_MOST_MISSED]
@@ -171,10 +171,10 @@ def exceptional() -> Mapping[str, Exceptional]:
 def perturb(
     tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
 ) -> None:
-    """Try each kind once on one output, each at a place that the seed and the names give.
+    """Try each kind once on one output, each at a place determined by the seed and the names.
 
     Args:
-        tallies: by kind and operator; gets what became of it.
+        tallies: by kind and operator; they get the results.
         site: the output.
         judged: gives the verdicts.
         seed: of the places.

@@ -28,7 +28,7 @@ __all__ = [
 
 _HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Pairs", "Refused")
 _LONG: Final = "Pairs"
-"""The column that a terminal goes without, so that the operators' names have room."""
+"""The column that a terminal omits, so that the operators' names have space."""
 
 _LEGEND: Final = (
     "- Injected: kinds of defect (of an output and data type) that a rule forbids in some case.",
@@ -41,11 +41,11 @@ _LEGEND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OperatorStrength:
-    """What the table says of one operator.
+    """An operator's row of the table.
 
     Attributes:
         operator: its name.
-        injected: defects that no rule permits and that have a place in at least one case.
+        injected: defects that no rule permits and that apply to at least one case.
         caught: those of them that at least one case catches.
         within: defects that stay within its rules in every case.
         cases_injected: pairs of such a defect and a case that it breaks the rule in.
@@ -93,7 +93,7 @@ def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
 
 
 def closing_sentence(strength: Strength) -> str:
-    """Say in one sentence what share was caught, and whether a legitimate difference fails."""
+    """Return one sentence on the share caught, and on legitimate differences that fail."""
     total = _total(operator_strengths(strength))
     tried = sum(strength.legitimate.values())
     return (
@@ -124,7 +124,7 @@ def _remarks(strength: Strength) -> Iterator[str]:
         what = f"{mutant.defect} in {mutant.output} ({mutant.data_type})"
         yield f"not caught: {mutant.operator}, {what}, as in {tally.missed}"
     for refusal in strength.refused:
-        yield f"fails, yet is legitimate: {refusal.difference} in {refusal.case}"
+        yield f"fails, but is legitimate: {refusal.difference} in {refusal.case}"
     if strength.unused:
         count = len(strength.unused)
         yield (

@@ -1,4 +1,4 @@
-"""A sample of a suite: some cases of each operator, by chance that a seed gives."""
+"""A sample of a suite: some random cases of each operator, determined by a seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[P
     Args:
         plan: the cases.
         count: how many of each operator; None for all.
-        seed: of the choice.
+        seed: of the random choice.
     """
     if count is None:
         return list(plan)

@@ -21,7 +21,7 @@ __all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
 
 _MOST_PARTS: Final = 64
 _LEAST_TERMS: Final = 8
-"""Terms below which any order and precision gives about the same."""
+"""Number of terms below which every order and precision gives about the same."""
 
 _ROUNDING: Final = 1e-9
 """Share of the largest part by which FLOAT64 sums may be off; attention is further from linear."""
@@ -43,10 +43,10 @@ def summed_axis(case: Case) -> int:
 
 
 def partial_sums(site: Site) -> list[Array] | None:
-    """Return parts of an output that add up to it, FLOAT64; None where the operator is not linear.
+    """Return parts of an output that add up to it, FLOAT64; None if the operator is not linear.
 
-    Each part is what the operator makes of its first input with all but some elements along an
-    axis set to zero; the first part is what it makes of zeros, such as a bias.
+    Each part is the operator's result for its first input with all but some elements along an
+    axis set to zero; the first part is the result for zeros, such as a bias.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None

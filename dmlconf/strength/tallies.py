@@ -14,7 +14,7 @@ class CaseTally:
     Attributes:
         operator: the case's operator.
         ran: how many defects have code that it runs.
-        caught: how many of them it fails for.
+        caught: how many of them make it fail.
     """
 
     operator: str

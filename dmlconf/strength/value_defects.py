@@ -1,4 +1,4 @@
-"""Defects of the values themselves: what is computed is right, and then something happens to it."""
+"""Defects of the values themselves, which change a right result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _float_defect(
 
     Args:
         name: as reports show it.
-        change: what becomes of the values.
+        change: the change of the values.
         everywhere: whether it changes ordinary numbers, not only special ones.
-        least_bytes: the size of the types that it concerns.
+        least_bytes: the size of the smallest type that it applies to.
     """
 
     def inject(site: Site) -> Iterator[tuple[str, Array]]:
@@ -34,7 +34,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """An operator that returns ones and zeros whatever it is given cannot show a rounding."""
+        """Whether the operator shows a rounding: one that returns only ones and zeros does not."""
         output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
         if output is None:
             return False
@@ -143,4 +143,4 @@ VALUE_DEFECTS: Final = (
     Defect("axes swapped", _axes_swapped),
     Defect("zero at the edge", _edge_zeroed),
 )
-"""Defects that need nothing but the output."""
+"""Defects that need only the output."""

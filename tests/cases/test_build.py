@@ -275,7 +275,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "a fill's argument that is no whole number": (
         VALUES, "fill: {sequence: {step: 1.5}}",
         """
-        f.yaml:5:76: fill sequence: step is 1.5, yet must be a whole number
+        f.yaml:5:76: fill sequence: step is 1.5, but must be a whole number
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {step: 1.5}}}
                |                                                                            ^^^
         """,

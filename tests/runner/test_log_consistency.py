@@ -50,7 +50,7 @@ def passes(line: dict[str, Any]) -> None:
 CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
     "a failure turned into a pass": (
         lambda lines: passes(lines[1]),
-        ":5: .*the footer counts 1 `passed`, yet the log has 2",
+        ":5: .*the footer counts 1 `passed`, but the log has 2",
     ),
     "a case by another name": (
         lambda lines: lines[2].update(case="tile/case/stated[Number=9]"),
@@ -58,28 +58,28 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
     ),
     "a status without its reason": (
         lambda lines: lines[1].update(reason=None),
-        ":2: .* is `failed`, yet without a reason",
+        ":2: .* is `failed`, but without a reason",
     ),
     "a pass for a reason": (
         lambda lines: lines[2].update(reason=lines[1]["reason"]),
-        ":3: .* is `passed`, yet for the reason `wrong values`",
+        ":3: .* is `passed`, but for the reason `wrong values`",
     ),
     "a summary of other verdicts": (
         lambda lines: lines[-1]["summary"].update(failed=0),
-        ":5: .*the footer counts 0 `failed`, yet the log has 2",
+        ":5: .*the footer counts 0 `failed`, but the log has 2",
     ),
-    "a verdict removed": (lambda lines: lines.pop(1), ":4: .*the footer counts 2 `failed`, yet"),
+    "a verdict removed": (lambda lines: lines.pop(1), ":4: .*the footer counts 2 `failed`, but"),
     "a verdict and its count removed": (
         lambda lines: (lines.pop(1), lines[-1]["summary"].update(failed=1)),
-        ":4: .*the run ended with 2 verdicts, yet the header says 3 are selected",
+        ":4: .*the run ended with 2 verdicts, but the header says 3 are selected",
     ),
     "fewer cases selected": (
         lambda lines: (lines[0].update(selected=2), [line.pop("place", 0) for line in lines]),
-        ":4: .*3 cases have verdicts, yet the header says that 2 are selected",
+        ":4: .*3 cases have verdicts, but the header says that 2 are selected",
     ),
     "a place beyond the plan": (
         lambda lines: lines[3].update(place=3),
-        ":4: .* has the place 3, yet the header says that 3 are selected",
+        ":4: .* has the place 3, but the header says that 3 are selected",
     ),
     "one place for two cases": (
         lambda lines: lines[3].update(place=1),
@@ -89,16 +89,16 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
         lambda lines: lines.insert(2, {**lines[1], "status": "passed", "reason": None}),
         ":3: .* has another verdict in line 2: `failed` there, `passed` here",
     ),
-    "incomplete, yet every case was run": (
+    "incomplete, but every case was run": (
         lambda lines: lines[-1].update(complete=False),
-        ":5: .*the footer says that the run is incomplete, yet every selected case was run",
+        ":5: .*the footer says that the run is incomplete, but every selected case was run",
     ),
-    "complete, yet a case was not run": (
+    "complete, but a case was not run": (
         lambda lines: (
             lines[1].update(status="not run"),
             lines[-1]["summary"].update({"failed": 1, "not run": 1}),
         ),
-        ":5: .*the footer says that the run is complete, yet 1 of its cases are `not run`",
+        ":5: .*the footer says that the run is complete, but 1 of its cases are `not run`",
     ),
     "a verdict after the footer": (
         lambda lines: lines.append(lines[1]),
@@ -134,6 +134,6 @@ def test_report_refuses_it_with_a_sentence(tmp_path: Path, lines: Lines) -> None
     lines[-1]["summary"]["failed"] = 0
     done = dmlconf(tmp_path, "report", written(tmp_path, lines))
     assert done.returncode == 3
-    assert "the log contradicts itself: the footer counts 0 `failed`, yet the log has 2" in (
+    assert "the log contradicts itself: the footer counts 0 `failed`, but the log has 2" in (
         done.stderr
     )

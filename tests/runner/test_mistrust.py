@@ -1,4 +1,4 @@
-"""Outputs that keep a wide rule, yet look as if the operator had not run."""
+"""Outputs that meet a wide rule, but look as if the operator had not run."""
 
 from __future__ import annotations
 

@@ -177,11 +177,11 @@ def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "its first line is no header"),
-        ("{}\n", "its first line is no header"),
+        ("", "its first line is not a header"),
+        ("{}\n", "its first line is not a header"),
         ('{"record": "header", "format": 99}\n', "this dmlconf reads form 1"),
         ("not json\n", "not JSON"),
-        ("[1]\n", "its first line is no header"),
+        ("[1]\n", "its first line is not a header"),
         (
             '{"record": "header", "format": 1}\n',
             "not a record of a run log: '.*' is a ",

@@ -132,7 +132,7 @@ def test_a_condition_leaves_other_cases_alone(tmp_path: Path) -> None:
 def test_a_case_that_passes_is_stale(tmp_path: Path) -> None:
     result = run(tmp_path, "numpy", waiver())
     assert judged(result) == ("stale", "passes though waived")
-    assert "Take the case out of the waiver" in result[TWO]["reason"]["message"]
+    assert "Remove the case from the waiver" in result[TWO]["reason"]["message"]
     assert "w.yaml:4" in result[TWO]["reason"]["message"]
     assert result["code"] == 1
 
@@ -305,12 +305,12 @@ def test_devices_are_named_by_pattern_and_ranges(
     ("change", "place", "told"),
     [
         ({"cases": ["tile/small/tow"]}, "tile/small/tow", "did you mean tile/small/two?"),
-        ({"cases": ["tile/small/none*"]}, "none*", "no case fits tile/small/none*"),
+        ({"cases": ["tile/small/none*"]}, "none*", "no case matches tile/small/none*"),
         ({"cases": ["tail/small/two"]}, "tail/", "there is no case tail/small/two"),
         ({"cases": None}, "{", "waivers[0]"),
         ({"cases": []}, "cases", "cases"),
         ({"cases": ["../../etc/passwd"]}, "passwd", "an identifier of a case"),
-        ({"until": "2026-02-30"}, "until", "there is no day 2026-02-30"),
+        ({"until": "2026-02-30"}, "until", "2026-02-30 is not a date"),
         ({"until": "tomorrow"}, "until", "the last day"),
         ({"link": "somewhere"}, "link", "none yet"),
         ({"link": None}, "{", "lacks `link`"),

@@ -91,7 +91,7 @@ def test_tells_of_a_defect_that_passes_and_a_right_variant_that_fails() -> None:
     )
     assert list(graph_lines(figure)) == [
         "passes: dropped, graphs/a: relu",
-        "fails though right: fused, graphs/b",
+        "fails although it is right: fused, graphs/b",
     ]
     assert graph_share(figure) == 75
 

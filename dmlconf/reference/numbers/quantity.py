@@ -2,7 +2,7 @@
 
 A layer's equations are written once, on quantities. Each carries an error scale, which adds up the
 worst of all errors and tells what may overflow, and spreads, which tell how much of the errors is
-likely to be left. Both are of first order, and cost nothing where only values are wanted.
+likely to be left. Both are of first order, and cost nothing if only values are wanted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults of attributes: a kernel that ignores one, or takes it for another."""
+"""Faults of attributes: a kernel that ignores one, or uses another in its place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS: Final = {
 def set_attributes(run: Run, settings: Settings) -> Arrays | None:
     """Return the outputs with other attributes; settings: attributes and what they become.
 
-    Of attributes that the operator does not have nothing becomes anything.
+    Attributes that the operator does not have are ignored.
     """
     desc = {
         name: _value(run.desc, name, value) for name, value in settings.items() if name in run.desc

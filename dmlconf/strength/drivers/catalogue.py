@@ -1,4 +1,4 @@
-"""The catalogue of driver defects: what is wrong, under which condition, and where it was seen."""
+"""The catalogue of driver defects: the fault, its conditions, and where it was seen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Report:
     """A public report of wrong results.
 
     Attributes:
-        name: how the catalogue calls it.
+        name: in the catalogue.
         product: whose results were wrong.
         url: where it is.
         title: its title.
@@ -69,9 +69,9 @@ class DriverDefect:
         operators: the operators that have it.
         conditions: what a desc must meet for the defect's code to run; all of them.
         fault: what goes wrong, by name.
-        settings: the particulars of the fault.
+        settings: of the fault.
         report: the public report that it is rebuilt from, or None.
-        plausible: the kind of kernel that may have it, where there is no report.
+        plausible: the kind of kernel that may have it, if there is no report.
         survives: by operator, why no case catches it.
     """
 
@@ -94,7 +94,7 @@ class DriverDefect:
         return tuple(one.holds(names) for one in self.conditions)
 
     def inject(self, run: Run) -> Arrays | None:
-        """Return the outputs that the defect changes; None where it has no place."""
+        """Return the outputs that the defect changes; None if it does not apply."""
         if self.fault == "formula":
             return _FORMULAS[self.settings["name"]](run, self.settings)
         return _FAULTS[self.fault](run, self.settings)
@@ -111,7 +111,7 @@ def reports() -> Mapping[str, Report]:
 
 
 def defect_files(folder: str = "defects") -> list[Path]:
-    """Return the files of the catalogue: those of a folder beside this module."""
+    """Return the files of the catalogue: those of a folder next to this module."""
     return sorted((_HERE / folder).glob("*.yaml"))
 
 
@@ -165,7 +165,7 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 
 
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
-    """Return whether the documentation lets any desc of an operator meet the conditions.
+    """Return whether a documented desc of an operator can meet the conditions.
 
     Of its data types and of buffers that an output shares with an input; sizes are always possible.
     """
@@ -186,7 +186,7 @@ def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
 
 
 def _data_types(entry: Operator, kind: FieldKind) -> set[DataType]:
-    """Return what the first tensor of a kind may be of."""
+    """Return the data types that the first tensor of a kind may have."""
     first = next(entry.of_kind(kind), None)
     if first is None:
         return set()

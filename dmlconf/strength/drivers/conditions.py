@@ -1,4 +1,4 @@
-"""What conditions of driver defects can name: the desc's fields, and what follows from them."""
+"""The names in conditions of driver defects: the desc's fields, and features derived from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Condition:
 
     Attributes:
         when: an expression over the features, and over VALUE.
-        text: what a case has that meets it.
+        text: the property of a case that meets it.
         value: the number or word that the expression and the text know as VALUE.
     """
 
@@ -36,7 +36,7 @@ class Condition:
     value: Any = None
 
     def holds(self, names: Namespace) -> bool:
-        """Return whether a desc meets it; one that lacks what it names does not."""
+        """Return whether a desc meets it; a desc without the names in it does not."""
         try:
             return bool(self.when.evaluate({**names, "VALUE": self.value}))
         except ExpressionError:
@@ -139,7 +139,7 @@ def _repeats(tensor: TensorDesc) -> bool:
 
 
 def _axis_size(case: Case, tensor: TensorDesc) -> int:
-    """Return how many elements of an input one element of the output is made of."""
+    """Return how many elements of an input one element of the output depends on."""
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")
     if isinstance(axes, Sequence) and axes and max(axes) < len(sizes):

@@ -1,4 +1,4 @@
-"""Faults of how a kernel reads, computes and writes, whatever the operator."""
+"""Faults in how a kernel of any operator reads, computes and writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PARTS: Final = 64
 
 
 def _packed(run: Run, settings: Settings) -> Arrays | None:
-    """Take strides for those of a packed tensor; settings: `tensors`, inputs or outputs."""
+    """Ignore strides, as if tensors were packed; settings: `tensors`, inputs or outputs."""
     reads = settings["tensors"] == "inputs"
     changed = {}
     for name, array in (run.inputs if reads else run.outputs).items():
@@ -144,7 +144,7 @@ def _high_word(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _unsigned(run: Run, settings: Settings) -> Arrays | None:
-    """Take signed integers of the first input's type for unsigned ones."""
+    """Treat signed integers of the first input's type as unsigned ones."""
     signed = run.tensor(next(iter(run.inputs))).DataType
     if signed.is_float or not signed.is_signed:
         return None
@@ -318,7 +318,7 @@ def _clamp(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _wrap(run: Run, settings: Settings) -> Arrays | None:
-    """Put what is saturated at the other end of the type."""
+    """Replace saturated values by the other end of the type."""
     changed = {}
     for name, array in run.outputs.items():
         if array.dtype.kind in "iu":
@@ -329,7 +329,7 @@ def _wrap(run: Run, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return numbers in the array's order in which of equal elements one is the greater."""
+    """Return numbers in the array's order with ties broken."""
     flat = array.ravel()
     places = np.arange(flat.size)
     order = np.lexsort((places if last_is_greater else -places, flat))

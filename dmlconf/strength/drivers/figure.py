@@ -14,7 +14,7 @@ __all__ = ["DriverFigure", "Fate", "SubjectFigure", "caught_in_all", "caught_in_
 
 
 class Fate(StrEnum):
-    """What became of a driver defect in one operator."""
+    """The result of a driver defect in one operator."""
 
     CAUGHT = "caught"
     UNMET = "no case meets its conditions"
@@ -25,7 +25,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubjectFigure:
-    """A driver defect in one operator, and what the suite made of it.
+    """A driver defect in one operator, and the suite's results.
 
     Attributes:
         defect: the defect.
@@ -41,7 +41,7 @@ class SubjectFigure:
 
     @property
     def fate(self) -> Fate:
-        """What became of it."""
+        """The result."""
         if self.tally.caught:
             return Fate.CAUGHT
         if not self.met.cases:
@@ -52,12 +52,12 @@ class SubjectFigure:
 
     @property
     def explanation(self) -> str:
-        """Why no case catches it; empty where that is not known."""
+        """Why no case catches it; empty if not known."""
         return self.defect.survives.get(self.operator, "")
 
     @property
     def missing(self) -> str:
-        """What case is missing, in one sentence; empty where none is."""
+        """Which case is missing, in one sentence; empty if none is."""
         having = _having(self.defect, self.operator)
         count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
         if self.fate is Fate.UNMET:
@@ -98,7 +98,7 @@ class DriverFigure:
     def of(
         cls, defects: Sequence[DriverDefect], survey: Survey, strength: DriverStrength
     ) -> DriverFigure:
-        """Return the figure of what was measured."""
+        """Return the figure of a measurement."""
         subjects = []
         for defect in defects:
             for operator in defect.operators:

@@ -1,4 +1,4 @@
-"""Formulas that a kernel may compute an element-wise function or a conversion by."""
+"""Alternative formulas of element-wise functions and conversions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _binary(
 
 
 def _overflow_at(values: Array) -> float:
-    """Return about where an exponential overflows the array's type."""
+    """Return approximately where an exponential overflows the array's type."""
     return {2: 11.0, 4: 88.0}.get(values.itemsize, 709.0)
 
 

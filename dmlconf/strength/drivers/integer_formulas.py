@@ -1,4 +1,4 @@
-"""Formulas that a kernel may compute integers and quantized numbers by."""
+"""Alternative formulas of integers and quantized numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long sums that a kernel holds in FLOAT16 after every so many terms."""
+"""Long sums that a kernel rounds to FLOAT16 after every so many terms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _OUTPUT: Final = "OutputTensor"
 def half_sums(run: Run, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution whose sums are FLOAT16 after every few terms.
 
-    Settings: `every`, the terms that are added up in between, as exactly as the reference does. Of
-    a convolution these are whole windows: of as many channels as make up so many, at least of one.
+    Settings: `every`, the number of terms between two roundings, added as exactly as by the
+    reference. Of a convolution these are whole windows: of as many channels as have so many terms,
+    at least one.
     """
     if run.case.operator_name == "GEMM":
         return {_OUTPUT: _product(run, settings["every"])}

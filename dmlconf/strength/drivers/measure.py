@@ -23,12 +23,12 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
-"""Inputs whose integers mean places or counts, and cannot be any number."""
+"""Inputs whose integers are indices or counts, so that not every number is valid."""
 
 
 @dataclass(slots=True)
 class DriverTally:
-    """What the cases made of one driver defect in one operator.
+    """The cases' results for one driver defect in one operator.
 
     Attributes:
         tried: cases that meet the conditions and were tried.
@@ -46,7 +46,7 @@ class DriverTally:
     missed: str | None = None
 
     def add(self, later: DriverTally) -> None:
-        """Add what later cases made of the same defect."""
+        """Add the results of later cases."""
         self.tried += later.tried
         self.ran += later.ran
         self.hidden += later.hidden
@@ -82,13 +82,13 @@ def _by_name() -> Mapping[str, DriverDefect]:
 def measure_case(
     strength: DriverStrength, case: Case, subjects: Sequence[Subject], against: Against
 ) -> None:
-    """Try defects on one case; one that does not pass with the right outputs tells nothing.
+    """Try defects on one case, unless it does not pass with the right outputs.
 
     Args:
         strength: gets what the case noticed.
         case: the case.
         subjects: the defects whose conditions it meets.
-        against: gives the expected outcome where the case states none.
+        against: gives the expected outcome if the case states none.
     """
     if case.violations():
         return
@@ -123,7 +123,7 @@ def measure_case(
 
 
 def _changed(run: Run, defect: DriverDefect) -> Arrays | None:
-    """Return the outputs that the defect changes; None where it changes none."""
+    """Return the outputs that the defect changes; None if it changes none."""
     with np.errstate(all="ignore"):
         arrays = defect.inject(run)
     if not arrays:
@@ -158,7 +158,7 @@ def _fails(run: Run, judged: CaseJudge, defect: DriverDefect, changed: Arrays) -
 
 
 def _with_other_data(run: Run) -> Run | None:
-    """Return the run on random numbers, of which few are alike."""
+    """Return the run on random numbers, most of which differ."""
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in run.inputs.items()}
     outputs = run.again(inputs)

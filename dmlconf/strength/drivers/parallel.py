@@ -45,7 +45,7 @@ def measure_drivers(
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         sample: how many cases at most each defect of an operator is tried on; None for all.
-        seed: of the choice of these.
+        seed: of the random choice of these.
         advance: is called after each case.
         defects: what to try, of `driver_defects` (all of these where None) or `size_defects`.
 
@@ -93,7 +93,7 @@ def _measured(tries: Sequence[_Try], against: Against) -> DriverStrength:
 
 
 class _Worker:
-    """What a worker process keeps from chunk to chunk."""
+    """The state of a worker process between chunks."""
 
     against: Against
 

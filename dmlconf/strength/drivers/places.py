@@ -1,4 +1,4 @@
-"""Elements at some places of a tensor, and what a driver may write or read there instead."""
+"""Faults at some places of a tensor, where a driver writes or reads other elements."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _read_again(flat: Array, most: int) -> Array:
 
 
 def _written_again(flat: Array, most: int) -> Array:
-    """Return what is left where later elements take the places of earlier ones."""
+    """Return the result of later elements overwriting earlier ones."""
     left = np.zeros_like(flat)
     for start in range(0, flat.size, most):
         part = flat[start : start + most]
@@ -195,7 +195,7 @@ def _smallest(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -
 
 
 def _worst(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
-    """What neither the greatest nor, in the other direction, the smallest elements include."""
+    """A value below the maximum or, in the other direction, above the minimum."""
     info = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
     lowest = desc.get("AxisDirection", "DECREASING") == "DECREASING"
     return np.array(info.min if lowest else info.max, rows.dtype)
@@ -245,4 +245,4 @@ VALUES: Final[Mapping[str, _Value]] = {
     "less_carry": _less_carry,
     "modulo_last_axis": _modulo_last_axis,
 }
-"""What stands at the chosen places instead, by name."""
+"""The replacements at the chosen places, by name."""

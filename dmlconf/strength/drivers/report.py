@@ -25,7 +25,7 @@ def driver_share(figure: DriverFigure) -> float:
 
 
 def driver_sentence(figure: DriverFigure) -> str:
-    """Say the figure in one sentence."""
+    """Return the figure as one sentence."""
     defects = list(figure.by_defect.values())
     every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
     pairs = sum(one.fate is Fate.CAUGHT for one in figure.subjects)
@@ -39,7 +39,7 @@ def driver_sentence(figure: DriverFigure) -> str:
 
 
 def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
-    """Say how many public reports of a product are caught."""
+    """Return one sentence on the public reports of a product that are caught."""
     reports = [
         subjects for report, subjects in figure.by_report.items() if report.product == product
     ]

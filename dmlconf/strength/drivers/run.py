@@ -1,4 +1,4 @@
-"""One run of a case that a driver defect spoils."""
+"""One run of a case with a driver defect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arrays = Mapping[str, Array]
 """Arrays by tensor."""
 
 Settings = Mapping[str, Any]
-"""What a defect's entry gives a fault."""
+"""A fault's settings from a defect's entry."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Run:
     ) -> dict[str, Array] | None:
         """Return the outputs for other inputs, attributes or of another operator.
 
-        None where these do not fit the sizes.
+        None if these do not fit the sizes.
         """
         case = replace(
             self.case,
@@ -77,4 +77,4 @@ class Run:
 
 
 Fault = Callable[[Run, Settings], Arrays | None]
-"""Returns the outputs that a fault changes; None where it has no place in the run."""
+"""Returns the outputs that a fault changes; None if it does not apply to the run."""

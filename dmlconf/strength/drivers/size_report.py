@@ -1,4 +1,4 @@
-"""The figure of defects of size as lines and as data: what layers of networks notice."""
+"""The figure of defects of size as lines and as data: which of them layers of networks notice."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = [
 SIZE_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.WITHOUT_PLACE)
-"""A defect that no case can have, or that has no place in those tried, tells nothing of them."""
+"""A defect that no case can have, or that does not apply to those tried, is left out."""
 
 
 def size_share(figure: DriverFigure) -> float:
-    """Return of how many of a hundred cases in which a defect changes an output it is noticed."""
+    """Return the percentage noticed of the cases in which a defect changes an output."""
     caught, ran = _counts(figure.subjects)
     return share(caught, ran)
 
 
 def size_sentence(figure: DriverFigure) -> str:
-    """Say the figure in one sentence."""
+    """Return the figure as one sentence."""
     tried = [subject for subject in figure.subjects if subject.fate not in _NOT_TRIED]
     pairs = sum(subject.fate is Fate.CAUGHT for subject in tried)
     caught, ran = _counts(tried)

@@ -47,11 +47,11 @@ class Survey:
     met: Mapping[Subject, Met]
 
     def chosen(self, sample: int | None, seed: int) -> dict[int, list[Subject]]:
-        """Return what to try on which place of the plan.
+        """Return the subjects to try for each place in the plan.
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
-            seed: of the choice.
+            seed: of the random choice.
         """
         return _by_place(
             {subject: _sample(subject, met, sample, seed) for subject, met in self.met.items()}
@@ -76,7 +76,7 @@ def _sample(subject: Subject, met: Met, sample: int | None, seed: int) -> Sequen
 
 
 def _by_place(cases: Mapping[Subject, Sequence[int]]) -> dict[int, list[Subject]]:
-    """Return what is tried at each place, in the order of the plan."""
+    """Return the subjects at each place, in the order of the plan."""
     tries: dict[int, list[Subject]] = {}
     for subject, places in cases.items():
         for place in places:

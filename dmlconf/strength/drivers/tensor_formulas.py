@@ -1,4 +1,4 @@
-"""Formulas that a kernel may compute an operator on whole tensors by."""
+"""Alternative formulas of operators on whole tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that a kernel may slide windows by."""
+"""Alternative formulas of operators with sliding windows."""
 
 from __future__ import annotations
 
