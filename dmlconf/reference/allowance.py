@@ -1,4 +1,4 @@
-"""What precision rules permit beside the reference's outputs, computed from the same case."""
+"""What precision rules permit besides the reference's outputs, computed from the same case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["CaseAllowances"]
 
 
 class CaseAllowances:
-    """Gives the allowance of each output of one case; nothing is computed before it is asked."""
+    """Gives the allowance of each output of one case; each part is computed when first needed."""
 
     def __init__(self, case: Case, *, half_precision: bool = False) -> None:
         """Remember the case.

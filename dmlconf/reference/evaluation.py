@@ -85,7 +85,7 @@ def reference_function(name: str, part: str = "") -> Callable[..., Any]:
 
     Args:
         name: the operator's.
-        part: nothing for the outputs, or what a rule permits beside them, such as `error_scale`.
+        part: empty for the outputs, or what a rule permits in addition, such as `error_scale`.
 
     Raises:
         MissingFunction: the reference has none.

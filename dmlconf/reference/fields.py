@@ -1,4 +1,4 @@
-"""The fields of an operator, named once for its outputs and for what rules permit beside them.
+"""The fields of an operator, named once for its outputs and for what rules permit in addition.
 
 A dataclass has the fields of an operator's desc by their names in the header. The operator's
 functions read them from a value of it, and are called with the fields all the same, as those that

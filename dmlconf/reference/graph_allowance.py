@@ -1,10 +1,10 @@
-"""What the outputs of a graph may be: what its nodes permit, carried through those behind them.
+"""What the outputs of a graph may be: what its nodes permit, carried through the nodes after them.
 
 The graph is evaluated many times, on intermediates that are off by what their nodes' rules permit
 (`graph_samples`). What the outputs do then shows how far a right implementation may lead them:
 
 - the hull of these samples holds errors that go together, such as those of truncation;
-- a multiple of the root mean square of the samples by chance holds independent errors: little more
+- a multiple of the root mean square of the random samples holds independent errors: little more
   than that of an element to which one intermediate leads, whose samples are all of one size;
 - evaluations in which edges of FLOAT16 hold FLOAT32, all or some, hold what fused kernels do;
 - the last node's own rule is added to all of them;
@@ -49,7 +49,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["WIDENING", "graph_candidates"]
 
 WIDENING: Final = 4.0
-"""How many times the root mean square of the samples by chance a right output may be off at most,
+"""How many times the root mean square of the random samples a right output may be off at most,
 where many independent errors come together."""
 
 _LEAST_WIDENING: Final = 1.25
@@ -100,7 +100,7 @@ def graph_candidates(
 
 
 def _infinities_and_nan(room: Room) -> Iterator[Interval]:
-    """Yield what is as right as the expected values where something overflows on the way."""
+    """Yield what is as right as the expected values if an intermediate overflows."""
     if room.overflows is None:
         return
     for special in (np.nan, np.inf, -np.inf):
@@ -121,7 +121,7 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
 
 
 def _sample_room(sample: NodeValues, slot: Slot, right: Room, allowance_of: AllowanceOf) -> Room:
-    """Return what the last node's rule permits beside what it computes from moved inputs."""
+    """Return what the last node's rule permits in addition to its results from moved inputs."""
     name, tensor = slot
     values = sample.outputs[slot]
     if values is right.right:
@@ -130,7 +130,7 @@ def _sample_room(sample: NodeValues, slot: Slot, right: Room, allowance_of: Allo
 
 
 def _indices(case: GraphCase) -> set[Slot]:
-    """Return the outputs of nodes whose numbers are indices, so that nothing between two is right.
+    """Return the outputs of nodes whose numbers are indices, so that no value between two is right.
 
     Source: the names of the fields, and the pages of the operators that are named here.
     """
@@ -170,10 +170,10 @@ def _same(one: Interval, other: Interval) -> bool:
 
 
 def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
-    """Return the hull of the samples, widened, and the infinities and NaN that occur beside it.
+    """Return the hull of the samples, widened, and the infinities and NaN that occur too.
 
     Args:
-        rooms: of the samples, the right one first and those by chance last.
+        rooms: of the samples, the right one first and the random ones last.
         fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
             empty if they do anyway.
     """
@@ -210,7 +210,7 @@ def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
 
 
 def _below_infinity(room: Room) -> Iterator[Array]:
-    """Yield the largest numbers, where an interval goes on from numbers near them to infinity.
+    """Yield the largest numbers, if an interval continues from numbers near them to infinity.
 
     A store to nearest then makes infinity of what one toward zero makes the largest number.
     """
@@ -230,7 +230,7 @@ def _widening(deviations: Array) -> Array:
     """Return how far independent errors may lead each element.
 
     Args:
-        deviations: of the samples by chance, the first axis theirs.
+        deviations: of the random samples; the first axis is that of samples.
     """
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))

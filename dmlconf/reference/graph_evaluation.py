@@ -22,7 +22,7 @@ Evaluate = Callable[[Case], Mapping[str, Array]]
 """Computes the outputs of one operator."""
 
 Store = Callable[[Node, Case, str, Array], Array]
-"""Gives what an edge holds of a node's output, by its tensor, from what the node computed.
+"""Gives the value of an edge, by its tensor, from a node's output.
 
 The node comes as a case of its own as well, with its inputs.
 """

@@ -1,6 +1,6 @@
 """Elements of a graph that no expected value judges: intermediates of any value lead to them.
 
-A rule may permit any value of an intermediate's element, as where a sum overflows on the way. What
+A rule may permit any value of an intermediate's element, for instance if a sum overflows. Then
 the nodes behind it make of that element is as open. So the graph is evaluated on extreme values in
 its place, and what comes out otherwise than expected is open.
 """
@@ -22,10 +22,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
-"""What stands for any value: an operator that hides one of these shows another."""
+"""The representatives of all values: an operator that hides one of these shows another."""
 
 _MORE: Final = 2
-"""How many evaluations follow where integers may have any value: on numbers by chance."""
+"""Number of further evaluations if integers may have any value: on random numbers."""
 
 _BITS: Final = "ELEMENT_WISE_BIT_COUNT"
 """The operator of which near inputs have results that are far apart."""
@@ -77,9 +77,9 @@ def open_elements(
 
 
 def _any_value(number: int, like: Array) -> Array:
-    """Return what stands for any value in an evaluation, in a data type.
+    """Return the representative of all values in an evaluation, in a data type.
 
-    That is one of `_VALUES`; of integers 0, the greatest, the least, and then numbers by chance.
+    That is one of `_VALUES`; for integers 0, the greatest, the least, and then random numbers.
     """
     if like.dtype.kind == "f":
         return np.asarray(_VALUES[number % len(_VALUES)], like.dtype)

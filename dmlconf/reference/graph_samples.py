@@ -41,19 +41,19 @@ __all__ = [
 ]
 
 RANDOM_SAMPLES: Final = 8
-"""Evaluations in which each element of each intermediate goes up or down by chance."""
+"""Evaluations in which each element of each intermediate goes up or down at random."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Evaluations in which each element of each intermediate goes a part of the way, by chance."""
+"""Evaluations in which each element of each intermediate goes a random part of the way."""
 
 _FUSED_SAMPLES: Final = 6
-"""Evaluations in which edges of FLOAT16 hold FLOAT32 here and there, by chance."""
+"""Evaluations in which random elements of FLOAT16 edges are FLOAT32."""
 
 _CHANCE: Final = 1000
 """From here on seeds are those of parts of the way."""
 
 _MOST_KEPT: Final = 1 << 10
-"""Of so many elements numbers by chance are kept for the next graph."""
+"""Random numbers for so many elements are kept for the next graph."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
@@ -88,7 +88,7 @@ class Room:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but the right values is permitted."""
+        """Whether only the right values are permitted."""
         same = (self.lowest == self.right) & (self.highest == self.right)
         if self.right.dtype.kind == "f":
             same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
@@ -237,7 +237,7 @@ def samples(
 ) -> Iterator[NodeValues]:
     """Yield what the nodes compute from moved intermediates; empty if none can be moved.
 
-    The last `RANDOM_SAMPLES` are those by chance. The first ones move the last intermediates alone:
+    The last `RANDOM_SAMPLES` are the random ones. The first ones move the last intermediates alone:
     where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an
     implementation that errs behind it alone may be on the other.
 
@@ -322,7 +322,7 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return what nodes compute where edges of FLOAT16 hold FLOAT32, which is not rounded.
 
-    First of all edges; then of some elements by chance, while others are rounded up or down, as by
+    First for all edges; then for random elements, while others are rounded up or down, as by
     kernels that fuse some nodes and store between others.
     """
 
@@ -340,7 +340,7 @@ def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, A
 
 
 def _rounded_by_chance(values: Array, generator: np.random.Generator) -> Array:
-    """Return each FLOAT32 number as it is, or one of the FLOAT16 numbers beside it."""
+    """Return each FLOAT32 number as it is, or one of the FLOAT16 numbers next to it."""
     near = values.astype(np.float16)
     above = np.where(near >= values, near, np.nextafter(near, np.float16(np.inf)))
     below = np.where(near <= values, near, np.nextafter(near, np.float16(-np.inf)))

@@ -93,7 +93,7 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
 
 @of_fields(AdamOptimizerDesc)
 def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array], ...]:
-    """Return what roundings, and the errors of powers, may make of parameters and moments.
+    """Return the parameters and moments that roundings, and the errors of powers, permit.
 
     The moments may be rounded to their type before the parameters are computed.
 
@@ -133,7 +133,7 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array
 
 
 def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
-    """Return the interval, with any number in it where nothing is defined."""
+    """Return the interval, with any number in it if the result is not defined."""
     lowest, highest = interval
     lowest[where], highest[where] = -np.inf, np.inf
     return lowest, highest

@@ -117,7 +117,7 @@ _MOST_ROUNDINGS: Final = 256.0
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
-    """Return what a fused activation makes of FLOAT64 values; the values where there is none.
+    """Return a fused activation of FLOAT64 values; the values themselves if there is none.
 
     Args:
         values: of any shape.
@@ -145,7 +145,7 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
-    """Return what an activation makes of sums between two ends, which FLOAT16 may hold before.
+    """Return the span of an activation of sums between two ends, which may be FLOAT16.
 
     Args:
         span: the sums.

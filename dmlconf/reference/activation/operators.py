@@ -53,7 +53,7 @@ _ROUNDING_ONCE: Final = frozenset(
 
 
 def _reference(operator: str, formula: str) -> Callable[..., Array]:
-    """Return the reference function of an activation with one input, with the formula it tells."""
+    """Return the reference function of an activation with one input, documented by its formula."""
 
     def function(InputTensor: Array, OutputTensor: TensorDesc, **attributes: float) -> Array:
         fields = attributes_of(attributes)
@@ -204,7 +204,7 @@ def activation_parameterized_relu_interval(
 
 
 def _alone(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
-    """Return what an activation makes of a tensor as an operator of its own, FLOAT64."""
+    """Return the activation of a tensor as an operator by itself, FLOAT64."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output

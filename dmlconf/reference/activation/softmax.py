@@ -175,7 +175,7 @@ def activation_log_softmax1(
 def activation_log_softmax1_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return what the roundings of each step, and those of exp2 and log2, make of the result.
+    """Return the results that the roundings of each step, and those of exp2 and log2, permit.
 
     The sum of FLOAT16's powers may be stored in FLOAT16.
 

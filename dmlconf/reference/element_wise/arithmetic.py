@@ -194,7 +194,7 @@ def element_wise_mean_candidates(
 ) -> list[Interval]:
     """Return half the sum of floating-point numbers, rounded either way.
 
-    Where the sum overflows in FLOAT32, infinity is as right as the mean, and nothing between.
+    If the sum overflows in FLOAT32, infinity is as right as the mean, but nothing in between.
     """
     dtype = OutputTensor.DataType.dtype
     total = _sum_toward_zero(wide(ATensor), wide(BTensor))

@@ -1,4 +1,4 @@
-"""Operators on the bits of elements, whatever their data type means."""
+"""Operators on the bits of elements, regardless of the data type."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Array]]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
-    An integer bound of NaN may be whatever a processor makes of it.
+    An integer bound of NaN may be any integer to which a processor converts it.
     """
     return [
         function_interval(_within(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
@@ -97,7 +97,7 @@ def element_wise_threshold_candidates(
 ) -> Sequence[tuple[Array, Array]]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
-    An integer bound of NaN may be whatever a processor makes of it.
+    An integer bound of NaN may be any integer to which a processor converts it.
     """
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
@@ -137,7 +137,7 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
 
 @of_fields(ClipGrad1Desc)
 def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[tuple[Array, Array]]:
-    """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
+    """Return the gradient or 0, or both if that depends on how a processor converts NaN."""
     gradients = [
         _gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
         for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
@@ -226,7 +226,7 @@ def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
 
 _OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
-"""Measured: what x86-64 makes of NaN; 0 for the other integers."""
+"""Measured: the conversion of NaN on x86-64; 0 for the other integers."""
 
 
 def _function(

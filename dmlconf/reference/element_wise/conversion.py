@@ -28,7 +28,7 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     the way to floating-point numbers. Integers of 32 and 64 bits wrap around; for 8 and 16 bits the
     low 32 bits are taken for an integer with the output's sign, and clamped.
 
-    Source: the page of DML_CAST_OPERATOR_DESC does not tell; measured.
+    Source: the page of DML_CAST_OPERATOR_DESC does not say; measured.
     """
     source, target = InputTensor.dtype, OutputTensor.DataType.dtype
     if source == target:

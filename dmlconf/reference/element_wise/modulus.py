@@ -141,7 +141,7 @@ def _float_candidates(
 
     A quotient may fall on the other side of a whole number that it is next to, but not where it is
     one: measured on DirectML 1.8.0 to 1.15.4, exact multiples leave 0. Between the remainders of
-    two neighbouring whole numbers there is nothing; those of more are an interval. A quotient that
+    two neighbouring whole numbers no value is right; those of more are an interval. A quotient that
     underflows, or whose reciprocal does, may be 0 and leave the dividend. The product with the
     divisor is exact where FLOAT32 holds it. Where a quotient or a product overflows, anything is
     right; but a divisor of zero leaves NaN.

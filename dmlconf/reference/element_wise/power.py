@@ -1,7 +1,7 @@
 """Powers, and the inverse tangent of two tensors.
 
 Powers of real numbers are `exp2(y * log2(|x|))`, negative for a negative base and an odd exponent,
-and 0 for the base 0 whatever the exponent. Integers to the power of integers are multiplied.
+and 0 for the base 0 and any exponent. Integers to the power of integers are multiplied.
 
 An `..._interval` function takes the arguments of its operator and returns the least and the
 greatest right value of each element.
@@ -75,7 +75,7 @@ def element_wise_pow(
 def element_wise_pow_interval(
     InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Ends:
-    """Return what rounding may make of the power.
+    """Return the powers that rounding permits.
 
     Integers of 8 and 16 bits that do not hold the power may be anything. With exponents of 8 or 16
     bits, FLOAT32 powers that FLOAT16 does not hold may be infinite.
@@ -114,7 +114,7 @@ def element_wise_constant_pow(
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Ends:
-    """Return what rounding may make of the power."""
+    """Return the powers that rounding permits."""
     exponent = _constant(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
     exact = scaled(InputTensor, ScaleBias), exponent
@@ -233,17 +233,17 @@ def _power_interval(
             corners += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
         subnormal = (base != 0) & (np.abs(base) < _TINY)
         if subnormal.any():
-            # Measured: log2 may take a subnormal number for one of about 2^-127.
+            # Measured: log2 of a subnormal number may be that of about 2^-127.
             least_normal = _power(np.copysign(_TINY, base), exponent)
             corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
-        # The base 0 is told from the others.
+        # The base 0 is distinguished from the others.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
     dtype = output.DataType.dtype
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
-    # Beyond this a FLOAT32 exponent cannot tell whether it is odd.
+    # Beyond this all FLOAT32 exponents are even.
     signless = (base < 0) & (np.abs(exponent) >= _ALL_EVEN) & np.isfinite(exponent)
     ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
     return anything_where(signless, ends) if signless.any() else ends
@@ -291,7 +291,7 @@ def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> E
         outside = np.maximum.reduce(powers) > limits.max
         outside |= np.minimum.reduce(powers) < limits.min
     if 8 * output.DataType.dtype.itemsize == _WORD:
-        # These wrap around, so nothing is known of the power of what is not known exactly.
+        # These wrap around, so the power of an inexact number may be any.
         rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
         outside = rounded & (outside | (bases[0] < 0))
     lowest[outside], highest[outside] = limits.min, limits.max

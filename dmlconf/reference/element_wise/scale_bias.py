@@ -41,7 +41,7 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 def is_identity(scale_bias: ScaleBias | None) -> bool:
-    """Return whether there is nothing to multiply with and nothing to add."""
+    """Return whether the scale is 1 and the bias is 0."""
     return scale_bias is None or (scale_bias["Scale"] == 1 and scale_bias["Bias"] == 0)
 
 

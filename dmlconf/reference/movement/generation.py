@@ -121,7 +121,7 @@ def random_generator(
     """InputStateTensor {1, ..., 6} -> OutputTensor {D0, ...}, [OutputStateTensor {1, ..., 6}];
     UINT32
 
-    Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state that goes on from there.
+    Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state after them.
 
     The state is a 128-bit counter, least significant word first, and a 64-bit key. Each value of
     the counter gives four numbers.

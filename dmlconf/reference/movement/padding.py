@@ -16,7 +16,7 @@ __all__ = ["padding1"]
 
 
 def _converted(value: float, dtype: np.dtype[Any]) -> int:
-    """Return the integer that x64 makes of a real number before it takes the low bits.
+    """Return the integer to which x64 converts a real number before it takes the low bits.
 
     It has 64 bits for UINT32 and longer types, 32 for the others. What it does not hold, infinity
     and NaN become its lowest number; UINT64 holds the numbers up to 2^64 as well.
@@ -51,7 +51,7 @@ def padding1(
 
 
 def _held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return a number as what a tensor holds of it.
+    """Return a number as stored in a tensor.
 
     A FLOAT32 in an integer tensor is truncated, as x64 does it, and its low bits are taken.
     """

@@ -54,8 +54,8 @@ def slice_grad(
 
     Return the gradient where SLICE1 of the same window would read, and zero elsewhere.
 
-    A gradient larger than the window allows goes on outside of the window; what is then before the
-    output's first element is dropped.
+    A gradient larger than the window allows continues outside of the window; elements before the
+    output's first one are dropped.
 
     Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; larger gradients were measured.
     """
@@ -80,7 +80,7 @@ def _picked(
 
 
 def _window(size: int, offset: int, extent: int, stride: int) -> slice:
-    """Return the slice that picks so many elements of a window along one dimension."""
+    """Return the slice of so many elements of a window along one dimension."""
     start = offset if stride > 0 else offset + extent - 1
     stop = start + size * stride
     return slice(start, stop if stop >= 0 else None, stride)

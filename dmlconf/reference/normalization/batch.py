@@ -171,7 +171,7 @@ def batch_normalization_training(
 def batch_normalization_training_error_scale(
     desc: BatchNormalizationTrainingDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return what the steps add up on the way to each of the three outputs.
+    """Return the error scales of the steps to each of the three outputs.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -268,7 +268,7 @@ def _training_spans(
     exact: Array,
     epsilon: float,
 ) -> Iterator[Span]:
-    """Yield what FLOAT16 makes of the output, for each mean and variance that it may hold.
+    """Yield the output for each FLOAT16 mean and variance.
 
     The quotient, its product with the scale or the scale's quotient may be held; before something
     is added, the sum with the bias as well.

@@ -94,7 +94,7 @@ def batch_normalization_grad_error_scale(
         )
         scale, bias = _parameter_error_scales(desc)
         size = sizes_of(desc.ScaleTensor)
-        # Measured: the quotient may be the first step, which overflows whatever the gradient is.
+        # Measured: the quotient may be the first step, which overflows for any gradient.
         largest = np.maximum(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )

@@ -1,4 +1,4 @@
-"""What FLOAT16 makes of gradients of a normalisation where it holds values on the way.
+"""Gradients of a normalisation with FLOAT16 intermediates.
 
 Derived in docs/bounds.md, Gradients of normalisation.
 """

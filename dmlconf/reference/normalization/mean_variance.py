@@ -181,7 +181,7 @@ def _normalized_spans(
     exact: Array | None,
     epsilon: float | None,
 ) -> Iterator[Span]:
-    """Yield what FLOAT16 makes of the output, for each mean and variance that it may hold.
+    """Yield the output for each FLOAT16 mean and variance.
 
     What is scaled may be held, before or behind the scale, or the quotient of the scale.
 

@@ -41,7 +41,7 @@ def quotient_scale(
         variance: the mean of the squares of that.
         deviation: the root of the variance and epsilon.
         terms: how many elements mean and variance are of.
-        alike: how many times what is by chance the two sums may err.
+        alike: by how many times random errors the two sums may be off.
     """
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
@@ -73,7 +73,7 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
-    """Return the sum of what is finite: that it overflows may tell beside an infinity."""
+    """Return the sum of the finite terms: it may overflow even next to an infinity."""
     total: Array = sizes.sum(over, keepdims=True, where=np.isfinite(sizes))
     return total
 

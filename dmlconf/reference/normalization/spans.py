@@ -1,4 +1,4 @@
-"""What FLOAT16 makes of a normalised element where it holds values on the way.
+"""Normalised elements with FLOAT16 intermediates.
 
 Derived in docs/bounds.md, Normalisation.
 """

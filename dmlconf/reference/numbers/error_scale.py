@@ -27,12 +27,12 @@ _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
 
 _ABOVE: Final = 1 + 2.0**-7
-"""How far stores before may have carried a value toward the next power of two."""
+"""How far earlier stores may have moved a value toward the next power of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorScale:
-    """What a kernel adds up and holds on the way to an output; arrays have the output's sizes.
+    """What a kernel adds and stores on the way to an output; arrays have the output's sizes.
 
     Derived in docs/bounds.md, The error scale.
 
@@ -160,7 +160,7 @@ class ErrorScale:
         )
 
     def spanned(self, *spans: Span) -> ErrorScale:
-        """Return the error scale with what FLOAT16 makes on the way instead of what it may lose.
+        """Return the error scale with FLOAT16 intermediates in place of what they may lose.
 
         What is lost still counts where a span is not known, as where something overflows.
 
@@ -209,13 +209,13 @@ class ErrorScale:
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
-        """Return the error scale of what adds up and holds nothing on the way."""
+        """Return the error scale of sums without FLOAT16 intermediates."""
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
 @np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
-    """Return what FLOAT16 loses of values that it holds between two steps, as sizes to be `stored`.
+    """Return what FLOAT16 loses of intermediates, as sizes for `stored`.
 
     A store loses a place at most. A place is 2^-10 of the power of two below the value, and none is
     lost of a number that FLOAT16 has. Values that are already off may be held in the place above.
@@ -274,7 +274,7 @@ def _least_bit(values: Array) -> float:
     if not np.isfinite(values).all():
         return 0.0
     bits = values.view(np.int64)
-    # Without its least bit a number loses just that, unless no bit stands behind the point.
+    # A number loses its least bit, unless it has no bit below the point.
     without = (bits & (bits - 1)).view(np.float64)
     whole = (bits & _FRACTION == 0) & (bits > _FRACTION)
     return float(np.where(whole, values, values - without).min())

@@ -42,10 +42,10 @@ _ACTIVATION: Final = 2.0
 """How much of an activation's own greatest error counts: errors at near arguments are alike."""
 
 _MOST_ERRORS: Final = 2.0**200
-"""Beyond this the worst of all errors tells no more; it is far from what makes any result right."""
+"""Beyond this the worst of all errors says no more; it is far from where any result is right."""
 
 _LEAST_REACH: Final = 2.0**-28
-"""The least relative distance at which slopes are taken, for FLOAT64 to tell them."""
+"""The least relative distance for slopes, so that FLOAT64 can represent them."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 """Where slopes are taken, in likely errors of the argument."""
@@ -62,7 +62,7 @@ class Quantity:
             values' own unit; None where errors are not followed, and for exact values.
         terms: the sizes of the terms that the values are sums of, added up; None for the values'
             own sizes, and where errors are not followed.
-        absent: in which rows these are zeros that nothing is multiplied with, sizes {rows, 1}; None
+        absent: in which rows these are zeros that are not multiplied, sizes {rows, 1}; None
             for none.
     """
 
@@ -218,7 +218,7 @@ class Quantity:
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value, error)
-        # What an activation makes of NaN is not documented, and differs between layers.
+        # Activations of NaN are not documented, and differ between layers.
         undefined = overflowed | np.isnan(self.value) | self._open()
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
@@ -243,7 +243,7 @@ class Quantity:
     def times_matrix(self, matrix: Array) -> Quantity:
         """Return the product with a constant matrix.
 
-        Absent zeros take nothing of it, not even infinity.
+        Absent zeros have no error, not even with infinity.
         """
         if self.absent is not None:
             product = replace(self, absent=None).times_matrix(matrix)

@@ -49,7 +49,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
 
     Args:
         error_scale: of each element.
-        sizes: the greatest that a sum on the way may become; infinity and NaN are no overflow.
+        sizes: the greatest value of a partial sum; infinity and NaN do not count as overflow.
     """
     return np.where(overflows(sizes), ANY_RESULT, error_scale)
 

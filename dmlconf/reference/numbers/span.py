@@ -1,11 +1,11 @@
-"""Values between two ends: what FLOAT16 stores and FLOAT32 roundings make of a value on the way.
+"""Values between two ends: a value after FLOAT16 stores and FLOAT32 roundings.
 
 A kernel may hold a value in FLOAT16, truncated or rounded to nearest, or in FLOAT32. Which of these
 a device does is not known, but each makes a number between two ends, and operations carry the ends
 on. So no errors of the greatest size are added up: an end is what the store of this very value
 makes.
 
-Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for what operations make of intervals; the
+Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals; the
 ends here are FLOAT64, whose own roundings are far below those of FLOAT32.
 """
 
@@ -104,7 +104,7 @@ class Span:
         return Span(np.where(crosses, 0.0, ends.least), ends.greatest)
 
     def map(self, function: Callable[[Array], Array]) -> Span:
-        """Return what a function that never falls makes of the values."""
+        """Return the values under an increasing function."""
         return Span(function(self.least), function(self.greatest))
 
     def rounded(self, exact: Array | bool = False) -> Span:

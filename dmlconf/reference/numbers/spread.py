@@ -135,7 +135,7 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
     shared = [_lengthened(errors, most) for errors in shared]
     errors = _present(np.concatenate([np.concatenate(shared, -1), own]))
     if most and len(errors) > sum(widths):
-        # The factor R has the same products of columns, which is all that a spread tells.
+        # The factor R has the same products of columns, which is all that a spread contains.
         factor: Any = np.linalg.qr(errors.transpose(1, 0, 2), mode="r")
         errors = factor.transpose(1, 0, 2)
     ends = np.cumsum(widths)

@@ -1,4 +1,4 @@
-"""What the terms of a sum tell of its roundings.
+"""What the terms of a sum say about its roundings.
 
 Derived in docs/bounds.md, Terms that differ and Steps around a sum.
 """
@@ -24,7 +24,7 @@ _SAMPLE: Final = 128
 """How many terms of each sum are looked at."""
 
 _MOST_SUMS: Final = 1 << 12
-"""Sums that are looked at; the outputs of more tell by themselves whether they differ."""
+"""Number of sums that are examined; with more, the outputs themselves show whether they differ."""
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
@@ -56,7 +56,7 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 
 
 def _some_err_alike(rows: Array) -> bool:
-    """Return whether more terms of a row are equal, or lost beside the others, than by chance."""
+    """Return whether more terms of a row are equal, or lost next to the others, than at random."""
     root = math.isqrt(rows.shape[1])
     with np.errstate(all="ignore"):
         ordered = np.sort(rows.astype(np.float32), axis=-1)
@@ -68,7 +68,7 @@ def _some_err_alike(rows: Array) -> bool:
 
 
 def alike(terms: Array, over: Sequence[int]) -> float:
-    """Return how many times what sums err by chance they may err where terms err alike.
+    """Return by how many times random errors sums may be off if terms have equal errors.
 
     Args:
         terms: what is added up. Sums of FLOAT16 numbers are hardly rounded.
@@ -81,7 +81,7 @@ def alike(terms: Array, over: Sequence[int]) -> float:
 
 
 def steps_beside_sum(sizes: Array, terms: int) -> Array:
-    """Return the error scale of steps beside a sum, which are rounded once and not once a term.
+    """Return the error scale of steps around a sum, which are rounded once and not once a term.
 
     Args:
         sizes: what is rounded, each times how many halves of a last place it may be off.

@@ -75,7 +75,7 @@ def multihead_attention1(
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
+    """Return the outputs of absolute values, with the scores' errors carried through the softmax.
 
     Measured: FLOAT16 holds queries, keys and values with their bias, and shares. DirectML 1.15.4
     holds what is added to scores for positions and masks as well; DirectML 1.13.1 the scores and
@@ -132,7 +132,7 @@ def multihead_attention1_error_scale(
 
 
 def _held(parts: _Parts, fields: Mapping[str, Any], store: Store) -> Array:
-    """Return what a kernel gives of which FLOAT16 holds scores, the sum of powers and shares.
+    """Return the result of a kernel with scores, the sum of powers and shares in FLOAT16.
 
     Measured: that is DirectML 1.13.1.
 
@@ -161,7 +161,7 @@ def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict
 
 
 def _held_scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
-    """Return the sizes of what FLOAT16 holds on the way to each score."""
+    """Return the magnitudes of FLOAT16 intermediates of each score."""
     score, position, mask = _terms(parts, fields)
     held = np.zeros_like(score)
     if fields["BiasTensor"] is not None:
@@ -292,7 +292,7 @@ def _scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
 
 
 def _sizes(parts: _Parts, fields: Mapping[str, Any]) -> Array:
-    """Return the sizes of the sums on the way to each score, for parts of absolute values."""
+    """Return the magnitudes of the sums for each score, for parts of absolute values."""
     fit, position, mask = _terms(parts, fields)
     sizes: Array = np.abs(fit)
     steps: Array | int = 1

@@ -322,6 +322,6 @@ def _middle(bits: int, signed: bool) -> int:
 
 
 def _bits(values: Array) -> int:
-    """Return the bits of an element: NumPy has no types of 4 bits, so arrays tell them."""
+    """Return the bits of an element; NumPy has no types of 4 bits, so metadata has their bits."""
     metadata: Mapping[str, int] | None = values.dtype.metadata
     return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

@@ -31,7 +31,7 @@ def quantized(
         quotient: FLOAT32.
         zero_point: of a shape that broadcasts to the quotient's; None for 0.
         data_type: an integer type of at most 8 bits.
-        nan: what a NaN becomes, whatever the zero point; the least number if None.
+        nan: the result for NaN, with any zero point; the least number if None.
     """
     rounded = np.rint(quotient)
     if zero_point is not None:

@@ -45,7 +45,7 @@ __all__ = [
 
 
 _EXACT: Final = 2.0**24
-"""The size up to which FLOAT32 holds every integer."""
+"""The magnitude up to which FLOAT32 has every integer."""
 
 
 def convolution_integer(

@@ -29,7 +29,7 @@ Measured, as are those below: a simulation gives 2,129 of 2,132 recorded element
 and no other is more than a place off."""
 
 _NEWER_RESET_FIRST: Final[Sites] = _NEWER | {"gate", "reset state"}
-"""What they hold else: gates as well; 2,251 of 2,255."""
+"""What they hold otherwise: gates as well; 2,251 of 2,255."""
 
 _OLDER_RESET_FIRST: Final[Sites] = _NEWER_RESET_FIRST | {"bias", "sum with bias"}
 """What DirectML 1.8.0 holds: sums with a bias as well; 2,253 of 2,255."""

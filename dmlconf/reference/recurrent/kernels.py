@@ -1,4 +1,4 @@
-"""What kernels of recurrent layers hold in FLOAT16 between two steps.
+"""FLOAT16 intermediates in kernels of recurrent layers.
 
 DirectML computes a step of LSTM, GRU and RNN by several operators, and FLOAT16 holds what some of
 them give. Which ones differs by operator and version. Each version is known well enough to simulate
@@ -78,7 +78,7 @@ class Kernels:
         return stored
 
     def blocks(self, rows: int) -> list[slice]:
-        """Return which of so many rows are those of each kernel."""
+        """Return which of so many rows belong to each kernel."""
         size = rows // self.count
         return [slice(start, start + size) for start in range(0, rows, size)]
 

@@ -1,6 +1,6 @@
 """The outputs of recurrent layers and their error scales, from the equations of one direction.
 
-FLOAT16 has several candidates: what the equations give, and what each kernel makes of them that is
+FLOAT16 has several candidates: the result of the equations, and that of each kernel that is
 known.
 
 Derived in docs/bounds.md, Recurrent layers.
@@ -32,7 +32,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["LayerDesc", "error_scales", "values"]
 
 _MOST_ERRORS: Final = 1 << 18
-"""Numbers of shared errors in a step that are carried at once, so that they stay in the cache."""
+"""Number of shared errors in a step that are carried at once, so that they stay in the cache."""
 
 
 class LayerDesc(Protocol):
@@ -90,7 +90,7 @@ def error_scales(
         desc: the desc.
         direction: its equations.
         variants: what kernels of FLOAT16 hold.
-        biases: how many terms the outputs' rules count beside those of the two products.
+        biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
     terms = biases + inputs + hidden
@@ -138,7 +138,7 @@ def _groups(variants: Sequence[Sites], size: int) -> Iterator[Kernels]:
 
 @dataclass(frozen=True, slots=True)
 class _Simulation:
-    """What one kernel makes of all outputs.
+    """One kernel's results for all outputs.
 
     Attributes:
         values: before they are stored, FLOAT64.
@@ -153,9 +153,9 @@ class _Simulation:
     def beside(
         self, equations: _Simulation, descs: Sequence[TensorDesc | None]
     ) -> Iterator[tuple[Array, ...]]:
-        """Yield outputs that are right beside those of the equations.
+        """Yield outputs that are right in addition to those of the equations.
 
-        A kernel that holds only some of these values gives what lies between.
+        A kernel that holds only some of these values gives results in between.
         """
         yield in_data_types(self.stored, descs)
         both = zip(self.stored, equations.values, strict=True)
@@ -165,7 +165,7 @@ class _Simulation:
 def _simulations(
     kernels: Kernels, outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
 ) -> Iterator[_Simulation]:
-    """Yield what each kernel makes of all outputs.
+    """Yield each kernel's results for all outputs.
 
     Args:
         kernels: the kernels.

@@ -33,7 +33,7 @@ LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 State = tuple[Quantity, ...]
-"""What a step leaves to the next: the hidden nodes first."""
+"""The state that a step passes to the next: the hidden nodes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Sequences:
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
         followed: whether error scales are wanted.
         dtype: the type of the tensors.
-        copies: how many times the batch stands there, one behind the other.
+        copies: how many copies of the batch there are, one after the other.
     """
 
     values: Array

@@ -29,7 +29,7 @@ def cumulative_summation(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
     UINT32
 
-    Return the sums up to each element, exclusive of itself if so told; integers wrap around.
+    Return the sums up to each element, without itself if HasExclusiveSum; integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
@@ -91,7 +91,7 @@ def cumulative_product_error_scale(
 def _cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
-    """Return what the operation makes of all elements up to each one, in the tensor's type."""
+    """Return the operation on all elements up to each one, in the tensor's type."""
 
     def cumulated(part: Array) -> Array:
         source = part.astype(np.float64) if part.dtype.kind == "f" else part

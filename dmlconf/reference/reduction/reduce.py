@@ -193,7 +193,7 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
 
 
 def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of what is finite in each row: beside an infinity, it may overflow as well."""
+    """Return the sum of the finite terms of each row, which may overflow next to an infinity."""
     total: Array = sizes.sum(-1, where=np.isfinite(sizes))
     return total
 
@@ -210,7 +210,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""What the functions make of rows along the last axis, computed in a type that may be wider."""
+"""The functions of rows along the last axis, computed in a type that may be wider."""
 
 
 def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
@@ -223,7 +223,7 @@ def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
 
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
-    """Return the extremum of each row; of nothing but NaN the one of nothing at all."""
+    """Return the extremum of each row; for a row of NaN that of an empty row."""
     extremum: Array = choose.reduce(rows, -1)
     return np.where(np.isnan(extremum), empty, extremum) if rows.dtype.kind == "f" else extremum
 
@@ -246,7 +246,7 @@ def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direc
         direction: INCREASING for the first, DECREASING for the last.
     """
     places = _place(rows, place, direction)
-    # NumPy takes a NaN for the extremum of its row.
+    # NumPy gives NaN as the extremum of a row with NaN.
     if rows.dtype.kind != "f" or not np.isnan(_at(rows, places)).any():
         return places
     nan = np.isnan(rows)

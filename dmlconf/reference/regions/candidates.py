@@ -76,7 +76,7 @@ class _Side:
 def reduced_candidates(
     reading: Reading, y: Samples, x: Samples, function: str
 ) -> Iterator[Candidate]:
-    """Yield what each choice of places makes of the samples of each output.
+    """Yield the samples of each output for each choice of places.
 
     Outputs with more unsure samples along an axis than are tried have all between the least and the
     greatest result.

@@ -69,7 +69,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     BatchIndicesTensor {1, ..., R} -> [OutputGradientTensor {N, C, H, W}],
     [OutputROIGradientTensor {1, ..., R, 4}]; FLOAT32, FLOAT16; BatchIndicesTensor: UINT32
 
-    Return the gradient of the input and that of the regions, as far as they are asked for.
+    Return the gradient of the input and that of the regions, as far as they are requested.
 
     Each gradient is shared out among the elements that its samples are made of, and MAX gives it to
     the first of the greatest samples. Samples outside get nothing, and count as 0 for MAX.

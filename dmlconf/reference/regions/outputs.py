@@ -65,7 +65,7 @@ def roi_pooling(
     finite number. A part that lies outside the input gives 0, and indices of batches are truncated
     and clamped. Numbers become integers of 32 bits: beyond these the next one, and NaN 0.
 
-    Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not tell the parts.
+    Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not define the parts.
     """
     pooled = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
     dtype = OutputTensor.DataType.dtype
@@ -228,7 +228,7 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
 def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
 
-    A sample near a boundary reads either element beside it, or what is outside. Regions whose
+    A sample near a boundary reads either element next to it, or what is outside. Regions whose
     coordinates FLOAT32 does not hold have no documented samples, so any result is right.
     """
     dtype = desc.OutputTensor.DataType.dtype

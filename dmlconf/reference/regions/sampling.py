@@ -174,7 +174,7 @@ class Reading:
     def special(self) -> Reading | None:
         """Return where infinity, NaN or what overflows when added is at most one element away.
 
-        The reading gives 1 there and 0 elsewhere; None where there is nothing such.
+        The reading gives 1 there and 0 elsewhere; None if there is none.
         """
         marked = ~(np.abs(self.values) <= _QUARTER)
         if not marked.any():

@@ -21,7 +21,7 @@ __all__ = ["Share", "axis_shares", "coordinates_within"]
 
 @dataclass(frozen=True)
 class Share:
-    """What one element beside each coordinate of an axis gets.
+    """What one element next to each coordinate of an axis gets.
 
     Attributes:
         place: the element's row or column, sizes of the coordinates.
@@ -36,7 +36,7 @@ class Share:
 
 
 def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
-    """Yield what the elements beside coordinates get, one element of each after another.
+    """Yield what the elements next to coordinates get, one element of each after another.
 
     Args:
         at: coordinates along an axis.

@@ -164,7 +164,7 @@ def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
 def in_leading_blocks(
     function: Callable[[Array], Array], tensor: Array, leading: int, output: TensorDesc
 ) -> Array:
-    """Return what a function makes of a tensor, in blocks that stay in the processor's cache.
+    """Apply a function to a tensor in blocks that stay in the processor's cache.
 
     Args:
         function: of FLOAT64 tensors, which have one axis for all those before the leading one.

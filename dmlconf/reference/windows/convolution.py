@@ -66,7 +66,7 @@ class FilterGeometry:
         start: Sequence[int],
         groups: int,
     ) -> FilterGeometry:
-        """Return the geometry of a desc's attributes, over so many spatial dimensions."""
+        """Return the geometry of a desc's attributes, with so many spatial dimensions."""
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
@@ -281,7 +281,7 @@ def _terms(filter_: Array, direction: str, groups: int) -> int:
 
 
 def _reached(values: Array, start: Sequence[int]) -> Array:
-    """Return the input, or zeros where the filter lies beside it in a dimension that it lacks.
+    """Return the input, or zeros where the filter is outside of it in a dimension that it lacks.
 
     Measured: tensors of three dimensions have a second spatial one of size 1, whose padding counts.
     """

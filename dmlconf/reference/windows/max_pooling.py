@@ -1,6 +1,6 @@
 """Operators that find the greatest number that a window sees, and their gradient.
 
-EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
+EndPadding only affects the size of the output: all that a position reaches beyond the input
 is padding.
 
 Source: the operators' pages.

@@ -1,6 +1,6 @@
 """Operators that make a mean or a root of what a window sees, and the gradient of the mean.
 
-EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
+EndPadding only affects the size of the output: all that a position reaches beyond the input
 is padding. An `..._interval` function returns the least and the greatest right values, and an
 `..._error_scale` function the sums of the absolute values of what is added up; they take the
 arguments of their operator.
