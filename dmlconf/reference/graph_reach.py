@@ -1,8 +1,8 @@
 """Elements of a graph that no expected value judges: intermediates of any value lead to them.
 
-A rule may permit any value of an intermediate's element, for instance if a sum overflows. Then
-the nodes behind it make of that element is as open. So the graph is evaluated on extreme values in
-its place, and what comes out otherwise than expected is open.
+A rule may permit any value of an intermediate's element, for instance if a sum overflows. What
+the nodes after it compute from that element is open too. So the graph is evaluated on extreme
+values in its place, and every element that then differs from the expected one is open.
 """
 
 from __future__ import annotations

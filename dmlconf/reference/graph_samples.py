@@ -1,4 +1,4 @@
-"""Evaluations of a graph on intermediates that are off by what a right implementation may make.
+"""Evaluations of a graph on intermediates with the errors that a right implementation may have.
 
 Each intermediate goes to an end of what its node's rule permits for the inputs that the node has in
 this evaluation, or a part of the way.
@@ -59,7 +59,7 @@ AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
 
 Chooser = Callable[[Array, int], Array]
-"""Tells how far each element goes, from -1 to 1, by the values and the intermediate's number."""
+"""Gives how far each element goes, from -1 to 1, by the values and the intermediate's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def stored(values: Array, like: Array) -> Array:
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
     limits = np.iinfo(like.dtype)
-    # FLOAT64 holds no integer of 64 bits for sure; what does not move stays.
+    # FLOAT64 may not hold an integer of 64 bits; what does not move stays.
     moved = np.clip(values, float(limits.min), float(limits.max))
     same = moved == like
     return np.where(same, like, np.where(same, 0, moved).astype(like.dtype))
@@ -172,7 +172,7 @@ def _choosers() -> Iterator[Chooser]:
 
 _SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})
 """Operators whose results depend on the least and the greatest element, and on how each element
-stands to these."""
+compares with these."""
 
 _APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set(ends)) > 1)
 """Which ways the least, the greatest and all other elements go."""
@@ -239,7 +239,7 @@ def samples(
 
     The last `RANDOM_SAMPLES` are the random ones. The first ones move the last intermediates alone:
     where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an
-    implementation that errs behind it alone may be on the other.
+    implementation with errors only after it may be on the other.
 
     Args:
         case: the graph.

@@ -170,7 +170,7 @@ def fused_error_scale(
     activation: Mapping[str, Any] | None,
     dtype: np.dtype[Any],
 ) -> ErrorScale:
-    """Return the error scale of a sum behind a fused activation, for the rule `accumulate`.
+    """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
     Derived in docs/bounds.md, Fused activations.
 
@@ -228,11 +228,11 @@ def activated_error_scale(
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
             scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if activation["operator"] in _JUMPS:
-            # Only what rounding may carry over the jump: a sum exactly there is one of integers.
+            # Only what rounding may move over the jump: a sum exactly there is one of integers.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
         if error_scale.overflows is not None:
-            # An activation may make any of its limits of an infinity.
+            # For an infinity an activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         return replace(before.scaled(steepness), sums=scale)

@@ -1,4 +1,4 @@
-"""Operators that treat all elements of a channel alike."""
+"""Operators that treat all elements of a channel in the same way."""
 
 from __future__ import annotations
 

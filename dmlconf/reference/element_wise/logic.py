@@ -1,6 +1,6 @@
 """Operators that compare elements, combine truth values and choose by them.
 
-Whatever is not zero is true; true is 1 and false is 0. Where hardware takes subnormal FLOAT32
+Every number but zero is true; true is 1 and false is 0. If hardware takes subnormal FLOAT32
 numbers for zero, comparisons may do so as well: an `..._interval` function returns what is right.
 
 Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
@@ -91,7 +91,7 @@ def element_wise_if(
     word = np.dtype(f"u{ATensor.dtype.itemsize}")
 
     def chosen(condition: Array, a: Array, b: Array) -> Array:
-        # Masks are several times faster than a choice, whose branches no processor foresees.
+        # Masks are several times faster than a choice, whose branches cannot be predicted.
         mask: Array = np.negative((condition != 0).astype(word))
         mask &= a ^ b
         mask ^= b

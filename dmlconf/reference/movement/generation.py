@@ -1,4 +1,4 @@
-"""Operators that make tensors of given values."""
+"""Operators that generate tensors of given values."""
 
 from __future__ import annotations
 

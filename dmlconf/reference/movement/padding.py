@@ -41,7 +41,7 @@ def padding1(
 
     Return the input with elements around it.
 
-    Mirrored and repeated elements go on beyond the size of the input.
+    Mirrored and repeated elements continue beyond the size of the input.
 
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP, and FLOAT32 values that do not fit, as
     PADDING has them, were measured.

@@ -51,7 +51,7 @@ def nonzero_coordinates(
 def nonzero_coordinates_interval(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return the count and the coordinates, twice; any number behind the last coordinates.
+    """Return the count and the coordinates, twice; any number after the last coordinates.
 
     Where hardware may compare subnormal numbers as zeros, the last coordinates may come earlier.
     """

@@ -94,7 +94,7 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
 
 @of_fields(BatchNormalizationDesc)
 def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
-    """Return what the steps add up: the input, the mean and the bias, each with its factor.
+    """Return the error scale of the steps: the input, the mean and the bias, each with its factor.
 
     Derived in docs/bounds.md, Normalisation.
     """

@@ -208,7 +208,7 @@ def _parameter_error_scales(
 ) -> tuple[ErrorScale, ErrorScale]:
     """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
 
-    They are held in the type of the outputs. Measured: along dimensions that do not lie side by
+    They are held in the type of the outputs. Measured: along dimensions that are not side by
     side, FLOAT16 holds the sums along some of them as well.
     """
     tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor

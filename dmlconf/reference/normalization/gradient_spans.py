@@ -44,7 +44,7 @@ class GradientInputs:
     def of_input(self, exact: Array) -> Iterator[Span]:
         """Yield the gradients of the input, for each way in which the mean gradient may be held.
 
-        FLOAT16 may hold the sum of products as well, also behind one of its divisors, and both
+        FLOAT16 may hold the sum of products as well, also after one of its divisors, and both
         terms; or the difference from the mean, or the scale's quotient.
 
         Args:

@@ -1,4 +1,4 @@
-"""Operators that scale elements by what their neighbours along some axes have in common."""
+"""Operators that scale elements by statistics of their neighbours along some axes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
 
 @of_fields(MeanVarianceNormalization2Desc)
 def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
+    """Return the error scale of the steps of the normalisation: the input, its mean, and the bias.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -183,7 +183,7 @@ def _normalized_spans(
 ) -> Iterator[Span]:
     """Yield the output for each FLOAT16 mean and variance.
 
-    What is scaled may be held, before or behind the scale, or the quotient of the scale.
+    What is scaled may be held, before or after the scale, or the quotient of the scale.
 
     Args:
         tensor, scale, bias: the inputs.

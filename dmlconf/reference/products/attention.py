@@ -1,4 +1,4 @@
-"""Attention: values added up by how well their keys fit a query, for several heads at once."""
+"""Attention: sums of values weighted by how well their keys match a query, for several heads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def multihead_attention1(
     MaskTensor. With PastSequenceLengthsTensor the present tensors hold at least L keys.
 
     With PastSequenceLengthsTensor, keys and values are written that far into the present ones,
-    whose earlier contents count as 0 here, and a query sees no key behind its own position.
+    whose earlier contents count as 0 here, and a query sees no key after its own position.
 
     Source: the page of DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the new fields open; these
     were measured.
@@ -94,7 +94,7 @@ def multihead_attention1_error_scale(
         parts = _parts(absolute, *heads)
         sizes = ErrorScale(_sizes(parts, absolute), _held_scores(exact, fields))
         if not np.isfinite(sizes.sums).all():
-            # Beside an infinity, finite terms may overflow to the other one, which makes NaN.
+            # Next to an infinity, finite terms may overflow to the other one, which makes NaN.
             finite = _each(finite_sizes, fields)
             beyond = _sizes(_parts(finite, *heads), finite) > float(np.finfo(dtype).max)
             beyond = np.asarray(beyond.any(_KEYS, keepdims=True))
@@ -274,7 +274,7 @@ def _split(tensor: Array, heads: int) -> Array:
 
 
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
-    """Return present keys or values, with new ones written behind what is there already."""
+    """Return present keys or values, with new ones written after the past ones."""
     whole = np.zeros(present.Sizes[-4:])
     places = lengths[:, None] + np.arange(tensor.shape[2])
     batch, place = np.nonzero((places >= 0) & (places < whole.shape[2]))
@@ -283,7 +283,7 @@ def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
 
 
 def _scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
-    """Return how well each key fits each query, by batch, head, query and key."""
+    """Return how well each key matches each query, by batch, head, query and key."""
     scores, position, mask = _terms(parts, fields)
     for added in (position, mask):
         if added is not None:
@@ -377,6 +377,6 @@ def _outputs(values: Array, parts: _Parts, fields: Mapping[str, Any]) -> tuple[A
 
 
 def _in_output_order(values: Array, parts: _Parts) -> Array:
-    """Return what the heads have found, side by side for each query."""
+    """Return the results of the heads, side by side for each query."""
     batches, _, positions, _ = parts.query.shape
     return values.swapaxes(1, 2).reshape(batches, positions, -1)

@@ -76,7 +76,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if abs(alpha) < 1:
             beyond |= overflows(_sums(desc, None, 1.0, 0.0, _sizes))
         if not np.isfinite(error_scale).all():
-            # Beside an infinity, finite products may overflow to the other one, which makes NaN.
+            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(desc, None, 1.0, 0.0, finite_sizes)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)

@@ -196,7 +196,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
     The scales' type may hold the dequantized numbers. Where one of them overflows, the result may
     be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 holds its largest number instead,
-    before numbers are scaled and behind.
+    before and after numbers are scaled.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -360,7 +360,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 
 def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers where FLOAT16 holds them before and behind, without infinities."""
+    """Return scaled numbers where FLOAT16 holds them before and after, without infinities."""
     largest = float(np.finfo(np.float16).max)
     scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
     return scaled

@@ -49,7 +49,7 @@ def element_wise_quantize_linear(
     Return `clamp(round(x / scale) + zero_point)`.
 
     The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point
-    is added after rounding, and is 0 where the tensor is absent. A NaN becomes 0, whatever the
+    is added after rounding, and is 0 where the tensor is absent. A NaN becomes 0 with any
     zero point.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN

@@ -1,6 +1,6 @@
 """Convolutions and means of the quantized numbers that a window sees.
 
-Padding counts as the zero point. EndPadding only takes part in how large the output is: whatever
+Padding counts as the zero point. EndPadding only affects the size of the output: all that
 a position reaches beyond the input is padding.
 
 Source: the operators' pages.

@@ -55,7 +55,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, and the last of each sequence, as far as wanted.
+    Return all hidden nodes, and the last of each sequence, of those requested.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -69,7 +69,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
         Ht = (1 - zt) ht + zt Ht-1
 
-    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
 
     Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as

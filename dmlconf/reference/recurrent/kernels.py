@@ -41,7 +41,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """Kernels that compute a layer side by side, each in its own rows, one behind the other.
+    """Kernels that compute a layer side by side, each in its own rows, one after the other.
 
     Tensors of recurrent layers are small, so all kernels take hardly longer than one.
 

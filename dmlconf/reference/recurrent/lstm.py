@@ -57,7 +57,7 @@ class LstmDesc:
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The hidden nodes behind every step, the last of each sequence, and its last cell."""
+        """The hidden nodes after every step, the last of each sequence, and its last cell."""
         return self.OutputSequenceTensor, self.OutputSingleTensor, self.OutputCellSingleTensor
 
 
@@ -70,7 +70,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     [OutputSingleTensor {1, R, N, H}], [OutputCellSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16;
     SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
+    Return all hidden nodes, the last of each sequence, and its last cell, of those requested.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -85,10 +85,10 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
         Ht = ot h(Ct)
 
-    Clipping bounds what f and g take. Behind the end of a sequence all is 0. Backward, each
+    Clipping bounds what f and g take. After the end of a sequence all is 0. Backward, each
     sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
     changed once; backward it leaves both as they were at first. Where there is one step only, the
-    forward hidden nodes behind it are returned for every length, else 0 for lengths beyond the end.
+    forward hidden nodes after it are returned for every length, else 0 for lengths beyond the end.
 
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.

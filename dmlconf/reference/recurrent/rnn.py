@@ -46,7 +46,7 @@ class RnnDesc:
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The hidden nodes behind every step, and the last of each sequence."""
+        """The hidden nodes after every step, and the last of each sequence."""
         return self.OutputSequenceTensor, self.OutputSingleTensor
 
 
@@ -57,7 +57,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, and the last of each sequence, as far as wanted.
+    Return all hidden nodes, and the last of each sequence, of those requested.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
@@ -66,7 +66,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
         Ht = f(Xt W + Ht-1 R + Wb + Rb)
 
-    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
 
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as

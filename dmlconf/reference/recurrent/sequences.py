@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 LARGEST: Final = float(np.finfo(np.float32).max)
-"""What bounds the sums of a gate that are not clipped any closer."""
+"""The bounds of a gate's sums that are not clipped more narrowly."""
 
 
 State = tuple[Quantity, ...]
@@ -38,7 +38,7 @@ State = tuple[Quantity, ...]
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The constants of one direction, with the gates one behind the other.
+    """The constants of one direction, with the gates one after the other.
 
     Attributes:
         weight: sizes {inputs, gates * hidden}.
@@ -78,7 +78,7 @@ class Sequences:
     Attributes:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
-        followed: whether error scales are wanted.
+        followed: whether error scales are computed.
         dtype: the type of the tensors.
         copies: how many copies of the batch there are, one after the other.
     """
@@ -118,7 +118,7 @@ class Sequences:
         return followed_product(self.values, gates.weight, value)
 
     def exact_sums(self, gates: Gates, bias: Array | None = None) -> Array | bool:
-        """Return which products of every step's input, with a bias, all orders make alike.
+        """Return which products of every step's input, with a bias, are the same in all orders.
 
         Args:
             gates: the constants of a direction.
@@ -142,7 +142,7 @@ class Sequences:
         backward: bool,
         hold: Callable[[Quantity], Quantity],
     ) -> tuple[Quantity, State]:
-        """Return the hidden nodes behind every step, 0 behind a sequence's end, and the last state.
+        """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
 
         Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
         step the hidden nodes too.
@@ -206,13 +206,13 @@ def in_directions(
     sequences: Sequences,
     layer: Callable[[int, Sequences, bool], tuple[Quantity, State]],
 ) -> tuple[Quantity, ...]:
-    """Return the hidden nodes behind every step, and the last state, of all directions.
+    """Return the hidden nodes after every step, and the last state, of all directions.
 
     Args:
         direction: FORWARD, BACKWARD or BIDIRECTIONAL.
         sequences: the input.
         layer: computes one direction, by its index, of sequences in its own order; the last
-            argument tells whether these are reversed.
+            argument says whether these are reversed.
 
     Returns:
         The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
@@ -275,7 +275,7 @@ def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
 
 
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:
-    """Return each sequence from its end; what is behind the end stays there."""
+    """Return each sequence from its end; what is after the end stays there."""
     steps = np.arange(len(quantity.value))[:, np.newaxis]
     lengths = np.minimum(lengths, len(quantity.value))
     sources = np.where(steps < lengths, lengths - 1 - steps, steps)

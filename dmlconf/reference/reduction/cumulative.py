@@ -1,4 +1,4 @@
-"""Operators that add or multiply up along an axis, and write every step."""
+"""Operators that return running sums and products along an axis."""
 
 from __future__ import annotations
 

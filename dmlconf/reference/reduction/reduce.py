@@ -242,7 +242,7 @@ def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direc
     Args:
         rows: along the last axis.
         place: argmin or argmax.
-        never: the number that no other one gives way to.
+        never: the number that no other one replaces.
         direction: INCREASING for the first, DECREASING for the last.
     """
     places = _place(rows, place, direction)
@@ -256,7 +256,7 @@ def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direc
 
 
 def _place(rows: Array, place: Callable[..., Array], direction: str) -> Array:
-    """Return what argmin or argmax finds from the one end of each row or from the other."""
+    """Return what argmin or argmax gives from the one end of each row or from the other."""
     if direction == "INCREASING":
         return place(rows, -1)
     from_end: Array = rows.shape[-1] - 1 - place(rows[..., ::-1], -1)

@@ -157,7 +157,7 @@ class Reading:
         return result
 
     def elements(self, y: Array, x: Array) -> Array:
-        """Return the elements at whole coordinates; edges go on beyond their end."""
+        """Return the elements at whole coordinates; edges continue beyond their end."""
         elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
         return elements
 
@@ -355,6 +355,6 @@ def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
 
 
 def around(at: Array) -> tuple[Array, Array]:
-    """Return the whole coordinates before and behind."""
+    """Return the whole coordinates before and after."""
     before = np.floor(at)
     return before, before + 1

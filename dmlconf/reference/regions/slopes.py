@@ -35,5 +35,5 @@ def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _around(reading: Reading, y: Array, x: Array) -> list[Array]:
-    """Return the elements around samples: of the row before, then of that behind."""
+    """Return the elements around samples: of the row before, then of that after."""
     return [reading.elements(*at) for at in product(around(y), around(x))]

@@ -122,7 +122,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return which element of an axis is at each coordinate; edges go on beyond their end."""
+    """Return which element of an axis is at each coordinate; edges continue beyond their end."""
     places: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
     return places
 
@@ -138,7 +138,7 @@ def elements_at(tensor: Array, places: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the elements before and behind each coordinate, and the weight of that behind."""
+    """Return the elements before and after each coordinate, and the weight of that after."""
     before = np.floor(values)
     first = np.clip(before, 0, size - 1).astype(np.intp)
     second = np.clip(before + 1, 0, size - 1).astype(np.intp)
@@ -240,7 +240,7 @@ def quanta(values: Array) -> Array:
 def extrapolated_estimate(
     of: Estimate, axis: int, coordinate_errors: Array, places: Array, weights: Array
 ) -> Estimate:
-    """Return what is on lines through elements and those behind them.
+    """Return what is on lines through elements and those after them.
 
     Args:
         of: the elements.

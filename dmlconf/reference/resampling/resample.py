@@ -56,7 +56,7 @@ def resample3(desc: Resample3Desc) -> Array:
 
     NEAREST_NEIGHBOR takes the next element in the RoundingDirection: INCREASING, DECREASING, or
     HALF_UP as RESAMPLE1 does with real numbers: the nearest one, the next one at halves. LINEAR
-    interpolates; edges go on beyond their end, and interpolated integers lose their fraction.
+    interpolates; edges continue beyond their end, and interpolated integers lose their fraction.
 
     It does so in several steps if Antialiased is true and a scale is below 1/2. In each step but
     the last, an axis whose size is more than twice the output's shrinks to the greatest power of

@@ -60,7 +60,7 @@ def weighted(
     """
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     counts = np.diff(starts, append=len(places))
-    # Whole rows are read and added quicker than single elements.
+    # Whole rows are read and added faster than single elements.
     rows = np.ascontiguousarray(np.moveaxis(values, axis, 0))
     sums = np.zeros((size, *rows.shape[1:]))
     if counts.max() > len(starts):

@@ -174,7 +174,7 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
         sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
         scale = ErrorScale(sizes, quantum=quantum)
         if not np.isfinite(scale.sums).all():
-            # Beside an infinity, finite products may overflow to the other one, which makes NaN.
+            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
             scale = scale.overflowing_where(overflows(finite))
         if desc.InputTensor.dtype == np.float16:

@@ -1,4 +1,4 @@
-"""Operators that find the greatest number that a window sees, and their gradient.
+"""Operators that return the greatest number in a window, and their gradient.
 
 EndPadding only affects the size of the output: all that a position reaches beyond the input
 is padding.
@@ -100,7 +100,7 @@ def max_pooling_grad(
 
     Return zeros, with each gradient added where its window sees the greatest number.
 
-    Of equal elements the first counts. Gradients of nothing but padding are dropped. Of more
+    Of equal elements the first counts. Gradients of windows of padding alone are dropped. Of more
     numbers than spatial dimensions the last ones count.
 
     Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; padding, further numbers: measured.
@@ -149,6 +149,6 @@ def _comparable(tensor: Array) -> tuple[Array, Any]:
 
 
 def _stored(maxima: Array, output: TensorDesc) -> Array:
-    """Return what is found in the output's type, whose lowest finite number is the least."""
+    """Return the results in the output's type, whose lowest finite number is the least."""
     dtype = output.DataType.dtype
     return np.maximum(maxima, np.finfo(dtype).min).astype(dtype) if dtype.kind == "f" else maxima

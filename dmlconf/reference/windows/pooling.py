@@ -1,4 +1,4 @@
-"""Operators that make a mean or a root of what a window sees, and the gradient of the mean.
+"""Operators that return a mean or a norm of each window, and the gradient of the mean.
 
 EndPadding only affects the size of the output: all that a position reaches beyond the input
 is padding. An `..._interval` function returns the least and the greatest right values, and an
@@ -119,7 +119,7 @@ def average_pooling_grad(
 
     Return zeros, with an equal share of each gradient added to all that its window sees.
 
-    IncludePadding gives padding a share as well, but nothing that lies behind it.
+    IncludePadding gives padding a share as well, but no element after it.
 
     Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; what lies behind was measured.
     """
