@@ -158,7 +158,7 @@ def test_refuses_what_is_not_part_of_the_language(source: str, message: str) -> 
         ("str(1)", "cannot call str"),
     ],
 )
-def test_tells_why_it_has_no_value(source: str, message: str) -> None:
+def test_reports_why_it_has_no_value(source: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=re.escape(message)):
         value(source)
 

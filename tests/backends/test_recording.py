@@ -281,7 +281,7 @@ def test_the_digest_is_the_same_everywhere_and_for_ever(tmp_path: Path) -> None:
     )
 
 
-def test_environment_tells_what_was_recorded(tmp_path: Path) -> None:
+def test_environment_shows_what_was_recorded(tmp_path: Path) -> None:
     path = written(tmp_path, recording({}))
     backend = registry.create(registry.parse(f"recording:{path}"))
     environment = backend.environment()

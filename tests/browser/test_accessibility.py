@@ -63,7 +63,7 @@ def test_axe_finds_nothing(
     assert problems_of(open_page) == []
 
 
-def test_axe_sees_text_that_nobody_can_read(open_page: Page, tmp_path: Path) -> None:
+def test_axe_finds_text_that_is_unreadable(open_page: Page, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     open_page.goto(file.as_uri())

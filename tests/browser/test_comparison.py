@@ -91,7 +91,7 @@ def test_operators_with_failures_come_first(page: Page, tmp_path: Path) -> None:
     assert names == ["GATHER", "TILE", "ABS"]
 
 
-def test_a_cell_of_the_scoreboard_tells_share_and_failures(page: Page, tmp_path: Path) -> None:
+def test_a_cell_of_the_scoreboard_has_share_and_failures(page: Page, tmp_path: Path) -> None:
     file = tmp_path / "scoreboard.html"
     file.write_text(scoreboard_page(), encoding="utf-8")
     page.goto(file.as_uri())

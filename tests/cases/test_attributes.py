@@ -61,7 +61,7 @@ def test_a_nested_operator_may_be_named_as_in_the_header(tmp_path: Path, name: s
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
 
 
-def test_tensors_of_a_nested_operator_may_be_told_as_null(tmp_path: Path) -> None:
+def test_tensors_of_a_nested_operator_may_be_null(tmp_path: Path) -> None:
     text = changed(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
     assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
 
@@ -115,7 +115,7 @@ def test_refuses_a_nested_operator(
     assert hint is None or f"hint: {hint}" in actual
 
 
-def test_tells_every_fault_of_a_nested_operator(tmp_path: Path) -> None:
+def test_reports_every_fault_of_a_nested_operator(tmp_path: Path) -> None:
     written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
     actual = refused(tmp_path, written)
     assert "`Alpha` is missing" in actual

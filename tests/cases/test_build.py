@@ -87,7 +87,7 @@ def test_rejection_may_leave_data_out_which_is_zeros_then(tmp_path: Path) -> Non
     assert case.inputs()["InputTensor"].tolist() == [0, 0]
 
 
-def test_recorded_rejection_is_told_from_a_documented_one(tmp_path: Path) -> None:
+def test_recorded_rejection_is_distinguished_from_a_documented_one(tmp_path: Path) -> None:
     text = changed(TILE, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_OUTOFMEMORY}")
     case = built(tmp_path, changed(text, "  - name: a", "  - recorded: DirectML 1\n    name: a"))
     assert case.expectation == ExpectedRejection("E_OUTOFMEMORY", None, Provenance.RECORDED)
@@ -507,7 +507,7 @@ def test_refuses_to_repeat_a_tensor_so_often(tmp_path: Path, repeat: str) -> Non
     assert "is not a number from 0 to 1024\n" in message
 
 
-def test_error_tells_the_place_within_the_case(tmp_path: Path) -> None:
+def test_error_shows_the_place_within_the_case(tmp_path: Path) -> None:
     text = """
     operator: TILE
     cases:

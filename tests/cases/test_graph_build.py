@@ -96,7 +96,7 @@ def test_needs_the_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
     assert str(graph_case(tmp_path, text).required_level) == "6_2"
 
 
-def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
+def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
     reports = problems(
         tmp_path,
         changed("BTensor: x", "BTensor: y"),

@@ -70,7 +70,7 @@ def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
     assert str(raised.value).startswith(actual)
 
 
-def test_what_no_case_has_is_told() -> None:
+def test_what_no_case_has_is_reported() -> None:
     assert resolved(["example-3", "roi_*", "gather/*"], CASES) == (
         ["gather/*"], ["example-3", "roi_*"],
     )  # fmt: skip
@@ -86,7 +86,7 @@ def test_what_no_case_has_is_told() -> None:
         (["nothing/boundary"], set(), set()),
     ],
 )
-def test_names_tell_which_files_hold_their_cases(
+def test_names_say_which_files_have_their_cases(
     names: list[str], operators: set[str], files: set[tuple[str, str]]
 ) -> None:
     actual = scope_of(names)

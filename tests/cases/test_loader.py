@@ -279,7 +279,7 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
-def test_tells_of_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
+def test_reports_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
     write(tmp_path, changed(changed(TILE, "name: a", "nam: a"), "Repeats", "Reps"), "a.yaml")
     write(tmp_path, "operator: TILE\ncases: [1, 2\nx: 3\n", "b.yaml")
     write(tmp_path, TILE, "c.yaml")
@@ -304,7 +304,7 @@ def test_tells_of_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_tells_of_every_case_that_cannot_be_built(tmp_path: Path) -> None:
+def test_reports_every_case_that_cannot_be_built(tmp_path: Path) -> None:
     text = TILE + changed(TILE, "name: a", "name: b")[len("operator: TILE\ncases:\n") :]
     path = write(tmp_path, text.replace("values: [1, 2]", "values: [1]"))
     with pytest.raises(InvalidFilesError) as caught:
@@ -312,7 +312,7 @@ def test_tells_of_every_case_that_cannot_be_built(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 11]
 
 
-def test_tells_of_every_fault_of_a_case(tmp_path: Path) -> None:
+def test_reports_every_fault_of_a_case(tmp_path: Path) -> None:
     text = changed(TILE, "values: [1, 2]", "values: [1]")
     text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
     path = write(tmp_path, changed(text, "{OutputTensor: [1, 2, 1, 2]}",
@@ -322,7 +322,7 @@ def test_tells_of_every_fault_of_a_case(tmp_path: Path) -> None:
     assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
 
 
-def test_tells_of_what_the_schema_finds_and_of_what_building_finds_in_order(
+def test_reports_what_the_schema_finds_and_what_building_finds_in_order(
     tmp_path: Path,
 ) -> None:
     broken = changed(TILE, "values: [1, 2]", "values: [1]")
@@ -518,7 +518,7 @@ def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: 
     assert len(set(identifiers)) == len(identifiers) > 1000
 
 
-def test_plan_tells_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
+def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
     # Only the first case is built on loading, so what comes later is told by the plan.
     text = changed(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))

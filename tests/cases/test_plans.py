@@ -109,7 +109,7 @@ def test_constant_has_one_output_and_no_input() -> None:
     assert actual.intermediate_edges == ((0, 0, 1, 1),)
 
 
-def test_graphs_are_told_apart_by_nodes_constants_and_edges() -> None:
+def test_graphs_are_distinguished_by_nodes_constants_and_edges() -> None:
     one = graph(Constant("c", ROW, np.ones(3, np.float32)), ADD)
     others = [
         graph(Constant("c", ROW, np.zeros(3, np.float32)), ADD),

@@ -57,7 +57,7 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
     assert verdict(more, 0.01, 1).status is Status.FAILED
 
 
-def test_a_tolerance_with_a_reason_stands_in_place_of_the_rule(tmp_path: Path) -> None:
+def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
     line = 'tolerance: {OutputTensor: {absolute: 0.01, relative: 0.1, reason: "tables of 8 bits"}}'
     case = case_of(tmp_path, line)
     judged = verdict(case, 0.009, 1.1)
@@ -67,7 +67,7 @@ def test_a_tolerance_with_a_reason_stands_in_place_of_the_rule(tmp_path: Path) -
     assert verdict(case, 0, 1.12).status is Status.FAILED
 
 
-def test_an_origin_stands_in_place_of_documented(tmp_path: Path) -> None:
+def test_an_origin_replaces_documented(tmp_path: Path) -> None:
     judged = verdict(case_of(tmp_path, "origin: kernel tests of Example 2.3"), 0, 1)
     assert judged.expectation is Provenance.STATED
     data = verdict_data(judged)

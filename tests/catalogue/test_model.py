@@ -115,7 +115,7 @@ def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> N
             assert limited == bool(rule.limit or rule.limits)
 
 
-def test_operator_types_are_told_apart() -> None:
+def test_operator_types_are_distinguished() -> None:
     numbers = [entry.type_value for entry in OPERATORS]
     assert len(set(numbers)) == len(numbers)
 
@@ -160,7 +160,7 @@ def test_tensor_with_a_size_of_0_needs_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_tensor_tells_whether_its_elements_share_places(layout: str) -> None:
+def test_tensor_shows_whether_its_elements_share_places(layout: str) -> None:
     tensor = TensorDesc(DataType.INT8, (2, 3), LAYOUTS[layout]((2, 3)))
     assert tensor.OverlappingStrides == (layout == "broadcast")
 

@@ -71,7 +71,7 @@ def test_refuses_bytes_before_or_behind_and_a_cut_end(tmp_path: Path, change: ob
         read(tmp_path, change(archive_bytes(MEMBERS)))
 
 
-def test_tells_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
+def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     right, other = (
         archive_bytes({**MEMBERS, "outputs.bin": bytes(100) + last + bytes(900)})
         for last in (b"\1", b"\2")

@@ -156,7 +156,7 @@ def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder:
     assert not list(folder.glob("it.dmlcert*"))
 
 
-def test_an_interrupted_certification_goes_on(folder: Path) -> None:
+def test_an_interrupted_certification_continues(folder: Path) -> None:
     import signal
     import time
 

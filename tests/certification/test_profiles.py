@@ -164,7 +164,7 @@ def test_a_device_may_lack_optional_data_types_only() -> None:
     assert "needs feature level 5_0" in lacking
 
 
-def test_names_of_no_profile_are_told_from_files(tmp_path: Path) -> None:
+def test_names_of_no_profile_are_distinguished_from_files(tmp_path: Path) -> None:
     assert certification_profile("ci") is None
     with pytest.raises(UnknownProfileError, match="there is no profile 5_9"):
         read_profile("5_9")

@@ -205,7 +205,7 @@ def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
         assert "is not known here" in spoken(done)
 
 
-def test_figures_that_differ_are_told_and_do_not_count(folder: Path) -> None:
+def test_figures_that_differ_are_reported_and_do_not_count(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for line in forgery.verdicts:
             for figures in line["figures"].values():

@@ -75,7 +75,7 @@ def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) ->
     assert "`waiver expired`" in spoken(done)
 
 
-def test_a_waiver_that_ended_since_is_told(folder: Path) -> None:
+def test_a_waiver_that_ended_since_is_reported(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2024-12-31")

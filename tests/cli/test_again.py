@@ -167,7 +167,7 @@ def test_dump_writes_failing_cases_that_run_again(tmp_path: Path) -> None:
     assert "--dump tile.yaml/x cannot be written" in refused.stderr
 
 
-def test_show_tells_what_is_expected_and_what_a_backend_makes_of_a_case(tmp_path: Path) -> None:
+def test_show_has_what_is_expected_and_what_a_backend_returns(tmp_path: Path) -> None:
     path = write(tmp_path, CASES.replace("    expect: {OutputTensor: [1, 2, 3, 4]}\n", ""))
     plain = dmlconf_here(tmp_path, "show", "wrong", path)
     assert "1  2  1  2" not in plain.stdout

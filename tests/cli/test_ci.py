@@ -73,14 +73,14 @@ def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
     assert summary.startswith("before\n## FAILED")
 
 
-def test_github_is_told_nothing_elsewhere(tmp_path: Path) -> None:
+def test_github_gets_nothing_elsewhere(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "github", GITHUB_ACTIONS="")
     assert done.returncode == 0
     assert "::" not in done.stdout
     assert "GITHUB_ACTIONS is not set" in done.stderr
 
 
-def test_a_large_run_without_a_terminal_tells_each_tenth(tmp_path: Path) -> None:
+def test_a_large_run_without_a_terminal_shows_each_tenth(tmp_path: Path) -> None:
     matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
     done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
     signs = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]

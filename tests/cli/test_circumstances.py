@@ -16,7 +16,7 @@ def test_4_for_a_backend_without_the_circumstance_that_is_named(tmp_path: Path) 
     assert "numpy does not support --circumstances repeated, owned: it supports none" in done.stderr
 
 
-def test_all_of_a_backend_without_any_is_told_of(tmp_path: Path) -> None:
+def test_all_of_a_backend_without_any_is_reported(tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "all")
     assert done.returncode == 0
@@ -24,7 +24,7 @@ def test_all_of_a_backend_without_any_is_told_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["none", ""])
-def test_without_circumstances_nothing_is_told(value: str, tmp_path: Path) -> None:
+def test_without_circumstances_nothing_is_reported(value: str, tmp_path: Path) -> None:
     write(tmp_path)
     given = ("--circumstances", value) if value else ()
     done = dmlconf_here(tmp_path, "run", "tile.yaml", *given)

@@ -66,7 +66,7 @@ def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path)
     }  # fmt: skip
 
 
-def test_a_failure_tells_the_command_that_repeats_it(tmp_path: Path) -> None:
+def test_a_failure_shows_the_command_that_repeats_it(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED).name)
     assert "expected" in done.stdout
     assert "dmlconf run tile.yaml --case tile/tile/wrong" in done.stdout
@@ -126,20 +126,20 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     assert sorted(kinds) == ["boundary", "documented", "invalid", "matrix", "model", "sizes"]
 
 
-def test_show_tells_what_the_page_got_wrong(tmp_path: Path) -> None:
+def test_show_prints_what_the_page_got_wrong(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-columns")
     assert done.returncode == 0
     for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
         assert text in done.stdout, text
 
 
-def test_show_tells_which_constraint_is_broken(tmp_path: Path) -> None:
+def test_show_prints_which_constraint_is_broken(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0")
     assert "rejected with E_INVALIDARG, because it breaks repeats-not-zero" in done.stdout
     assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
 
 
-def test_show_tells_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -> None:
+def test_show_prints_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -> None:
     case = "multihead_attention1/invalid/position-bias-one-too-large"
     actual = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
     assert "position-bias-sizes: RelativePositionBiasTensor is None or" in actual
@@ -155,7 +155,7 @@ def test_show_names_the_origin_of_what_a_case_expects(tmp_path: Path) -> None:
     assert "stated: derived by hand" in done.stdout
 
 
-def test_a_problem_that_two_parts_of_the_schema_see_is_told_once(tmp_path: Path) -> None:
+def test_a_problem_that_two_parts_of_the_schema_see_is_reported_once(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
     assert done.returncode == 3
     assert done.stderr.count("must be a list") == 1
@@ -266,7 +266,7 @@ def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
     ]
 
 
-def test_verbose_tells_why_cases_are_not_checked(tmp_path: Path) -> None:
+def test_verbose_shows_why_cases_are_not_checked(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-v")
     assert "1 unchecked: no independent expectation" in done.stdout
 

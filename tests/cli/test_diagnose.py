@@ -25,14 +25,14 @@ def test_without_any_run_there_is_nothing_to_diagnose(tmp_path: Path) -> None:
     assert "there is no earlier run: name a LOG or a CASE" in done.stderr
 
 
-def test_a_log_that_is_not_there_or_none_is_told(tmp_path: Path) -> None:
+def test_a_log_that_is_missing_or_not_a_log_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, reason in (("absent.jsonl", "cannot be read"), ("folder", "is a folder")):
         done = dmlconf_here(tmp_path, "diagnose", name)
         assert (done.returncode, reason in done.stderr) == (3, True), done.stderr
 
 
-def test_an_unknown_case_is_told(tmp_path: Path) -> None:
+def test_an_unknown_case_is_reported(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "diagnose", "fold/no-such-case", "-b", "miniature:negated")
     assert done.returncode == 5
     assert "there is no case fold/no-such-case" in done.stderr

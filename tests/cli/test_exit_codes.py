@@ -199,7 +199,7 @@ def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:
     return [each for kind in of.__subclasses__() for each in (kind, *kinds(kind))]
 
 
-def test_every_error_that_a_person_can_mend_has_an_exit_code() -> None:
+def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
     for module in walk_packages(dmlconf_package.__path__, "dmlconf."):
         if not module.name.endswith("__main__"):
             import_module(module.name)

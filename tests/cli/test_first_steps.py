@@ -64,7 +64,7 @@ def test_run_refuses_what_validate_refuses_in_the_same_words(tmp_path: Path) -> 
     assert run.stderr == validate.stderr
 
 
-def test_validate_tells_problems_as_json(tmp_path: Path) -> None:
+def test_validate_shows_problems_as_json(tmp_path: Path) -> None:
     wrong = write(tmp_path, TILE.replace("Repeats: [2]", "Repets: [3]")).name
     done = dmlconf_here(tmp_path, "validate", wrong, "--json")
     assert done.returncode == 3

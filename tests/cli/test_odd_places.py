@@ -36,7 +36,7 @@ def test_a_file_whose_name_is_no_text_runs_and_is_reported(tmp_path: Path, odd: 
     assert r"odd-\udcff" in dmlconf(tmp_path, "list", odd).stdout
 
 
-def test_a_folder_with_more_than_files_tells_of_each(tmp_path: Path) -> None:
+def test_a_folder_with_more_than_files_reports_each(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     (folder / "folder.yaml").mkdir(parents=True)
     os.mkfifo(folder / "pipe.yaml")
@@ -90,7 +90,7 @@ def test_an_account_without_a_home_runs_and_says_where_the_log_is(tmp_path: Path
     assert "the run log is /tmp/dmlconf-run-" in done.stderr
 
 
-def test_a_report_into_a_pipe_that_nobody_reads_does_not_wait(tmp_path: Path) -> None:
+def test_a_report_into_a_pipe_without_reader_does_not_wait(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
     done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")

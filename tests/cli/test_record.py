@@ -232,7 +232,7 @@ def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
     assert json.loads(run.stdout)["summary"]["unchecked"] > 0
 
 
-def test_what_breaks_is_told_and_not_recorded(tmp_path: Path) -> None:
+def test_what_breaks_is_reported_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     backend = "miniature:crash,on=INT8"
     done = dmlconf_here(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
@@ -257,7 +257,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
     assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_what_the_backend_may_decline_is_told_and_not_recorded(tmp_path: Path) -> None:
+def test_what_the_backend_may_decline_is_reported_and_not_recorded(tmp_path: Path) -> None:
     done = dmlconf_here(
         tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec",
         "--operator", "TILE", "-k", "tile/matrix/every-axis and FLOAT16",

@@ -75,7 +75,7 @@ def test_one_large_case_that_takes_longer_is_enough() -> None:
     assert 3 < slower.slowest_ratio < 7
 
 
-def test_a_device_that_is_slower_throughout_is_told_once() -> None:
+def test_a_device_that_is_slower_throughout_is_reported_once() -> None:
     compared = timing(log(1), log(2, dict.fromkeys(OPERATORS, 3.0)))
     assert compared.ratio == pytest.approx(3, rel=0.1)
     (slower,) = compared.slower
@@ -119,7 +119,7 @@ def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) 
 
 
 @pytest.mark.parametrize(("seconds", "named"), [(5e-5, []), (5e-2, ["SLICE"])])
-def test_few_quick_cases_tell_nothing(seconds: float, named: list[str]) -> None:
+def test_few_quick_cases_say_nothing(seconds: float, named: list[str]) -> None:
     def with_few(run: RunLog, factor: float) -> RunLog:
         few = (
             replace(verdict, dispatch_seconds=(factor * seconds,))

@@ -168,7 +168,7 @@ def test_values_that_a_constraint_refuses_are_no_parts() -> None:
     assert "ReductionFunction SUM" not in parts
 
 
-def test_cells_that_no_case_can_show_are_told_with_the_reason(tmp_path: Path) -> None:
+def test_cells_that_no_case_can_show_are_reported_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
     process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "QUANTIZED_LINEAR_CONVOLUTION",

@@ -71,7 +71,7 @@ def test_names_the_condition(fails: Fails, text: str) -> None:
     assert shared.condition.exact
 
 
-def test_tells_exceptions_by_their_counts() -> None:
+def test_reports_exceptions_by_their_counts() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
     for place in failing[::20]:

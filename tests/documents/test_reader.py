@@ -110,7 +110,7 @@ def test_reads_a_file_that_windows_wrote(tmp_path: Path) -> None:
     assert document.item_lines == {"b": [3, 4]}
 
 
-def test_tells_the_line_of_each_item(tmp_path: Path) -> None:
+def test_reports_the_line_of_each_item(tmp_path: Path) -> None:
     text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
     document = read_document(write(tmp_path, text))
     assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}

@@ -274,7 +274,7 @@ def test_finds_nothing_wrong_with_what_fits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_tells_of(tmp_path: Path, name: str) -> None:
+def test_reports_problems(tmp_path: Path, name: str) -> None:
     text, message = REFUSED[name]
     assert problems(tmp_path, text) == shown(message)
 

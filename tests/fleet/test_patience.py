@@ -26,7 +26,7 @@ def test_gives_up_a_function_that_does_not_end() -> None:
     never.set()
 
 
-def test_tells_a_time_limit_of_the_function_from_its_own() -> None:
+def test_distinguishes_a_time_limit_of_the_function_from_its_own() -> None:
     def refused() -> None:
         raise TimeoutError("Dask's own")
 

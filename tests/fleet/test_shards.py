@@ -13,7 +13,7 @@ from tests.fleet.suites import MATRIX
 NAMES = [f"gather/matrix/case[{number}]" for number in range(1000)]
 
 
-def test_a_shard_is_told_by_the_identifier_alone() -> None:
+def test_a_shard_follows_from_the_identifier_alone() -> None:
     # Written down once: machines with other versions must agree.
     assert [shard_number(name, 8) for name in NAMES[:6]] == [1, 1, 2, 8, 8, 6]
 
@@ -78,7 +78,7 @@ def test_refuses_seconds_without_a_shard(tmp_path: Path) -> None:
     assert "--shard-by balances shards: select one with --shard" in done.stderr
 
 
-def test_a_shard_without_cases_is_told(tmp_path: Path) -> None:
+def test_a_shard_without_cases_is_reported(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     empty = next(f"{n}/50" for n in range(1, 51) if not listed(tmp_path, "--shard", f"{n}/50"))
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--shard", empty)

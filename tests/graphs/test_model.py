@@ -36,7 +36,7 @@ def test_names_the_nodes_of_a_circle() -> None:
     assert set(error.value.nodes) == {"b", "c"}
 
 
-def test_tells_sources_outputs_and_neighbours(tmp_path: Path) -> None:
+def test_reports_sources_outputs_and_neighbours(tmp_path: Path) -> None:
     graph = graph_case(tmp_path, TWO_NODES).graph
     assert graph.sources() == {
         ("double", "ATensor"): "x",

@@ -102,7 +102,7 @@ def test_refuses_a_relation_that_the_graph_has_not(tmp_path: Path) -> None:
         ("FLOAT32", "FLOAT33", "FLOAT33"),
     ],
 )
-def test_a_wrong_relation_is_told_with_all_else_that_is_wrong(
+def test_a_wrong_relation_is_reported_with_all_else_that_is_wrong(
     tmp_path: Path, relation: str, old: str, new: str, message: str
 ) -> None:
     wrong = TWO_NODES.replace(old, new)

@@ -172,7 +172,7 @@ class TestRefusals:
         with pytest.raises(LabError, match=r"not built; build it with: python3 .*lab\.py build"):
             run(Lab(tmp_path / "none"), LAB / "lab.py", [])
 
-    def test_ordinary_user_is_told_to_be_root(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ordinary_user_is_asked_to_be_root(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("os.geteuid", lambda: 1000)
         with pytest.raises(LabError, match="as root"):
             isolation.require({})
@@ -184,7 +184,7 @@ class TestRefusals:
         ):
             isolation.require({"no-such-command": "its-package", "sh": "dash"})
 
-    def test_other_system_is_told_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_another_system_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.platform", "darwin")
         with pytest.raises(LabError, match="needs Linux"):
             isolation.require({})

@@ -90,7 +90,7 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
     assert {verdict.status for verdict in refused} == {Status.PASSED}
 
 
-def test_debug_layers_that_are_not_there_are_told_of_once(tmp_path: Path) -> None:
+def test_debug_layers_that_are_not_there_are_reported_once(tmp_path: Path) -> None:
     done = lab(
         "run", "--", "run", "-o", "TILE", "--tag", "documented", "-b", "directml:debug=on",
         cwd=tmp_path,

@@ -115,7 +115,7 @@ def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
     assert "wrong.dll 1\n" in output
 
 
-def test_a_program_of_an_exact_case_tells_zeros_apart(tmp_path: Path) -> None:
+def test_a_program_of_an_exact_case_distinguishes_zeros(tmp_path: Path) -> None:
     case = case_of("gather/boundary/negative")
     zeros = {name: np.zeros_like(array) for name, array in case.inputs().items()}
     right = replace(case, data={**zeros, "IndicesTensor": case.input("IndicesTensor")})

@@ -61,7 +61,7 @@ class TestReleases:
         )  # fmt: skip
         assert recipe.wheels[latest.wheel] == latest.wheel_sha256
 
-    def test_package_is_told_as_pip_names_it(self) -> None:
+    def test_package_has_the_name_that_pip_knows(self) -> None:
         assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
 
     def test_all_are_chosen_where_none_is_named(self) -> None:
@@ -121,7 +121,7 @@ class TestFetch:
         with pytest.raises(LabError, match=r"DirectML\.dll: SHA-256 is"):
             fetch(release, no_download)
 
-    def test_a_download_that_brings_nothing_is_told(self) -> None:
+    def test_a_download_that_brings_nothing_is_reported(self) -> None:
         release, _ = download_of({})
         with pytest.raises(LabError, match=r"\.whl could not be downloaded"):
             fetch(release, lambda release, folder: None)
@@ -252,7 +252,7 @@ class TestPage:
             f"| {new} | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
         ]
 
-    def test_tells_what_changes(self, some: list[Release], tmp_path: Path) -> None:
+    def test_reports_what_changes(self, some: list[Release], tmp_path: Path) -> None:
         fault = "unsigned-64-bit-index-taken-as-negative"
         row = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault}) | - |"
         assert row in page(some, tmp_path)
@@ -291,7 +291,9 @@ class TestPage:
         with pytest.raises(LabError, match="different parts of the suite"):
             page(some, tmp_path)
 
-    def test_a_part_of_the_suite_is_told_as_such(self, some: list[Release], tmp_path: Path) -> None:
+    def test_a_part_of_the_suite_is_reported_as_such(
+        self, some: list[Release], tmp_path: Path
+    ) -> None:
         assert "part of the suite (" not in page(some, tmp_path)
         for release in some:
             log = log_file(tmp_path, release)

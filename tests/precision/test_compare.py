@@ -44,7 +44,7 @@ def test_equal_arrays_do_not_differ_under_any_rule(data_type: DataType) -> None:
         assert comparison.worst_ulp == (0.0 if data_type.is_float else None)
 
 
-def test_exact_tells_every_differing_integer_in_row_major_order() -> None:
+def test_exact_shows_every_differing_integer_in_row_major_order() -> None:
     expected = np.arange(6, dtype=np.int32).reshape(2, 3)
     actual = expected.copy()
     actual[0, 1], actual[1, 2] = 7, -8
@@ -64,7 +64,7 @@ def test_keeps_the_first_differences_and_counts_all() -> None:
 
 
 @pytest.mark.parametrize("data_type", FLOATS)
-def test_exact_tells_zeros_of_the_other_sign(data_type: DataType) -> None:
+def test_exact_shows_zeros_of_the_other_sign(data_type: DataType) -> None:
     positive, negative = floats(0.0, data_type=data_type), floats(-0.0, data_type=data_type)
     assert compare(negative, positive, EXACT).differing == 1
     assert compare(positive, negative, EXACT).differing == 1
@@ -125,7 +125,7 @@ def test_worst_place_is_the_farthest_not_the_first() -> None:
     assert comparison.worst_ulp == float(ulp_distance(actual, expected).max())
 
 
-def test_worst_place_is_told_where_it_is_within_the_rule() -> None:
+def test_worst_place_is_reported_where_it_is_within_the_rule() -> None:
     expected = floats(1, 1)
     actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
     comparison = compare(actual, expected, rule("ulp", 4))

@@ -128,7 +128,7 @@ def test_a_sum_of_nothing_leaves_no_room() -> None:
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
-def test_a_rule_needs_what_the_reference_tells(kind: str) -> None:
+def test_a_rule_needs_what_the_reference_gives(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
         room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), NoAllowance())
 

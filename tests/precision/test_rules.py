@@ -82,7 +82,7 @@ def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
     assert (comparison.differing, comparison.margin) == (2, math.inf)
 
 
-def test_an_interval_tells_the_margin_from_the_expected_value() -> None:
+def test_an_interval_has_the_margin_from_the_expected_value() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowed(floats(0), floats(4))
     assert compare(floats(2), floats(1), rule, allowed).margin == pytest.approx(1 / 3)
@@ -187,7 +187,7 @@ def test_the_step_beyond_the_largest_number_is_infinity() -> None:
     st.integers(0, 200),
     st.lists(st.integers(0, 400), min_size=1, max_size=40),
 )
-def test_margin_and_histogram_tell_of_every_element(
+def test_margin_and_histogram_cover_every_element(
     data_type: DataType, limit: int, steps: list[int]
 ) -> None:
     width = data_type.dtype.itemsize

@@ -60,7 +60,7 @@ def test_every_operator_has_a_function_of_its_fields() -> None:
     assert [name for name in operator_names() if not takes_the_fields(name)] == []
 
 
-def test_every_function_tells_what_it_returns_and_from_where_it_is_known() -> None:
+def test_every_function_documents_what_it_returns_and_the_source() -> None:
     for name in OWN_FUNCTIONS:
         assert "Source: " in (reference_function(name).__doc__ or ""), name
 

@@ -57,7 +57,7 @@ def test_reports_of_runs_near_to_devices_say_nothing_of_it(log: RunLog) -> None:
     assert HEADING not in markdown.render(log)
 
 
-def test_reports_tell_of_outputs_that_nothing_was_compared_with() -> None:
+def test_reports_cover_outputs_that_nothing_was_compared_with() -> None:
     partly = replace(logs.PASSED, unchecked_outputs=("OutputIndexTensor",))
     actual = f"OutputIndexTensor of {logs.PASSED.case}"
     for log, known in ((logs.run_log(partly), True), (logs.run_log(logs.PASSED), False)):

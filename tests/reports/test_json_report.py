@@ -150,7 +150,7 @@ def test_a_dead_run_is_incomplete_and_its_missing_cases_were_not_run() -> None:
     assert run["selected"] == 20
 
 
-def test_run_tells_what_was_asked_for() -> None:
+def test_run_shows_what_was_asked_for() -> None:
     run = parsed(logs.everything())["run"]
     assert run["paths"] == list(logs.HEADER.paths)
     assert run["options"] == {"operators": ["GATHER"]}

@@ -130,7 +130,7 @@ def test_a_log_without_its_end_is_an_error() -> None:
     assert parsed(logs.everything()).find("testsuite[@name='not reached']") is None
 
 
-def test_a_failure_tells_elements_place_and_command() -> None:
+def test_a_failure_shows_elements_place_and_command() -> None:
     failure = parsed(logs.run_log(logs.FAILED)).find(".//failure")
     assert failure is not None
     text = failure.text or ""

@@ -44,7 +44,7 @@ def test_a_single_operator_has_no_total() -> None:
     assert "total" not in markdown.render(logs.run_log(logs.PASSED))
 
 
-def test_what_unchecked_means_is_told_where_there_is_any() -> None:
+def test_what_unchecked_means_is_reported_where_there_is_any() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in markdown.render(logs.run_log(logs.UNCHECKED))
     assert note not in markdown.render(logs.plain())
@@ -61,7 +61,7 @@ def test_each_failure_can_be_unfolded() -> None:
     assert page.count("<details>") == page.count("</details>") == 4
 
 
-def test_a_failure_tells_elements_place_and_command() -> None:
+def test_a_failure_shows_elements_place_and_command() -> None:
     page = as_html(logs.run_log(logs.FAILED))
     assert "<td>[1, 10]</td>" in page
     assert ">16777216</td>" in page

@@ -88,7 +88,7 @@ def test_no_number_of_the_table_is_cut_off(width: int) -> None:
     assert total.split()[:11] == ["total", "10", "3", *"1111111", "∞"]
 
 
-def test_colour_tells_nothing_that_words_do_not() -> None:
+def test_colour_says_nothing_that_words_do_not() -> None:
     without = printed(logs.everything())
     with_colour = printed(logs.everything(), color=True)
     assert "\x1b[1;31mFAILED\x1b[0m" in with_colour
@@ -208,7 +208,7 @@ def test_verbose_counts_cases_by_reason() -> None:
     assert "no independent expectation" not in printed(logs.run_log(logs.UNCHECKED))
 
 
-def test_what_unchecked_means_is_told_where_there_is_any() -> None:
+def test_what_unchecked_means_is_reported_where_there_is_any() -> None:
     note = "unchecked: ran, but there is no independent"
     assert note in printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note not in printed(logs.plain())

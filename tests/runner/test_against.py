@@ -84,13 +84,13 @@ def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
-def test_a_recorded_failure_of_the_device_tells_nothing(tmp_path: Path, hresult: str) -> None:
+def test_a_recorded_failure_of_the_device_says_nothing(tmp_path: Path, hresult: str) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
     assert chosen(tmp_path, f"recording:{path}").against(case) is None
 
 
-def test_a_missing_case_is_told_by_nobody(tmp_path: Path) -> None:
+def test_a_missing_case_has_no_outcome(tmp_path: Path) -> None:
     path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
     stated = build(plan(tmp_path, "stated")[0])
     releases = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
@@ -226,7 +226,7 @@ def test_auto_falls_back_where_a_recording_is_stale_and_remembers_it(tmp_path: P
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
 
-def test_a_damaged_recording_of_the_suite_is_told_of(tmp_path: Path) -> None:
+def test_a_damaged_recording_of_the_suite_is_reported(tmp_path: Path) -> None:
     path = recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):
@@ -272,7 +272,7 @@ def test_auto_asks_the_file_of_the_operator(tmp_path: Path) -> None:
     assert releases.against(elsewhere) is None
 
 
-def test_a_damaged_file_of_an_operator_is_told_of_before_the_run(tmp_path: Path) -> None:
+def test_a_damaged_file_of_an_operator_is_reported_before_the_run(tmp_path: Path) -> None:
     path = recorded(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BackendError, match="a damaged one"):

@@ -30,7 +30,7 @@ def valid(data: object) -> None:
         jsonschema.validate(data, inside)
 
 
-def test_is_told_with_the_verdict(tmp_path: Path) -> None:
+def test_is_reported_with_the_verdict(tmp_path: Path) -> None:
     values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
     actual = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
     assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)

@@ -206,7 +206,7 @@ def provenances(verdict: Verdict) -> dict[str, str]:
     return {name: figures["expectation"] for name, figures in verdict.figures.items()}
 
 
-def test_each_output_tells_where_its_expected_values_are_from(tmp_path: Path) -> None:
+def test_each_output_has_the_source_of_its_expected_values(tmp_path: Path) -> None:
     by_reference = one_of_two(tmp_path, run_case)
     assert by_reference.expectation is Provenance.DOCUMENTED
     assert provenances(by_reference) == {
@@ -219,7 +219,7 @@ def test_each_output_tells_where_its_expected_values_are_from(tmp_path: Path) ->
     assert one_of_two(tmp_path, run_case, index=2).status is Status.FAILED
 
 
-def test_an_output_that_nothing_tells_of_is_named(tmp_path: Path) -> None:
+def test_an_output_without_independent_values_is_named(tmp_path: Path) -> None:
     verdict = one_of_two(tmp_path, no_expectation, index=2)
     assert verdict.status is Status.PASSED
     assert provenances(verdict) == {"OutputValueTensor": "documented"}

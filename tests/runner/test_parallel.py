@@ -90,7 +90,7 @@ def test_what_is_stale_in_a_recording_comes_back(tmp_path: Path) -> None:
     assert recording.stale == ["tile/mixed/unstated"]
 
 
-def test_a_recording_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     planned = plan(tmp_path)
     path = recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
     suite = load_suite([write(tmp_path)])
@@ -158,7 +158,7 @@ def test_a_fault_of_dmlconf_itself_costs_one_case(tmp_path: Path) -> None:
     assert log.complete
 
 
-def test_a_case_that_cannot_be_built_is_told_of_as_in_one_process(tmp_path: Path) -> None:
+def test_a_case_that_cannot_be_built_is_reported_as_in_one_process(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError) as alone:
         logged(tmp_path, planned, jobs=1)

@@ -87,7 +87,7 @@ def test_exceptions_cost_one_case_each(tmp_path: Path) -> None:
     assert "Traceback" in broken[1].diagnostics
 
 
-def test_out_of_memory_is_told_apart(tmp_path: Path) -> None:
+def test_out_of_memory_is_distinguished(tmp_path: Path) -> None:
     outcome = run(tmp_path, "miniature:out-of-memory", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert outcome.kind is BreakdownKind.OUT_OF_MEMORY
@@ -98,7 +98,7 @@ def test_a_slow_backend_is_within_the_limit(tmp_path: Path) -> None:
     assert isinstance(outcome, Outputs)
 
 
-def test_an_unusable_backend_is_told_of(tmp_path: Path) -> None:
+def test_an_unusable_backend_is_reported(tmp_path: Path) -> None:
     with (
         WorkerPool(registry.BackendName("miniature", "zeroes"), 1, 1.0) as pool,
         pytest.raises(BackendError, match="did you mean zeros"),
@@ -341,7 +341,7 @@ def test_a_worker_whose_child_holds_the_pipe_is_a_crash_at_once(
 
 
 @posix
-def test_a_worker_that_dies_at_its_start_is_told_at_once(tmp_path: Path, faulty: Path) -> None:
+def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, faulty: Path) -> None:
     began = monotonic()
     with (
         WorkerPool(registry.parse("faulty:forks and dies at the start"), 1, 1.0) as pool,

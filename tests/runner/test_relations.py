@@ -112,7 +112,7 @@ def test_an_unfused_run_that_is_wrong_does_not(tmp_path: Path) -> None:
     assert "compiler" not in verdict.reason.message
 
 
-def test_a_graph_that_passes_tells_how_many_bits_are_those_of_its_nodes(tmp_path: Path) -> None:
+def test_a_graph_that_passes_shows_how_many_bits_are_those_of_its_nodes(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
     assert verdict.status is Status.PASSED
     assert verdict.figures["y"]["unfused_same_bits"] == 6

@@ -182,7 +182,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     assert figures(result)["histogram"]["1"] == SIZE // 2 - odd + 1
 
 
-def test_the_reference_tells_all_elements_where_it_has_the_digest(
+def test_the_reference_gives_all_elements_where_it_has_the_digest(
     tmp_path: Path, case: Case
 ) -> None:
     actual = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
@@ -191,7 +191,7 @@ def test_the_reference_tells_all_elements_where_it_has_the_digest(
     assert "sample" not in figures(actual)
 
 
-def test_a_reference_that_contradicts_the_sample_tells_nothing(tmp_path: Path, case: Case) -> None:
+def test_a_reference_that_contradicts_the_sample_says_nothing(tmp_path: Path, case: Case) -> None:
     recorded = right(case) * np.float32(2)
     actual = verdict(tmp_path, case, recorded + np.float32(0), recorded, "miniature:zeros")
     assert actual.status is Status.PASSED

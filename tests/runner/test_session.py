@@ -143,7 +143,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
     assert not log.complete
 
 
-def test_a_case_that_cannot_be_built_is_told_of_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_case_that_cannot_be_built_is_reported_and_loses_nothing(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
         logged(tmp_path, planned)

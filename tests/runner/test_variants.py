@@ -58,7 +58,7 @@ def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
     )
 
 
-def test_both_stands_for_each_value_the_usual_one_first() -> None:
+def test_both_means_each_value_the_usual_one_first() -> None:
     choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
     assert variants_of("adapter=1,half=both", choices) == {
         "half=off": "adapter=1,half=off",

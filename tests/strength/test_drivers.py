@@ -155,7 +155,9 @@ def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
     )
 
 
-def test_data_that_hides_a_defect_is_told_from_a_rule_that_permits_it(tmp_path: Path) -> None:
+def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
+    tmp_path: Path,
+) -> None:
     actual = measured(tmp_path, ALL_ZERO)
     survivor = actual["cumulative sum beyond 256 elements starts anew"]
     assert survivor.fate is Fate.HIDDEN

@@ -55,7 +55,7 @@ def test_edges_that_read_other_buffers_make_no_circle(tmp_path: Path) -> None:
     )
 
 
-def test_elements_that_nothing_tells_apart_err_alike(tmp_path: Path) -> None:
+def test_indistinguishable_elements_have_equal_errors(tmp_path: Path) -> None:
     text = """
 inputs: {x: {Sizes: [1, 1, 1, 9], DataType: FLOAT32, fill: {constant: {value: 3}}}}
 nodes:
@@ -83,7 +83,7 @@ def test_all_are_noticed_and_no_right_variant_fails(tmp_path: Path) -> None:
         assert graph_share(figure) > 97
 
 
-def test_tells_of_a_defect_that_passes_and_a_right_variant_that_fails() -> None:
+def test_reports_a_defect_that_passes_and_a_right_variant_that_fails() -> None:
     figure = GraphFigure(
         cases=2,
         defects={"dropped": GraphTally(4, 3, ["graphs/a: relu"])},

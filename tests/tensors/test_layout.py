@@ -72,7 +72,7 @@ def test_a_stride_of_0_along_one_element_is_no_overlap() -> None:
     assert not overlaps((1, 3), (0, 1))
 
 
-def test_an_overlap_of_a_tensor_that_no_memory_holds_is_told_at_once() -> None:
+def test_an_overlap_of_a_tensor_that_no_memory_holds_is_reported_at_once() -> None:
     assert overlaps((1 << 20, 1 << 24), (1, 1))
     assert not overlaps((1 << 20, 1 << 24), (1 << 24, 1))
 

@@ -84,7 +84,7 @@ def test_a_driver_that_ends_its_process_costs_only_its_own_entry(
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
 
 
-def test_a_library_that_ends_its_process_is_told_as_such(
+def test_a_library_that_ends_its_process_is_reported_as_such(
     directml: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STANDIN_LIBRARY_DIES", "1")

@@ -94,7 +94,7 @@ def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_operators_are_told_apart_by_their_desc_and_not_by_data_or_places() -> None:
+def test_operators_are_distinguished_by_their_desc_and_not_by_data_or_places() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [
@@ -106,7 +106,7 @@ def test_operators_are_told_apart_by_their_desc_and_not_by_data_or_places() -> N
     assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
-def test_zeros_of_both_signs_and_nan_are_told_apart() -> None:
+def test_zeros_of_both_signs_and_nan_are_distinguished() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
     keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5

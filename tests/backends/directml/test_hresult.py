@@ -32,7 +32,7 @@ def test_only_the_highest_bit_means_failure() -> None:
     assert not hresult.failed(1)
 
 
-def test_removals_are_told_from_other_failures() -> None:
+def test_removals_are_distinguished_from_other_failures() -> None:
     assert hresult.is_removal(0x887A0006)
     assert not hresult.is_removal(0x80070057)
 

@@ -69,7 +69,7 @@ def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
     assert message == "8 bytes of a guard band changed, 1 byte before the start of InputTensor"
 
 
-def test_changed_input_is_told() -> None:
+def test_changed_input_is_reported() -> None:
     arena = Arena()
     arena.after[0][arena.place("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
@@ -77,7 +77,7 @@ def test_changed_input_is_told() -> None:
     )  # fmt: skip
 
 
-def test_unwritten_elements_are_told() -> None:
+def test_unwritten_elements_are_reported() -> None:
     arena = Arena()
     for index, poison in enumerate(POISONS):
         arena.output(index)[2:].view(np.uint8)[:] = poison
@@ -108,7 +108,7 @@ def test_value_like_one_poison_was_written_nevertheless() -> None:
     assert arena.faults() == []
 
 
-def test_dispatches_that_differ_are_told() -> None:
+def test_dispatches_that_differ_are_reported() -> None:
     arena = Arena()
     arena.output(1)[3] = 5
     assert arena.only_fault() == (

@@ -23,7 +23,7 @@ def test_no_leak(sizes: list[int]) -> None:
     assert leak(sizes) == ()
 
 
-def test_a_leak_is_told_with_its_slope() -> None:
+def test_a_leak_is_reported_with_its_slope() -> None:
     [fault] = leak([(7 + block) * 25 * MIB // 4 for block in range(10)])
     assert fault.message == (
         "the process's memory grows by 64.0 KiB per dispatch over 1,000 dispatches"

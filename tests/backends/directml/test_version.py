@@ -21,7 +21,7 @@ def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], tex
     assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
 
 
-def test_unknown_version_is_told_as_such() -> None:
+def test_unknown_version_is_reported_as_such() -> None:
     assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
 
 
@@ -35,11 +35,11 @@ def test_unknown_version_is_told_as_such() -> None:
         (["DML_OPERATOR_QUANTIZED_GEMM", "UNDML_OPERATOR_FOLD"], "unknown"),
     ],
 )
-def test_a_shared_object_is_told_by_its_operators_and_kernels(
+def test_a_shared_object_is_identified_by_its_operators_and_kernels(
     names: list[str], version: str
 ) -> None:
     assert native_version(shared_object(*names)) == version
 
 
-def test_only_a_shared_object_is_told_by_them() -> None:
+def test_only_a_shared_object_is_identified_by_them() -> None:
     assert native_version(shared_object("DML_OPERATOR_FOLD")[1:]) == "unknown"

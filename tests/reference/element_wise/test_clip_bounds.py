@@ -83,7 +83,7 @@ def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) ->
         assert is_permitted(driver, right, *actual).all() == permitted
 
 
-def test_a_threshold_of_nan_is_what_a_processor_makes_of_it() -> None:
+def test_a_threshold_of_nan_is_as_a_processor_converts_it() -> None:
     function = reference_function("ELEMENT_WISE_THRESHOLD", "candidates")
     values, desc = np.array(VALUES, np.int32), TensorDesc(DataType.INT32, (4,))
     low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))

@@ -56,12 +56,12 @@ def test_terms_that_err_alike_count_each() -> None:
     assert alike(equal.astype(np.float16), (1,)) == 1
 
 
-def test_a_few_terms_and_many_sums_tell_nothing() -> None:
+def test_a_few_terms_and_many_sums_say_nothing() -> None:
     assert not terms_vary(RANDOM[:, :63], (1,))
     assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
 
 
-def test_serial_sums_of_terms_that_vary_err_by_chance_and_equal_ones_do_not() -> None:
+def test_serial_sums_of_varied_terms_have_random_errors_and_equal_ones_do_not() -> None:
     for terms, vary in ((RANDOM, True), (np.full((3, 500), 0.7, np.float32), False)):
         exact = terms.sum(1, dtype=np.float64)
         serial = np.cumsum(terms, 1, dtype=np.float32)[:, -1]
