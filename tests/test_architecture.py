@@ -36,7 +36,7 @@ LAYERS: Final = (
 """The pipeline, from left to right: a module may import from its left only."""
 
 ALONE: Final = {"__main__": "cli", "__init__": ""}
-"""Modules beside the packages, with the only one that they import."""
+"""Modules next to the packages, with the only one that they import."""
 
 LONGEST_MODULE: Final = 400
 

@@ -525,7 +525,7 @@ def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
 
 
 def relabelled(**changes: Any) -> Recording:
-    """Return a recording of one case that says of itself what it is told to."""
+    """Return a recording of one case with the given statements on itself."""
     right = recording({"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.float32)})})
     return replace(right, **changes)
 

@@ -46,7 +46,7 @@ FUSED_MATRIX = changed(
 
 
 def refused(directory: Path, activation: str) -> str:
-    """Return what is told of a case whose nested operator is written like this."""
+    """Return the problems of a case whose nested operator is written like this."""
     text = changed(GEMM, ACTIVATION, activation)
     return refusal(lambda: plan(directory, text), directory)
 

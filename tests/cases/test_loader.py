@@ -519,7 +519,7 @@ def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: 
 
 
 def test_plan_shows_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
-    # Only the first case is built on loading, so what comes later is told by the plan.
+    # Only the first case is built on loading, so later problems are reported by the plan.
     text = changed(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
     loaded = suite(write(tmp_path, text))
     assert refusal(lambda: list(loaded.plan()), tmp_path) == shown(

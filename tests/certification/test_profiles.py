@@ -1,4 +1,4 @@
-"""Profiles tell which cases a certificate must hold, and which verdicts may stand in it."""
+"""Profiles say which cases a certificate must have, and which verdicts it may have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--circumstances`, where a backend has none: refused or told of, never ignored."""
+"""`--circumstances`, where a backend has none: refused or reported, never ignored."""
 
 from __future__ import annotations
 

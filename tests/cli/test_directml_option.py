@@ -1,4 +1,4 @@
-"""`--directml FILE`, and files that are not DirectML: what is told, and the exit code."""
+"""`--directml FILE`, and files that are not DirectML: messages and exit code."""
 
 from __future__ import annotations
 

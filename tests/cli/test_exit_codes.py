@@ -185,7 +185,7 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
-    """A library that fails where nobody expects it stands in for a fault that nobody foresaw."""
+    """A library that fails unexpectedly, in place of an unforeseen fault."""
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
     done = dmlconf(tmp_path, "run", write(tmp_path), PYTHONPATH=str(tmp_path))

@@ -1,4 +1,4 @@
-"""`dmlconf fuzz`: cases by chance that run, are judged and reported as all others are."""
+"""`dmlconf fuzz`: generated cases that run, are judged and reported as all others are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage tells which operators feed which in graphs."""
+"""Coverage shows which operators feed which in graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure what is told of planted defects: `python -m tests.diagnosis`.
+"""Measure diagnoses of planted defects: `python -m tests.diagnosis`.
 
 `python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
 `python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
@@ -36,7 +36,7 @@ def measure_shared() -> None:
 
 
 def measure_defects(names: Sequence[str]) -> None:
-    """Print the table of defects, and how many are told rightly."""
+    """Print the table of defects, and how many are diagnosed correctly."""
     chosen = [d for d in DEFECTS if not names or any(name in d.name for name in names)]
     measured = []
     for defect in chosen:

@@ -1,4 +1,4 @@
-"""Measure on the planted defects of `defects.yaml` what reports and diagnoses tell of them."""
+"""Measure what reports and diagnoses say about the planted defects of `defects.yaml`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Measured:
-    """What was told of a defect."""
+    """The diagnosis of a defect."""
 
     defect: Defect
     named: bool

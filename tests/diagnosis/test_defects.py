@@ -1,4 +1,4 @@
-"""What reports and diagnoses tell of the planted defects of `defects.yaml`."""
+"""What reports and diagnoses say about the planted defects of `defects.yaml`."""
 
 from __future__ import annotations
 

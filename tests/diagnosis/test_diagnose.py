@@ -21,7 +21,7 @@ from tests.diagnosis.in_process import InProcessBench
 
 
 def case_of(identifier: str) -> Case:
-    """Return the first case that begins and, behind a space, goes on as told."""
+    """Return the first case that begins and, after a space, continues as given."""
     beginning, _, part = identifier.partition(" ")
     plan = load_suite([cases_directory() / identifier.partition("/")[0]]).plan()
     names = (p for p in plan if p.identifier.startswith(beginning) and part in p.identifier)

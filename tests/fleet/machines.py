@@ -31,7 +31,7 @@ class Machines:
     """
 
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
-        """Start the scheduler; processes have these variables beside those of tests."""
+        """Start the scheduler; processes have these variables in addition to those of tests."""
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
         self._networks: dict[str, tuple[Link, Link]] = {}

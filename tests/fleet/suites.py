@@ -1,4 +1,4 @@
-"""Small suites, and what tells two logs of one run apart."""
+"""Small suites, and what distinguishes two logs of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--resume`: a run that ended anywhere goes on, and its log says what one run would have said."""
+"""`--resume`: a run that ended anywhere continues, and its log is that of a single run."""
 
 from __future__ import annotations
 

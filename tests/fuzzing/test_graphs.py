@@ -1,4 +1,4 @@
-"""Graphs made by chance."""
+"""Generated graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descs made by chance: valid, different, and the same on every machine."""
+"""Generated descs: valid, different, and the same on every machine."""
 
 from __future__ import annotations
 

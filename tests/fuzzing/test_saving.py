@@ -1,4 +1,4 @@
-"""Case files of cases made by chance."""
+"""Case files of generated cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph tells what feeds what."""
+"""The wiring of a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that somebody cheats with, and what `dmlconf verify` makes of them."""
+"""Forged certificates, and what `dmlconf verify` says about them."""
 
 from __future__ import annotations
 

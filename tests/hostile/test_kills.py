@@ -22,5 +22,5 @@ def test_no_kill_loses_a_verdict_or_leaves_anything(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda seed: kill(seed, tmp_path / str(seed)), range(SAMPLE)))
     assert [problem for result in results for problem in result.problems] == []
-    # A sample in which nobody was killed would show nothing.
+    # A sample without any kill would show nothing.
     assert sum(not result.end.startswith("nobody") for result in results) > SAMPLE / 3

@@ -89,7 +89,7 @@ def _start(kind: str, folder: Path, first: int, count: int) -> subprocess.Popen[
 
 
 def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield what the process tells, until it ends.
+    """Yield the messages of the process, until it ends.
 
     Raises:
         TimeoutError: one mutant takes too long.

@@ -73,7 +73,7 @@ for planned in load_suite([Path("tile.yaml")]).plan():
 backend.close()
 print("closed")
 """
-"""A device that hangs in a process that nobody ends."""
+"""A device that hangs in a process that is not ended."""
 
 
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""What rules permit beside the expected values: intervals, flushed subnormals; and the figures."""
+"""What rules permit in addition to the expected values: intervals, flushed subnormals; and the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule of several candidates makes of an output, for tests of the reference."""
+"""How a rule of several candidates judges an output, for tests of the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes make of intermediates that may have any value, or that are ordered by near values."""
+"""Nodes after intermediates that may have any value, or that are ordered by near values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every report tells how many elements the rules hardly judged."""
+"""Every report says how many elements the rules hardly judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the device's clock tells of a case, from the outcome to log and report."""
+"""Times by the device's clock, from the outcome to log and report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on what a backend saw an operator do beside computing."""
+"""Verdicts on conduct of an operator that a backend observed, apart from values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that tell of comparisons: devices may compare subnormal FLOAT32 numbers as zeros."""
+"""Outputs that depend on comparisons: devices may compare subnormal FLOAT32 numbers as zeros."""
 
 from __future__ import annotations
 

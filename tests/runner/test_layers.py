@@ -39,7 +39,7 @@ def layers() -> Sequence[PlannedCase]:
 
 
 def reference() -> Against:
-    """Return what tells the reference's outputs, computed once for each case."""
+    """Return a source of the reference's outputs, computed once for each case."""
     last: list[tuple[str, Outcome]] = []
 
     def against(case: Case) -> Outcome:

@@ -234,7 +234,7 @@ def test_an_exception_of_a_batch_is_blamed_on_the_case_that_raises_alone(
 
 
 FAULTY = '''
-"""A backend whose process breaks down beside its work."""
+"""A backend whose process breaks down between its cases."""
 
 import os
 import signal

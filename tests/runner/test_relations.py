@@ -1,4 +1,4 @@
-"""Relations are judged without expected values, and an unfused run tells who is at fault."""
+"""Relations are judged without expected values, and an unfused run says what is at fault."""
 
 from __future__ import annotations
 

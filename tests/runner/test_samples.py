@@ -79,7 +79,7 @@ def without(case: Case, at: int, array: Array) -> Array:
 
 
 def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
-    """Return what `run` would hold a case against, with a recording of it beside the suite."""
+    """Return what `run` would hold a case against, with a recording of it next to the suite."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(kept(case, recorded)))

@@ -1,4 +1,4 @@
-"""Cases that judge nothing are no passes, and `validate` can tell which they are."""
+"""Cases that judge nothing are not passes, and `validate` names them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dmlconf.backends.directml.version import native_version
 
 
 def shared_object(*names: str) -> bytes:
-    """Return what of a shared object tells its version: names, each behind another text."""
+    """Return the names in a shared object that identify its version, each after another text."""
     return b"\x7fELF" + bytes(60) + b"".join(f"text\0{name}\0".encode() for name in names)
 
 

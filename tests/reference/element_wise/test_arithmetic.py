@@ -22,7 +22,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 
 
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
-    """Return what an operator makes of vectors, or what the part of it gives."""
+    """Return an operator's result for vectors, or that of the part of it."""
     desc = TensorDesc(output, (len(inputs[0]),))
     function = reference_function(name, part) if part else reference_function(name)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)

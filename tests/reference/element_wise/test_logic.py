@@ -19,7 +19,7 @@ HALF_SUBNORMAL = 2.0**-24
 
 
 def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
-    """Return what each comparison makes of two numbers, or what the part of it gives."""
+    """Return each comparison's result for two numbers, or that of the part of it."""
     actual = []
     for name in COMPARISONS:
         function = reference_function(f"ELEMENT_WISE_LOGICAL_{name}", part)

@@ -24,7 +24,7 @@ SMALLEST = 2.0**-149
 
 
 def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
-    """Return what an operator makes of two numbers of a data type, or what the part of it gives."""
+    """Return an operator's result for two numbers of a data type, or that of the part of it."""
     output = more.pop("output", data_type)
     inputs = {
         "ATensor": np.array([a], data_type.dtype),

@@ -30,7 +30,7 @@ def power(
     part: str = "",
     scale_bias: Any = None,
 ) -> Any:
-    """Return what ELEMENT_WISE_POW makes of two numbers, or what the part of it gives."""
+    """Return the result of ELEMENT_WISE_POW for two numbers, or that of the part of it."""
     function = reference_function("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),

@@ -22,7 +22,7 @@ ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
 
 
 def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
-    """Return what an operator makes of a vector, or what the part of it gives."""
+    """Return an operator's result for a vector, or that of the part of it."""
     operator = f"ELEMENT_WISE_{name}"
     function = reference_function(operator, part) if part else reference_function(operator)
     values = np.array(numbers, data_type.dtype)

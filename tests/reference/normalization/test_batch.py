@@ -24,7 +24,7 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 
 
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
-    """Return what an operator of the family makes of its inputs, or what the part of it gives."""
+    """Return the result of an operator of the family, or that of the part of it."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
     function = reference_function(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)

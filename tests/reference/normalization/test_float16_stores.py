@@ -26,7 +26,7 @@ Total = Callable[[Array], Array]
 """Adds up FLOAT32 numbers along the last dimension."""
 
 SEEDS: Final = 2
-"""How many inputs by chance each case gets."""
+"""Number of random inputs for each case."""
 
 
 def in_order(values: Array) -> Array:
@@ -189,7 +189,7 @@ def case_of(identifier: str) -> Case:
 
 
 def with_other_data(case: Case, seed: int) -> Case:
-    """Return the case with inputs by chance, of the sizes of its own."""
+    """Return the case with random inputs of the same sizes."""
     generator = np.random.default_rng(seed)
 
     def other(name: str, values: Array) -> Array:

@@ -25,7 +25,7 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 
 
 def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:
-    """Return what the operator makes of a tensor, or the gradient with `InputGradientTensor`."""
+    """Return the operator's result for a tensor, or the gradient with `InputGradientTensor`."""
     name = "LOCAL_RESPONSE_NORMALIZATION" + ("_GRAD" if "InputGradientTensor" in more else "")
     output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
     fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}

@@ -24,7 +24,7 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
 
 
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
-    """Return what a normalisation makes of a tensor, or what the part of it gives."""
+    """Return a normalisation's result for a tensor, or that of the part of it."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
     return reference_function(operator, part)(InputTensor=tensor, **fields)
 

@@ -1,4 +1,4 @@
-"""Terms of sums: which of them err independently, and what steps beside a sum count."""
+"""Terms of sums: which of them have independent errors, and how steps around a sum count."""
 
 from __future__ import annotations
 

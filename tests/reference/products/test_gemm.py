@@ -1,4 +1,4 @@
-"""GEMM: what its rule permits beside the product."""
+"""GEMM: what its rule permits in addition to the product."""
 
 from __future__ import annotations
 

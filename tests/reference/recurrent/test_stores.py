@@ -21,13 +21,13 @@ def half(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return what stores may take off the first element, beside what simulations give."""
+    """Return what stores may take off the first element, apart from simulations."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
 
 def simulated(error_scale: ErrorScale) -> set[float]:
-    """Return what kernels that hold FLOAT16 on the way make of the first element."""
+    """Return the first element as kernels with FLOAT16 intermediates compute it."""
     return {float(other.ravel()[0]) for other in error_scale.others}
 
 

@@ -1,4 +1,4 @@
-"""What is permitted beside the logarithm of a sum, and beside products."""
+"""What is permitted in addition to the logarithm of a sum, and to products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that belong beside the tensor go to its first or last element."""
+"""Gradients that belong outside the tensor go to its first or last element."""
 
 from __future__ import annotations
 

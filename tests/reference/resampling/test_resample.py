@@ -22,7 +22,7 @@ SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 def resampled(
     operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
 ) -> Any:
-    """Return what an operator makes of a tensor, or what the part of it gives."""
+    """Return an operator's result for a tensor, or that of the part of it."""
     side = "Gradient" if "GRAD" in operator else ""
     function = reference_function(operator, part)
     return function(

@@ -15,7 +15,7 @@ from tests.reference.permitted import is_permitted
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
-    """Return what an operator makes of a row, or the part of it."""
+    """Return an operator's result for a row, or that of the part of it."""
     positions = len(values) - window + 1
     return reference_function(operator, part)(
         InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),
