@@ -1,4 +1,4 @@
-"""What rules permit in addition to the expected values: intervals, flushed subnormals; and the figures."""
+"""Rules apart from the expected values: intervals, flushed subnormals; and the figures."""
 
 from __future__ import annotations
 
