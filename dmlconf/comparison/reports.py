@@ -67,7 +67,7 @@ def closing_sentence(comparison: Comparison) -> str:
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:
-    """Return what is missing of each run."""
+    """Yield what is missing of each run."""
     for name, run in (("the base", comparison.base), ("the new run", comparison.new)):
         if not run.complete:
             shards = missing_shards_text(run.header)

@@ -143,7 +143,7 @@ def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[
 
 
 def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
-    """Return lines fenced by more backticks than they have in a row."""
+    """Yield lines fenced by more backticks than they have in a row."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"

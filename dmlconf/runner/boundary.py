@@ -150,7 +150,7 @@ def _fault(fault: Any, elements: Mapping[str, int]) -> Fault:
         if indices.dtype.kind not in "iu" or indices.ndim != 1:
             raise _MalformedError("a fault's elements are not a vector of indices")
         if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
-            raise _MalformedError(f"a fault's elements are not all within the output's {count:,}")
+            raise _MalformedError(f"a fault has an index outside the output's {count:,} elements")
     return Fault(
         kind=_member("a fault's kind", fault.kind, FaultKind),
         message=_text("a fault's message", fault.message),
