@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cli.child import child_command
 from dmlconf.cli.console import say
 from dmlconf.cli.reporting import Report
 
@@ -22,7 +23,7 @@ def shown_elsewhere(log: Path, reports: Sequence[Report], details: Mapping[str, 
         reports: formats and files.
         details: how much the terminal shows, as for `show`.
     """
-    command = [sys.executable, "-m", "dmlconf", "report", str(log)]
+    command = child_command("report", str(log))
     for name, file in reports:
         command += ["--report", name if file is None else f"{name}:{file}"]
     for name in ("verbose", "quiet"):

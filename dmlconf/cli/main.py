@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.child import keep_working_folder_off_path
 from dmlconf.cli.configuration import COMMANDS
 from dmlconf.cli.console import output_fault, say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode, exit_code_of
@@ -80,6 +81,7 @@ def cli(no_cache: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
     _replace_closed_streams()
+    keep_working_folder_off_path()
     compute_in_one_thread()
     code = _run(arguments)
     _ignore_interrupts()

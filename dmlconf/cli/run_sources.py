@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.backends.recording.store import StoredRecording, recording_path
+from dmlconf.cli.child import child_command
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import printable
 from dmlconf.runner.log import RunLog, read_log
@@ -72,10 +72,8 @@ def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
     operators = [argument for name in narrow for argument in ("-o", name.upper())]
     with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
         log = Path(folder) / "run.jsonl"
-        command = [
-            sys.executable, "-m", "dmlconf", "run", *map(str, suite), *operators, "--quiet",
-            "-b", f"recording:{path}", "--against", "numpy", "--log", str(log),
-        ]  # fmt: skip
+        options = ["--quiet", "-b", f"recording:{path}", "--against", "numpy", "--log", str(log)]
+        command = child_command("run", *map(str, suite), *operators, *options)
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if done.returncode not in _WITH_LOG:
             _, _, reason = done.stderr.strip().rpartition("Error: ")
