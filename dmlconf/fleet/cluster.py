@@ -8,11 +8,13 @@ threads.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final
 from uuid import uuid4
@@ -89,7 +91,9 @@ class Cluster:
     """A connection to a scheduler. Use as a context manager; leaving it closes the connection.
 
     `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, and `local:N` starts one with N
-    workers on this machine. Security and time limits come from Dask's own configuration.
+    workers on this machine, which only this process can use: they speak TLS with a key that is made
+    for them and kept in memory. For other schedulers, security comes from Dask's own configuration,
+    as time limits do.
     """
 
     def __init__(self, address: str) -> None:
@@ -107,7 +111,7 @@ class Cluster:
             message = "--scheduler needs Dask's scheduler"
             raise MissingDaskError(message, "pip install 'dmlconf[fleet]'") from error
         _silence_dask()
-        self._local: Any = None
+        self._local: _LocalCluster | None = None
         self._address = address
         self._answers: SimpleQueue[Answer] = SimpleQueue()
         self._calls = 0
@@ -120,12 +124,17 @@ class Cluster:
         local, _, count = address.partition(":")
         try:
             if local == "local":
-                self._local = _local_cluster(int(count))
-                address = self._local.scheduler_address
+                self._local = _LocalCluster(int(count))
+                address = self._local.address
+            security = None if self._local is None else self._local.security
             self._client = within(
                 _SCHEDULER_SECONDS,
                 lambda: client_class(
-                    address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
+                    address,
+                    timeout=_CONNECT_SECONDS,
+                    set_as_default=False,
+                    name="dmlconf",
+                    security=security,
                 ),
             )
             within(_SCHEDULER_SECONDS, self._refresh)
@@ -153,8 +162,7 @@ class Cluster:
 
     def _close_local(self) -> None:
         if self._local is not None:
-            with suppress(Exception):
-                within(2 * _FAREWELL_SECONDS, lambda: self._local.close(timeout=_FAREWELL_SECONDS))
+            self._local.close()
 
     @property
     def address(self) -> str:
@@ -275,15 +283,64 @@ def _silence_dask() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _local_cluster(workers: int) -> Any:
-    """Start a scheduler and workers on this machine, to try it out."""
-    import dask
-    from distributed import LocalCluster
+class _LocalCluster:
+    """A scheduler and workers on this machine that no other user of it can reach.
 
-    quiet = {"logging": {"distributed": "critical"}, "distributed.worker.daemon": False}
-    dask.config.set(quiet)
-    return LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, resources={RESOURCE: 1},
-        dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs=logging.CRITICAL,
-        protocol="tcp://", host="127.0.0.1",
-    )  # fmt: skip
+    Attributes:
+        address: the scheduler's.
+        security: the TLS key that clients and workers need.
+    """
+
+    def __init__(self, workers: int) -> None:
+        import dask
+        from distributed import LocalCluster
+        from distributed.security import Security
+
+        dask.config.set(_LOCAL_SETTINGS)
+        self.security = Security.temporary()
+        self._scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
+        with _interrupts_blocked():
+            self._cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                resources={RESOURCE: 1},
+                dashboard_address=None,
+                memory_limit=0,
+                silence_logs=logging.CRITICAL,
+                host="127.0.0.1",
+                security=self.security,
+                local_directory=self._scratch.name,
+            )
+        self.address: str = self._cluster.scheduler_address
+
+    def close(self) -> None:
+        """End the processes, and remove their scratch folder."""
+        with suppress(Exception):  # What is gone need not be ended.
+            within(2 * _FAREWELL_SECONDS, lambda: self._cluster.close(timeout=_FAREWELL_SECONDS))
+        self._scratch.cleanup()
+
+
+_LOCAL_SETTINGS: Final = {
+    "logging": {"distributed": "critical"},
+    "distributed.worker.daemon": False,
+    # Pages over HTTP need no key, so there are none.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Keep Ctrl-C from threads and processes that start now; this process still gets it after.
+
+    The terminal sends it to every process of the group, and workers would print tracebacks.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

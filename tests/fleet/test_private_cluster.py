@@ -1,0 +1,134 @@
+"""What a local cluster listens on: another process of the machine gets nothing from it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.process import beginning, text_of, write
+from tests.fleet.suites import MATRIX
+
+pytestmark = [
+    pytest.mark.fleet,
+    pytest.mark.skipif(sys.platform != "linux", reason="ports are looked up in /proc"),
+]
+
+SLOW = ("-b", "miniature:slow,seconds=1", "-j", "1")
+
+BECOME_NOBODY = """
+import os
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+"""
+
+CONNECT = """
+import asyncio, sys
+import cryptography.x509, distributed.comm.tcp, distributed.protocol
+from distributed.comm import connect
+from distributed.security import Security
+BECOME_NOBODY
+async def attempt(address, security):
+    try:
+        comm = await connect(address, timeout=2, **security.get_connection_args("client"))
+        await comm.write({"op": "identity", "reply": True})
+        print("answered", await asyncio.wait_for(comm.read(), 2))
+    except Exception:
+        pass
+
+async def attempts():
+    other = Security.temporary()
+    each = [attempt(f"tls://127.0.0.1:{port}", other) for port in sys.argv[1:]]
+    each += [attempt(f"tcp://127.0.0.1:{port}", Security()) for port in sys.argv[1:]]
+    await asyncio.wait([asyncio.ensure_future(one) for one in each], timeout=5)
+
+asyncio.run(attempts())
+print("tried", flush=True)
+os._exit(0)
+"""
+
+ASK = """
+import encodings.idna, http.client, sys, urllib.error, urllib.request
+BECOME_NOBODY
+PAGES = ("/", "/info/main/workers.html", "/json/identity.json", "/metrics", "/health",
+         "/proxy/22/127.0.0.1/", "/api/v1/retire_workers", "/statics/css/base.css")
+for port in sys.argv[1:]:
+    for page in PAGES:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=1)
+            print("answered", page)
+        except urllib.error.HTTPError:
+            pass
+        except (OSError, http.client.HTTPException):
+            break  # This port does not speak HTTP.
+print("tried")
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run on a local cluster that has its first verdict and goes on for a while."""
+    write(tmp_path, MATRIX.replace("[0, 1, 2]", '"=range(60)"'))
+    arguments = ("--scheduler", "local:2", "--log", "run.jsonl", *SLOW)
+    process = beginning(tmp_path, "run", "tile.yaml", *arguments)
+    while text_of(tmp_path / "run.jsonl").count("\n") < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    yield process
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def ports(process: subprocess.Popen[str]) -> set[int]:
+    """Return the ports on which the run's processes listen; all must be this machine's own."""
+    own = psutil.Process(process.pid)
+    found = [
+        connection.laddr
+        for each in (own, *own.children(recursive=True))
+        for connection in each.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert {address.ip for address in found} <= {"127.0.0.1"}
+    return {address.port for address in found}
+
+
+def another_user(script: str, *arguments: str) -> str:
+    """Run a script that becomes somebody else, if this is root, and return what it prints.
+
+    It does so after its imports: Python itself may be where only root can read.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace("BECOME_NOBODY", BECOME_NOBODY), *arguments],
+        cwd="/", capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_another_user_neither_runs_code_nor_reads(cluster: subprocess.Popen[str]) -> None:
+    listening = [str(port) for port in ports(cluster)]
+    assert listening
+    assert another_user(CONNECT, *listening) == "tried\n"
+    assert another_user(ASK, *listening) == "tried\n"
+    assert cluster.poll() is None
+
+
+def test_an_interrupt_leaves_no_scratch_folder_and_no_traceback(
+    cluster: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    os.killpg(cluster.pid, signal.SIGINT)
+    _, errors = cluster.communicate(timeout=60)
+    assert cluster.returncode == 6
+    assert "Traceback" not in errors
+    assert not list(tmp_path.rglob("dask-scratch-space"))
