@@ -17,6 +17,7 @@ from dmlconf.cli.child import keep_working_folder_off_path
 from dmlconf.cli.configuration import COMMANDS
 from dmlconf.cli.console import output_fault, say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode, exit_code_of
+from dmlconf.cli.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
 from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
@@ -81,6 +82,7 @@ def cli(no_cache: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
     _replace_closed_streams()
+    disarm_workflow_commands()
     keep_working_folder_off_path()
     compute_in_one_thread()
     code = _run(arguments)

@@ -1,0 +1,78 @@
+"""Standard streams in GitHub Actions, where a line of output may be a command to the runner.
+
+A message of a driver, a plugin or a worker may have any text. The runner obeys a line that begins
+with `::`, or that holds `##[`, wherever it comes from.
+
+Source: Workflow commands for GitHub Actions, GitHub Docs; ActionCommand.cs of actions/runner.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Final, TextIO
+
+__all__ = ["Disarmed", "disarm_workflow_commands"]
+
+_APART: Final = "\u200b"
+"""A zero-width space: nobody sees it, and no command has it."""
+
+_LINE_ENDS: Final = re.compile("([\r\n])")
+_COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
+"""What comes before the place where a command is broken."""
+
+
+def disarm_workflow_commands() -> None:
+    """In GitHub Actions, keep what is printed as text from being taken for commands.
+
+    Bytes that are written to the streams' buffers stay what they are: annotations are meant.
+    """
+    if not os.environ.get("GITHUB_ACTIONS"):
+        return
+    for name in ("stdout", "stderr"):
+        stream: TextIO = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper) and not isinstance(stream, Disarmed):
+            stream.flush()
+            setattr(sys, name, Disarmed(stream))
+
+
+class Disarmed(TextIOWrapper):
+    """Writes to the buffer of another stream, with a zero-width space within each command."""
+
+    def __init__(self, stream: TextIOWrapper) -> None:
+        super().__init__(
+            stream.buffer,
+            encoding=stream.encoding,
+            errors=stream.errors,
+            line_buffering=stream.line_buffering,
+            write_through=stream.write_through,
+        )
+        self._owner = stream  # Its destruction would close the buffer.
+        self._line = ""
+
+    def close(self) -> None:
+        """Flush; the buffer belongs to the other stream."""
+        with suppress(OSError, ValueError):
+            self.flush()
+
+    def write(self, text: str) -> int:
+        """Write text; a command may begin in one call and end in the next."""
+        super().write("".join(map(self._disarmed, _LINE_ENDS.split(text))))
+        return len(text)
+
+    def _disarmed(self, part: str) -> str:
+        """Return a part of a line with a space within each command that ends in it."""
+        if part in ("\r", "\n"):
+            self._line = ""
+            return part
+        written, line = len(self._line), self._line + part
+        places = [match.end() for match in _COMMANDS.finditer(line) if match.end() >= written]
+        for place in reversed(places):
+            part = part[: place - written] + _APART + part[place - written :]
+        # Once a line has begun with something else, only its last characters matter.
+        begun = line.lstrip()
+        self._line = begun if begun in ("", ":") else f"-{line[-2:]}"
+        return part

@@ -1,0 +1,89 @@
+"""Text from drivers and plugins in GitHub Actions: the runner takes none of it for a command."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.cli.workflow_commands import Disarmed
+from tests.cli.process import dmlconf, write
+
+PLUGIN = """
+from dmlconf.backends.numpy.backend import HIGHEST_LEVEL
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Capabilities, Environment
+from dmlconf.tensors.datatypes import DataType
+
+MESSAGE = "no memory\\n::error file=a.py::planted\\n  ::stop-commands::x\\nabc ##[command]planted"
+
+
+class Speaking:
+    def environment(self):
+        return Environment("speaking", "1", MESSAGE, MESSAGE)
+
+    def capabilities(self):
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+
+    def run(self, cases):
+        for case in cases:
+            yield Breakdown(BreakdownKind.ERROR, MESSAGE, MESSAGE)
+
+    def close(self):
+        pass
+
+
+def create(argument):
+    return Speaking()
+"""
+
+
+def obeyed(output: str) -> list[str]:
+    """Return the lines that GitHub's runner takes for commands."""
+    lines = output.replace("\r", "\n").split("\n")
+    return [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
+
+
+def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "speaking.py").write_text(PLUGIN, encoding="utf-8")
+    information = tmp_path / "speaking-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: speaking\nVersion: 1.0\n", encoding="utf-8")
+    entry = "[dmlconf.backends]\nspeaking = speaking:create\n"
+    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    root = str(Path(__file__).resolve().parents[2])
+    arguments = ("run", "tile.yaml", "-b", "speaking", "--report", "github", "-v")
+    workflow = {"GITHUB_ACTIONS": "true", "PYTHONPATH": os.pathsep.join((root, path))}
+    done = dmlconf(tmp_path, *arguments, **workflow)
+    assert done.returncode == 1, done.stderr
+    assert "planted" in done.stdout
+    own = [line for line in obeyed(done.stdout) if line.startswith("::error ")]
+    assert obeyed(done.stdout) == own
+    assert len(own) == 2  # The run and its one failing case.
+    assert obeyed(done.stderr) == []
+
+
+@given(st.lists(st.text("# :[\r\na", max_size=6)))
+def test_no_way_to_write_makes_a_command(parts: list[str]) -> None:
+    buffer = BytesIO()
+    stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8", newline=""))
+    for part in parts:
+        assert stream.write(part) == len(part)
+    stream.flush()
+    written = buffer.getvalue().decode("utf-8")
+    assert obeyed(written) == []
+    assert written.replace("\u200b", "") == "".join(parts)
+
+
+@pytest.mark.parametrize("text", ["a ::error::b", "# [x]", "a: b", "##", "x::y"])
+def test_other_text_stays_as_it_is(text: str) -> None:
+    buffer = BytesIO()
+    stream = Disarmed(TextIOWrapper(buffer, encoding="utf-8"))
+    stream.write(text)
+    stream.flush()
+    assert buffer.getvalue().decode("utf-8") == text
