@@ -21,6 +21,7 @@ __all__ = [
     "backend_names",
     "check_devices",
     "create",
+    "is_built_in",
     "option_words",
     "parse",
     "survey_adapters",
@@ -70,6 +71,11 @@ class BackendName:
 def backend_names() -> list[str]:
     """Return the names of all available backends."""
     return [*_BUILT_IN, *(name for name in _plugins() if name not in _BUILT_IN)]
+
+
+def is_built_in(name: str) -> bool:
+    """Return whether a backend comes with dmlconf; others are plugins."""
+    return name in _BUILT_IN
 
 
 def option_words(name: str) -> tuple[str, ...]:

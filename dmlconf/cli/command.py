@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from dmlconf.cli.configuration import (
     CHOICE_GROUP,
     COMMANDS,
+    Configuration,
     Setting,
     default_value,
     long_name,
@@ -21,7 +22,15 @@ from dmlconf.cli.configuration import (
 )
 from dmlconf.documents.problems import InvalidFilesError
 
-__all__ = ["SETTINGS", "Command", "Option", "environment_variable", "option", "options"]
+__all__ = [
+    "CONFIGURATION",
+    "SETTINGS",
+    "Command",
+    "Option",
+    "environment_variable",
+    "option",
+    "options",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -88,6 +97,22 @@ def environment_variable(command: str, option: click.Option) -> str:
 SETTINGS: Final = "dmlconf.settings"
 """The key in a context's `meta` that holds the settings of the configuration file."""
 
+CONFIGURATION: Final = "dmlconf.configuration"
+"""The key that holds the file itself."""
+
+_TRUSTED: Final = "dmlconf.trusted"
+"""The key that says whether this run trusts it."""
+
+
+def _trust_option() -> Option:
+    def noted(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        ctx.meta[_TRUSTED] = value
+
+    return Option(
+        ["--trust-config"], is_flag=True, expose_value=False, callback=noted,
+        help="Let the configuration file load code, reach the network and write anywhere.",
+    )  # fmt: skip
+
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
@@ -116,6 +141,8 @@ class Command(click.Command):
                 variable = parameter.envvar
                 others = [variable] if isinstance(variable, str) else [*(variable or ())]
                 parameter.envvar = [own, *others]
+        if name in COMMANDS:
+            self.params.append(_trust_option())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the configuration and the arguments.
@@ -138,6 +165,7 @@ class Command(click.Command):
                 raise click.UsageError(message, ctx) from error
         if profile is not None:
             ctx.params["profile"] = None
+        self._require_allowed(ctx)
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -152,6 +180,7 @@ class Command(click.Command):
             return None
         profile = self._given_profile(ctx, args)
         settings = settings_of(configuration, self, profile)
+        ctx.meta[CONFIGURATION] = configuration
         parameters = {str(parameter.name): parameter for parameter in self.params}
         ctx.meta[SETTINGS] = settings
         ctx.default_map = {
@@ -159,6 +188,21 @@ class Command(click.Command):
             for name, setting in settings.items()
         }
         return profile if profile in configuration.profiles else None
+
+    def _require_allowed(self, ctx: click.Context) -> None:
+        """Check the settings in effect that a file may have only if it was allowed."""
+        configuration: Configuration | None = ctx.meta.get(CONFIGURATION)
+        if configuration is None or ctx.resilient_parsing or ctx.meta.get(_TRUSTED):
+            return
+        from dmlconf.cli.trust import require_allowed  # Few runs have a configuration.
+
+        settings: dict[str, Setting] = ctx.meta[SETTINGS]
+        in_effect = [
+            (parameter, settings[str(parameter.name)])
+            for parameter in self.params
+            if ctx.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT_MAP
+        ]
+        require_allowed(configuration, self.name or "", in_effect)
 
     def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
         for parameter in self.params:

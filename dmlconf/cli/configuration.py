@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ __all__ = [
     "Configuration",
     "Section",
     "Setting",
+    "configurable_parameters",
     "configuration_file",
     "configured_profiles",
     "default_value",
@@ -55,8 +57,8 @@ BACKEND_GROUP: Final = "Run them"
 
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
-_NEVER: Final = ("failed", "help", "profile")
-"""Options that make sense only for a single run."""
+_NEVER: Final = ("failed", "help", "profile", "trust-config")
+"""Options that make sense only for a single run, and that by which its user trusts the file."""
 
 _PROFILES: Final = "profile"
 
@@ -119,11 +121,13 @@ class Configuration:
         path: the file.
         base: settings that always apply.
         profiles: settings that apply with `--profile NAME`, by name.
+        digest: SHA-256 of the file's content, in hexadecimal.
     """
 
     path: Path
     base: Section
     profiles: Mapping[str, Section]
+    digest: str
 
 
 def configured_profiles() -> list[str]:
@@ -166,7 +170,7 @@ def read_configuration() -> Configuration | None:
     path = configuration_file()
     if path is None:
         return None
-    data, lines = _parsed(path)
+    data, lines, digest = _parsed(path)
     prefix: Key = ()
     if path.name == FILE_NAMES[1]:
         prefix = ("tool", "dmlconf")
@@ -186,15 +190,17 @@ def read_configuration() -> Configuration | None:
             reader.refuse((_PROFILES, name), table, "a profile is a table", hint)
     if reader.problems:
         raise InvalidFilesError(reader.problems)
-    return Configuration(path, base, named)
+    return Configuration(path, base, named, digest)
 
 
-def _parsed(path: Path) -> tuple[dict[str, Any], list[str]]:
+def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
+    """Return the file's table, its lines, and its digest."""
     import tomllib  # Takes a while to import, and most runs have no such file.
 
     try:
-        text = path.read_text("utf-8")
-        return tomllib.loads(text), text.splitlines()
+        content = path.read_bytes()
+        text = content.decode("utf-8")
+        return tomllib.loads(text), text.splitlines(), sha256(content).hexdigest()
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).partition(" (at ")
         numbers = [int(number) for number in re.findall(r"\d+", place)]
@@ -243,7 +249,7 @@ class _Reader:
         self, name: str, value: Any, key: Key, profile: str | None, command: str
     ) -> dict[str, Setting]:
         setting = self.setting((*key, name), value, profile)
-        known = _parameters(command)
+        known = configurable_parameters(command)
         if name not in known:
             near = nearest(name, known)
             hint = f"did you mean {near}?" if near else f"dmlconf {command} --help lists them"
@@ -284,7 +290,7 @@ def _split(dotted: str) -> Key:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-def _parameters(command: str) -> dict[str, click.Parameter]:
+def configurable_parameters(command: str) -> dict[str, click.Parameter]:
     """Return the parameters that the file may set, by long name; PATHS is one of them."""
     from importlib import import_module
 

@@ -18,7 +18,14 @@ from dmlconf.documents.problems import printable
 from dmlconf.runner.earlier import EarlierRun
 from dmlconf.runner.locks import FileLock, LockedError
 
-__all__ = ["DIRECTORY_VARIABLE", "latest_log", "log_directory", "new_log", "opened_log"]
+__all__ = [
+    "DIRECTORY_VARIABLE",
+    "latest_log",
+    "log_directory",
+    "new_log",
+    "opened_log",
+    "state_directory",
+]
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
@@ -37,11 +44,15 @@ def log_directory() -> Path:
         OSError: this account has no home folder.
     """
     folder_name = os.environ.get(DIRECTORY_VARIABLE)
-    return Path(folder_name) if folder_name else _state_directory() / "runs"
+    return Path(folder_name) if folder_name else state_directory() / "runs"
 
 
-def _state_directory() -> Path:
-    """Return the folder for state of programs, by the XDG base directories if they apply."""
+def state_directory() -> Path:
+    """Return dmlconf's folder for state, by the XDG base directories if they apply.
+
+    Raises:
+        OSError: this account has no home folder.
+    """
     if sys.platform in ("win32", "darwin"):
         return Path(click.get_app_dir("dmlconf", roaming=False))
     state_home = os.environ.get("XDG_STATE_HOME")

@@ -1,0 +1,144 @@
+"""A configuration file in a stranger's checkout: what it may do before it was allowed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf_here, write
+from tests.fleet.lab_backend import install
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a folder with a case, next to a folder that is none of its business."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    write(folder)
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    return folder
+
+
+def configured(folder: Path, text: str) -> None:
+    (folder / "dmlconf.toml").write_text(f'paths = ["tile.yaml"]\n{text}\n', encoding="utf-8")
+
+
+def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.CompletedProcess[str]:
+    state = str(folder.parent / "state")
+    return dmlconf_here(folder, command, *arguments, XDG_STATE_HOME=state)
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ('directml = "evil.so"\nbackend = "directml"', "directml loads a library"),
+        ('backend = "directml:path=evil.so"', "backend loads a library"),
+        ('scheduler = "tcp://192.0.2.1:8786"', "scheduler reaches the network"),
+        ('report = ["json", "html:../elsewhere/x.html"]', "report writes "),
+        ('report = "json:link/x.json"', "report writes "),
+        ('log = "/tmp/planted.jsonl"', "log writes /tmp/planted.jsonl"),
+        ('dump = ".."', "dump writes "),
+    ],
+)
+def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
+    checkout: Path, setting: str, reason: str
+) -> None:
+    configured(checkout, setting)
+    done = run(checkout)
+    assert done.returncode == 3
+    assert "dmlconf.toml:2:1" in done.stderr or "dmlconf.toml:3:1" in done.stderr
+    assert reason in done.stderr
+    assert "dmlconf config allow" in done.stderr
+    assert not list((checkout.parent / "elsewhere").iterdir())
+    assert not Path("/tmp/planted.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'report = ["json:out/x.json", "junit:x.xml"]',
+        'log = "run.jsonl"',
+        'backend = "numpy"\nmin-passed = 98\ntimeout = 5',
+    ],
+)
+def test_what_stays_in_its_folder_needs_no_permission(checkout: Path, setting: str) -> None:
+    configured(checkout, setting)
+    assert run(checkout).returncode == 0
+
+
+def test_a_plugin_in_the_file_must_be_allowed(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(checkout.parent / "plugins")
+    monkeypatch.syspath_prepend(checkout.parent / "plugins")
+    configured(checkout, 'backend = "lab"')
+    done = run(checkout)
+    assert done.returncode == 3
+    assert "backend loads the plugin lab" in done.stderr
+
+
+def test_an_option_that_the_command_line_overrides_needs_no_permission(checkout: Path) -> None:
+    configured(checkout, 'report = "json:../elsewhere/x.json"')
+    assert run(checkout, "--report", "json:x.json").returncode == 0
+
+
+def test_a_permission_holds_until_the_file_changes(checkout: Path) -> None:
+    setting = 'report = "json:../elsewhere/x.json"'
+    configured(checkout, setting)
+    allowed = run(checkout, "allow", command="config")
+    assert allowed.returncode == 0
+    assert "report, line 2" in allowed.stdout
+    assert run(checkout).returncode == 0
+    assert (checkout.parent / "elsewhere" / "x.json").is_file()
+    configured(checkout, setting + "\ntimeout = 5")
+    assert run(checkout).returncode == 3
+
+
+def test_a_copy_of_an_allowed_file_is_not_allowed(checkout: Path) -> None:
+    configured(checkout, 'report = "json:../elsewhere/x.json"')
+    assert run(checkout, "allow", command="config").returncode == 0
+    other = checkout.parent / "other"
+    checkout.rename(other)
+    assert run(other).returncode == 3
+
+
+def test_a_permission_can_be_withdrawn(checkout: Path) -> None:
+    configured(checkout, 'report = "json:../elsewhere/x.json"')
+    assert run(checkout, "allow", command="config").returncode == 0
+    assert "no longer allowed" in run(checkout, "deny", command="config").stdout
+    assert "was not allowed" in run(checkout, "deny", command="config").stdout
+    assert run(checkout).returncode == 3
+
+
+def test_one_run_can_trust_the_file(checkout: Path) -> None:
+    configured(checkout, 'report = "json:../elsewhere/x.json"')
+    assert run(checkout, "--trust-config").returncode == 0
+    assert run(checkout).returncode == 3
+
+
+def test_the_file_cannot_trust_itself(checkout: Path) -> None:
+    configured(checkout, "trust-config = true")
+    done = run(checkout)
+    assert done.returncode == 3
+    assert "no option trust-config" in done.stderr
+
+
+def test_config_shows_what_is_not_allowed(checkout: Path) -> None:
+    configured(checkout, 'scheduler = "tcp://192.0.2.1:8786"')
+    assert "not allowed" in run(checkout, command="config").stdout
+    data = json.loads(run(checkout, "--json", command="config").stdout)
+    assert not data["allowed"]
+    [scheduler] = [row for row in data["options"] if row["option"] == "scheduler"]
+    assert scheduler["needs"].startswith("reaches the network")
+    run(checkout, "allow", command="config")
+    assert "not allowed" not in run(checkout, command="config").stdout
+
+
+def test_there_must_be_a_file_to_allow(tmp_path: Path) -> None:
+    done = run(tmp_path, "allow", command="config")
+    assert done.returncode == 2
+    assert "there is no file to allow" in done.stderr
