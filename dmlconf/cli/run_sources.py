@@ -72,8 +72,8 @@ def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
     operators = [argument for name in narrow for argument in ("-o", name.upper())]
     with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
         log = Path(folder) / "run.jsonl"
-        options = ["--quiet", "-b", f"recording:{path}", "--against", "numpy", "--log", str(log)]
-        command = child_command("run", *map(str, suite), *operators, *options)
+        how = ["--quiet", "-b", f"recording:{path}", "--against", "numpy", "--log", str(log)]
+        command = child_command("run", *map(str, suite), *operators, *how)
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if done.returncode not in _WITH_LOG:
             _, _, reason = done.stderr.strip().rpartition("Error: ")
