@@ -27,6 +27,8 @@ MOST_VALUES: Final = 1_000_000
 DEEPEST_NESTING: Final = 40
 LONGEST_NUMBER: Final = 400
 
+_TOO_DEEP: Final = f"nested deeper than {DEEPEST_NESTING} levels"
+
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 KeyPath = tuple[str | int, ...]
@@ -205,7 +207,7 @@ def _width(event: Any) -> int:
 
 def _limit_nesting(levels: int, event: Any) -> None:
     if levels > DEEPEST_NESTING:
-        raise _Stop(f"nested deeper than {DEEPEST_NESTING} levels", event.start_mark)
+        raise _Stop(_TOO_DEEP, event.start_mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,8 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         message = ": ".join(filter(None, (error.context, error.problem))) or "is not YAML"
         mark = error.problem_mark or error.context_mark
+        if "nesting depth" in message:  # LibYAML reads ahead as far as its own limit.
+            message = _TOO_DEEP
         raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
     except yaml.YAMLError as error:
         raise InvalidFilesError([_unreadable(path, text, error)]) from error
