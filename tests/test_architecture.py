@@ -10,10 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 import dmlconf
 from dmlconf.resources import cases_directory, schemas_directory
+from tests.each import for_each
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 
@@ -83,7 +82,7 @@ def imported(path: Path) -> Iterator[str]:
                 yield rest.split(".")[0]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
+@for_each(MODULES, name=module_name)
 def test_imports_from_the_left_only(path: Path) -> None:
     here = part(path)
     actual = set(imported(path)) - {here}
@@ -113,7 +112,7 @@ CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
 """Recordings are files that the judge reads too, so they are not among these."""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
+@for_each(MODULES, name=module_name)
 def test_only_backends_know_a_concrete_backend(path: Path) -> None:
     if part(path) == "backends":
         return
@@ -128,7 +127,7 @@ def test_every_part_has_a_layer() -> None:
     assert parts - set(ALONE) == set().union(*LAYERS)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
+@for_each(MODULES, name=module_name)
 def test_module_is_no_longer_than_a_reader_bears(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= LONGEST_MODULE
 
@@ -138,14 +137,13 @@ def has_definitions(path: Path) -> bool:
     return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in body)
 
 
-@pytest.mark.parametrize(
-    "path",
+@for_each(
     [p for p in MODULES if has_definitions(p) and not p.name.startswith(("_", "__main__"))],
-    ids=module_name,
+    name=module_name,
 )
 def test_all_lists_what_is_public(path: Path) -> None:
     module = importlib.import_module(module_name(path))
-    names = module.__all__
+    names = getattr(module, "__all__", ["no __all__"])
     assert len(set(names)) == len(names)
     for name in names:
         assert hasattr(module, name)
@@ -157,7 +155,7 @@ def test_all_lists_what_is_public(path: Path) -> None:
     assert defined <= set(names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
+@for_each(MODULES, name=module_name)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     assert ast.get_docstring(tree_of(path))
 

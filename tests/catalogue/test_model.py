@@ -10,6 +10,7 @@ from dmlconf.catalogue.model import AttributeKind, FeatureLevel, Field, FieldKin
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS
+from tests.each import for_each
 
 OPERATORS = [operator(name) for name in operator_names()]
 
@@ -56,7 +57,7 @@ def test_kind_of_an_attribute_follows_from_its_type(
     assert not field.is_tensor
 
 
-@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+@for_each(OPERATORS, name=lambda o: o.name)
 def test_operator_is_named_as_the_header_names_things(entry: Operator) -> None:
     assert entry.name == entry.name.upper()
     short = {entry.name, *entry.aliases}
@@ -65,7 +66,7 @@ def test_operator_is_named_as_the_header_names_things(entry: Operator) -> None:
     assert entry.page in {f"ns-directml-{named}", f"ns-directml-{named.replace('_operator', '')}"}
 
 
-@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+@for_each(OPERATORS, name=lambda o: o.name)
 def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
     for field in entry.fields:
         assert field.is_tensor == (field.base_type == "DML_TENSOR_DESC")
@@ -79,7 +80,7 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
         assert names.index(count) < min(map(names.index, arrays))
 
 
-@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+@for_each(OPERATORS, name=lambda o: o.name)
 def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operator) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
     optional = {field.name for field in entry.fields if field.is_tensor and field.optional}
@@ -93,7 +94,7 @@ def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operato
             assert support.data_types
 
 
-@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+@for_each(OPERATORS, name=lambda o: o.name)
 def test_a_newer_table_takes_back_nothing(entry: Operator) -> None:
     for newer, older in zip(entry.support, entry.support[1:], strict=False):
         if newer.when or older.when:
@@ -104,7 +105,7 @@ def test_a_newer_table_takes_back_nothing(entry: Operator) -> None:
             assert newer.tensors[name].ranks[1] >= support.ranks[1]
 
 
-@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+@for_each(OPERATORS, name=lambda o: o.name)
 def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> None:
     outputs = {field.name for field in entry.of_kind(FieldKind.OUTPUT)}
     assert entry.precision.keys() == outputs

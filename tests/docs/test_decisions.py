@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pytest
+from tests.each import for_each
 
 DECISIONS: Final = Path(__file__).resolve().parents[2] / "docs" / "decisions"
 FILES: Final = sorted(DECISIONS.glob("[0-9]*.md"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each(FILES, name=lambda path: path.stem)
 def test_a_decision_has_its_number_and_its_date(path: Path) -> None:
     title, _, date = path.read_text("utf-8").splitlines()[:3]
     assert title.startswith(f"# {int(path.name[:4])}. ")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.docs.pages import DOCS, PAGES
 from tests.docs.tutorials import TUTORIALS, lasting, retyped
+from tests.each import for_each
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -29,7 +30,7 @@ ROOT = DOCS.parent
 MARKDOWN = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 
-@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
+@for_each(MARKDOWN, name=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_files_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text("utf-8"))
     missing = [target for target in targets if not (path.parent / target).exists()]

@@ -9,6 +9,7 @@ import pytest
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.coverage.measure import OperatorCoverage, Part
+from tests.each import for_each
 from website.coverage import coverage_section
 from website.hooks import foreign_resources, linked_operators, site_markdown
 from website.strength import kept_weaknesses, strength_section, weaknesses
@@ -69,7 +70,7 @@ def test_permits_own_resources_and_links_to_other_hosts() -> None:
     assert foreign_resources(page) == []
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+@for_each(sorted((ROOT / "docs").rglob("*.md")), name=lambda path: path.stem)
 def test_the_navigation_has_every_page(page: Path) -> None:
     name = page.relative_to(ROOT / "docs").as_posix()
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]

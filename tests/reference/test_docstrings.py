@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable
 from itertools import groupby, pairwise
 
-import pytest
-
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.each import for_each
 
 OWN_FUNCTIONS = [name for name in operator_names() if operator(name).specialises is None]
 """Operators that are no special case of another one."""
@@ -53,7 +52,7 @@ def types_by_tensor(entry: Operator) -> list[str]:
     return [spelled(first), *named]
 
 
-@pytest.mark.parametrize("name", OWN_FUNCTIONS)
+@for_each(OWN_FUNCTIONS)
 def test_docstring_begins_with_shapes_and_types(name: str) -> None:
     entry = operator(name)
     beginning = (reference_function(name).__doc__ or "").split("\n\n")[0]

@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
@@ -247,9 +245,3 @@ def test_argmin_scans_as_directml_does(sizes: tuple[int, ...], data: st.DataObje
             lambda new, old: new < old if increasing else new <= old,
         )
         assert result.reshape(out_sizes)[place] == best
-
-
-@pytest.mark.parametrize("name", operator_names())
-def test_outputs_are_named_in_the_precision_rules(name: str) -> None:
-    entry = operator(name)
-    assert set(entry.precision) == {f.name for f in entry.of_kind(FieldKind.OUTPUT)}

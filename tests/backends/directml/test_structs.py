@@ -22,6 +22,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.tensors.datatypes import DataType
+from tests.each import for_each
 
 FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
 
@@ -52,7 +53,7 @@ def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
     return list((kind * count).from_address(address))
 
 
-@pytest.mark.parametrize("name", operator_names())
+@for_each(operator_names())
 def test_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None:
     entry = operator(name)
     actual = operator_structure(entry)
