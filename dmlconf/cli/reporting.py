@@ -14,6 +14,7 @@ import click
 
 from dmlconf.cli.command import option
 from dmlconf.cli.completion import complete_report
+from dmlconf.cli.parameter_types import ParamType
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.registry import FORMATS, GITHUB, parse_report, rendered
@@ -83,7 +84,7 @@ def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _
     )  # fmt: skip
 
 
-class _FailureCount(click.ParamType[int]):
+class _FailureCount(ParamType[int]):
     """A number of failures, or `all`."""
 
     name = "N|all"

@@ -14,6 +14,7 @@ from dmlconf.cli.command import option, options
 from dmlconf.cli.configuration import CHOICE_GROUP
 from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.parameter_types import ParamType
 from dmlconf.documents.problems import printable
 from dmlconf.fleet.shards import Selected, Shard, parse_shard, selected
 from dmlconf.runner.log import read_log
@@ -22,7 +23,7 @@ from dmlconf.runner.verdict import Status, Verdict
 __all__ = ["empty_shard", "shard_of", "shard_options"]
 
 
-class _ShardType(click.ParamType[Shard]):
+class _ShardType(ParamType[Shard]):
     """A part of a plan, such as 3/8."""
 
     name = "N/COUNT"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dmlconf.cli.parameter_types import ParamType
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
 
 
-class _Factor(click.ParamType[float]):
+class _Factor(ParamType[float]):
     """A factor above 1, such as `3x` or `1.5`."""
 
     name = "factor"
