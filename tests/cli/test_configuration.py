@@ -9,7 +9,7 @@ import pytest
 from click import Context
 
 from dmlconf.cli.configuration import COMMANDS
-from dmlconf.cli.main import cli
+from dmlconf.cli.entry_point import cli
 from tests.cli.process import dmlconf_here, write
 
 FILE = """

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.cli.main import cli
+from dmlconf.cli.entry_point import cli
 
 
 def page(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.cli.main import cli
+from dmlconf.cli.entry_point import cli
 from dmlconf.cli.operators_command import markdown_table
 from dmlconf.resources import schemas_directory
 from tests.docs import tutorials
