@@ -1,6 +1,7 @@
 """Errors for backends that cannot be used.
 
-An option or its value is wrong (`OptionError`, `UnknownChoiceError`), a native library is missing
+An option or its value is wrong (`OptionError`, `UnknownChoiceError`), several installed backends
+have one name (`AmbiguousBackendError`), a native library is missing
 or is the wrong one (`LibraryError`), a recording cannot be read or does not match the cases
 (`RecordingError`, `StaleRecordingError`), or worker processes do not start (`ProcessError`).
 """
@@ -15,6 +16,7 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.documents.problems import nearest, printable
 
 __all__ = [
+    "AmbiguousBackendError",
     "LibraryError",
     "OptionError",
     "ProcessError",
@@ -45,6 +47,25 @@ class UnknownChoiceError(OptionError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.name, self.known)
+
+
+class AmbiguousBackendError(BackendError):
+    """Several backends have the same name.
+
+    Attributes:
+        name: the name.
+        owners: the distributions that have such a backend.
+    """
+
+    def __init__(self, name: str, owners: Sequence[str]) -> None:
+        self.name, self.owners = name, tuple(owners)
+        super().__init__(
+            f"the backend {name} is ambiguous: {' and '.join(owners)} each have one of this name; "
+            "uninstall the one that you do not want"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.owners)
 
 
 class LibraryError(BackendError):

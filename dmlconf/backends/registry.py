@@ -8,6 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.backends.options import BOTH, choose
+from dmlconf.backends.plugins import (
+    installed_plugins,
+    require_one,
+    some_installed,
+)
 from dmlconf.backends.protocol import Backend, BackendError
 
 if TYPE_CHECKING:
@@ -16,7 +21,6 @@ if TYPE_CHECKING:
     from dmlconf.cases.model import Case
 
 __all__ = [
-    "ENTRY_POINT_GROUP",
     "BackendName",
     "backend_names",
     "check_devices",
@@ -27,9 +31,6 @@ __all__ = [
     "survey_adapters",
     "variants",
 ]
-
-ENTRY_POINT_GROUP: Final = "dmlconf.backends"
-"""A plugin's entry point in this group names a function from the options' text to a `Backend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class BackendName:
 
 def backend_names() -> list[str]:
     """Return the names of all available backends."""
-    return [*_BUILT_IN, *(name for name in _plugins() if name not in _BUILT_IN)]
+    return [*_BUILT_IN, *(name for name in installed_plugins() if name not in _BUILT_IN)]
 
 
 def is_built_in(name: str) -> bool:
@@ -94,11 +95,14 @@ def parse(text: str) -> BackendName:
     """Return the backend that a text names.
 
     Raises:
-        BackendError: there is no such backend.
+        BackendError: there is no such backend, or there are several.
     """
     name, _, options = text.partition(":")
     if name not in _BUILT_IN:
         choose("backend", name, backend_names())
+        require_one(name, installed_plugins()[name])
+    elif some_installed():
+        require_one(name, installed_plugins().get(name, ()), built_in=True)
     return BackendName(name, options)
 
 
@@ -113,8 +117,10 @@ def create(backend: BackendName) -> Backend:
         instance: Backend = import_module(built_in.module).create(backend.options)
         return instance
     try:
-        plugin: Callable[[str], Backend] = _plugins()[backend.name]()
-        return plugin(backend.options)
+        plugins = installed_plugins()[backend.name]
+        require_one(backend.name, plugins)
+        create_plugin: Callable[[str], Backend] = plugins[0].load()
+        return create_plugin(backend.options)
     except BackendError:
         raise
     except Exception as error:
@@ -169,10 +175,3 @@ def check_devices(
     module = import_module("dmlconf.backends.directml.device_checks")
     checks: DeviceChecks = module.check_devices(path, identities, on_result)
     return checks
-
-
-def _plugins() -> Mapping[str, Callable[[], Callable[[str], Backend]]]:
-    # Reading the metadata of all installed packages takes time, so do it only for plugins.
-    from importlib.metadata import entry_points
-
-    return {point.name: point.load for point in entry_points(group=ENTRY_POINT_GROUP)}

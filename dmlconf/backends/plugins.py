@@ -1,0 +1,98 @@
+"""Installed plugins: distributions whose entry points are backends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.backends.errors import AmbiguousBackendError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["ENTRY_POINT_GROUP", "Plugin", "installed_plugins", "require_one", "some_installed"]
+
+ENTRY_POINT_GROUP: Final = "dmlconf.backends"
+"""A plugin's entry point in this group names a function from the options' text to a `Backend`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One entry point of an installed distribution.
+
+    Attributes:
+        name: of the backend.
+        distribution: name and version of what was installed, such as `acme-dml 1.2`.
+        function: where the function is, such as `acme.backend:create`.
+        load: imports and returns it.
+    """
+
+    name: str
+    distribution: str
+    function: str
+    load: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return f"{self.distribution} ({self.function})"
+
+
+def installed_plugins() -> Mapping[str, tuple[Plugin, ...]]:
+    """Return the plugins of each name, in the order of `sys.path`; more than one is a mistake."""
+    # Reading the metadata of all installed packages takes time, so do it only for plugins.
+    from importlib.metadata import entry_points
+
+    plugins: dict[str, dict[tuple[str, str], Plugin]] = {}
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        plugin = Plugin(point.name, _distribution(point), point.value, point.load)
+        same_name = plugins.setdefault(point.name, {})
+        same_name.setdefault((plugin.distribution, plugin.function), plugin)
+    return {name: tuple(same_name.values()) for name, same_name in plugins.items()}
+
+
+def require_one(name: str, plugins: Iterable[Plugin], *, built_in: bool = False) -> None:
+    """Check that only one backend has a name.
+
+    Args:
+        name: the name.
+        plugins: the installed plugins of that name.
+        built_in: whether dmlconf itself has such a backend.
+
+    Raises:
+        AmbiguousBackendError: another one has it too.
+    """
+    owners = [*(["dmlconf itself"] if built_in else []), *map(str, plugins)]
+    if len(owners) > 1:
+        raise AmbiguousBackendError(name, owners)
+
+
+@cache
+def some_installed() -> bool:
+    """Return whether any plugin may be installed, which takes a few milliseconds to see.
+
+    Only folders of `sys.path` are searched, so plugins in archives are overlooked.
+    """
+    group = ENTRY_POINT_GROUP.encode()
+    for folder in sys.path:
+        try:
+            files = [each / "entry_points.txt" for each in Path(folder).iterdir()]
+        except OSError:  # An archive, or a folder that does not exist.
+            continue
+        for file in files:
+            if file.parent.suffix in (".dist-info", ".egg-info"):
+                with suppress(OSError):
+                    if group in file.read_bytes():
+                        return True
+    return False
+
+
+def _distribution(point: EntryPoint) -> str:
+    """Return the name and version of what was installed, if its metadata has them."""
+    metadata = point.dist.metadata if point.dist is not None else None
+    name = metadata["Name"] if metadata is not None and "Name" in metadata else "a distribution"
+    version = metadata["Version"] if metadata is not None and "Version" in metadata else ""
+    return f"{name} {version}".strip()

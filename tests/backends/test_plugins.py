@@ -1,0 +1,74 @@
+"""Plugins that share a name with another backend: an error names who has it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf, environment, write
+
+
+def install(folder: Path, distribution: str, backend: str) -> None:
+    """Install a distribution whose plugin is the miniature `zeros`."""
+    module = distribution.replace("-", "_")
+    information = folder / f"{module}-1.2.dist-info"
+    information.mkdir(parents=True)
+    text = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
+    (information / "METADATA").write_text(text, encoding="utf-8")
+    entry = f"[dmlconf.backends]\n{backend} = {module}:create\n"
+    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
+    (folder / f"{module}.py").write_text(
+        "from dmlconf.backends.registry import create as other, parse\n"
+        "def create(options):\n    return other(parse('miniature:zeros'))\n",
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> dict[str, str]:
+    """Return the environment in which what is installed in `plugins` can be imported."""
+    inherited = environment(tmp_path)["PYTHONPATH"]
+    return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
+
+
+def test_two_plugins_of_one_name_are_refused_and_both_are_named(
+    tmp_path: Path, path: dict[str, str]
+) -> None:
+    install(tmp_path / "plugins", "acme-dml", "fast")
+    write(tmp_path)
+    assert dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **path).returncode == 1
+    install(tmp_path / "plugins", "other-dml", "fast")
+    done = dmlconf(tmp_path, "run", "tile.yaml", "-b", "fast", "-q", **path)
+    assert done.returncode == 4
+    assert "acme-dml 1.2 (acme_dml:create)" in done.stderr
+    assert "other-dml 1.2 (other_dml:create)" in done.stderr
+    assert dmlconf(tmp_path, "run", "tile.yaml", "-q", **path).returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("-b", "numpy")])
+def test_a_plugin_with_the_name_of_a_built_in_backend_is_refused(
+    tmp_path: Path, path: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    install(tmp_path / "plugins", "acme-dml", "numpy")
+    write(tmp_path)
+    done = dmlconf(tmp_path, "run", "tile.yaml", *arguments, **path)
+    assert done.returncode == 4
+    assert "dmlconf itself and acme-dml 1.2 (acme_dml:create) each have one" in done.stderr
+
+
+def test_doctor_lists_plugins_and_says_which_are_ambiguous(
+    tmp_path: Path, path: dict[str, str]
+) -> None:
+    install(tmp_path / "plugins", "acme-dml", "fast")
+    install(tmp_path / "plugins", "other-dml", "fast")
+    install(tmp_path / "plugins", "third-dml", "third")
+    done = dmlconf(tmp_path, "doctor", "--json", **path)
+    found = {each["subject"]: each for each in json.loads(done.stdout)}
+    assert found["plugin third"]["state"] == "ok"
+    assert found["plugin third"]["told"] == "third-dml 1.2 (third_dml:create)"
+    assert found["plugin fast"]["state"] == "absent"
+    assert "acme-dml 1.2" in found["plugin fast"]["told"]
+    assert "other-dml 1.2" in found["plugin fast"]["told"]
