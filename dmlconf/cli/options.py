@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.cli.command import option, options
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.runner.execution import WORKER_MEMORY
+from dmlconf.runner.processors import usable_processors
 
 __all__ = [
     "Number",
@@ -47,7 +47,7 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     if value is None:
         return None
     if value == "auto":
-        return os.cpu_count() or 1
+        return usable_processors()
     if value.isdecimal() and int(value) > 0:
         return int(value)
     raise click.BadParameter(f"{value!r} is neither a positive integer nor auto")
@@ -61,7 +61,8 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
     """
     return option(
         "-j", "--jobs", callback=_jobs, metavar="N|auto", group=BACKEND_GROUP,
-        help=f"Worker processes to run in parallel; by default {otherwise}.",
+        help=f"Worker processes to run in parallel; by default {otherwise}. auto: as many as "
+        "the processors that this process may use.",
     )  # fmt: skip
 
 

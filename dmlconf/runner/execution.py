@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from dmlconf.backends.registry import BackendName
+from dmlconf.runner.processors import usable_processors
+from dmlconf.runner.scratch import temporary_folder
 
 __all__ = [
     "WORKER_MEMORY",
@@ -91,5 +92,14 @@ def limits_of(
 
 
 def processes_that_pay(cases: int) -> int:
-    """Return how many processes to use if the user gives no number."""
-    return max(1, min(_MOST_PROCESSES, os.cpu_count() or 1, cases // _CASES))
+    """Return how many processes to use if the user gives no number.
+
+    It is one where there is no temporary folder, which worker processes need.
+    """
+    processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
+    if processes > 1:
+        try:
+            temporary_folder()
+        except OSError:
+            return 1
+    return processes

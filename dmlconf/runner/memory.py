@@ -7,12 +7,12 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Final
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.runner.control_groups import memory_limit
 
 __all__ = ["machine_memory", "shortage", "tensor_bytes"]
 
@@ -23,11 +23,6 @@ _VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 
 _SMALL: Final = 1 << 20
 """Tensors of so few bytes fit everywhere."""
-
-_CONTROL_GROUPS: Final = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 def tensor_bytes(case: Case) -> int:
@@ -77,9 +72,8 @@ def machine_memory() -> int:
     the environment variable `DMLCONF_MEMORY_MIB` says, in MiB.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
-    for file in _CONTROL_GROUPS:
-        with suppress(OSError, ValueError):
-            memory = min(memory, int(file.read_text()))
+    limit = memory_limit()
+    memory = memory if limit is None else min(memory, limit)
     with suppress(KeyError, ValueError):
         memory = min(memory, int(os.environ[_VARIABLE]) << 20)
     return memory

@@ -17,10 +17,27 @@ from typing import Final
 
 from dmlconf.runner.locks import FileLock, LockedError
 
-__all__ = ["ScratchFolder", "remove_abandoned"]
+__all__ = ["ScratchFolder", "remove_abandoned", "temporary_folder"]
 
 _PREFIX: Final = "dmlconf-"
 _LOCK: Final = ".lock"
+
+_SHARED_MEMORY: Final = Path("/dev/shm")
+"""A file system in memory, which containers have where everything else is read-only."""
+
+
+def temporary_folder() -> Path:
+    """Return the folder for temporary files, that of shared memory if no other can be written.
+
+    Raises:
+        OSError: there is none.
+    """
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
+            return _SHARED_MEMORY
+        raise
 
 
 class ScratchFolder:
@@ -33,7 +50,7 @@ class ScratchFolder:
             OSError: it cannot be created, or its file system has no locks.
         """
         remove_abandoned()
-        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK)
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
         self._lock_file = Path(name)
         self.path = self._lock_file.with_suffix("")
@@ -66,7 +83,7 @@ class ScratchFolder:
 def remove_abandoned() -> None:
     """Remove the temporary folders of this user's runs that died without removing them."""
     with suppress(OSError):
-        for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        for folder in temporary_folder().glob(f"{_PREFIX}*"):
             lock_file = folder.with_name(folder.name + _LOCK)
             if folder.is_symlink() or not folder.is_dir() or not lock_file.is_file():
                 continue

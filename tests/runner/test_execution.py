@@ -7,6 +7,7 @@ import os
 import pytest
 
 from dmlconf.backends.registry import parse
+from dmlconf.runner.control_groups import processor_quota
 from dmlconf.runner.execution import (
     Execution,
     Limits,
@@ -16,6 +17,15 @@ from dmlconf.runner.execution import (
 )
 
 NUMPY, MINIATURE = parse("numpy"), parse("miniature:zeros")
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
+    """Let the operating system say that this process may use so many processors."""
+    if processor_quota() is not None:
+        pytest.skip("a quota of this container limits processors")
+    for name in ("cpu_count", "process_cpu_count"):
+        monkeypatch.setattr(os, name, lambda: processors, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)), raising=False)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -35,14 +45,14 @@ def test_processes_judge_only_where_verdicts_are_all_that_is_wanted() -> None:
 
 
 def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    machine(monkeypatch, 4)
     assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    machine(monkeypatch, 64)
     assert processes_that_pay(44_000) == 8
 
 
 def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    machine(monkeypatch, 4)
     assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
     assert limits_of(MINIATURE, None, 5.0, 44_000) == Limits(1, 5.0)
     assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)

@@ -1,0 +1,104 @@
+"""Limits of the control groups that this process is in, as containers and batch systems set them.
+
+A limit of a group holds for the groups below it, so the lowest on the way to the root counts.
+
+Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+__all__ = ["memory_limit", "processor_quota"]
+
+_ROOT: Final = Path("/sys/fs/cgroup")
+_MEMBERSHIP: Final = Path("/proc/self/cgroup")
+_UNIFIED: Final = "unified"
+"""The folder of version 2 below the root where version 1 is used as well."""
+
+
+def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
+    """Return the bytes that this process may use together with the others of its group.
+
+    Args:
+        root: where the file systems of control groups are.
+        membership: the file that names the groups of this process.
+
+    Returns:
+        None if there is no limit, or it cannot be read.
+    """
+    return _least(
+        _whole(_words(folder / ("memory.max" if version == 2 else "memory.limit_in_bytes")))
+        for version, folder in _folders("memory", root, membership)
+    )
+
+
+def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
+    """Return the processors that the quota of processor time pays for, rounded up.
+
+    A quota of 150 ms in each period of 100 ms pays for two processors, one of them half the time.
+
+    Args:
+        root: where the file systems of control groups are.
+        membership: the file that names the groups of this process.
+
+    Returns:
+        None if there is no quota, or it cannot be read.
+    """
+    return _least(
+        _rounded_up(
+            _words(folder / "cpu.max")
+            if version == 2
+            else _words(folder / "cpu.cfs_quota_us") + _words(folder / "cpu.cfs_period_us")
+        )
+        for version, folder in _folders("cpu", root, membership)
+    )
+
+
+def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
+    """Yield the version and the folder of each group from this process's own up to the root.
+
+    In a container the root is often the process's own group, and the path in the membership is that
+    of the host, which does not exist below it.
+    """
+    lines: list[str] = []
+    with suppress(OSError, UnicodeDecodeError):
+        lines = membership.read_text("utf-8").splitlines()
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not controllers:
+            version, mounts = 2, [root, root / _UNIFIED]
+        elif controller in controllers.split(","):
+            version, mounts = 1, [root / controllers, root / controller]
+        else:
+            continue
+        inner = Path(path.lstrip("/"))
+        for mount in mounts:
+            for part in (inner, *inner.parents):
+                yield version, mount / part
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _whole(words: list[str]) -> int | None:
+    return int(words[0]) if words and words[0].isdecimal() else None
+
+
+def _rounded_up(words: list[str]) -> int | None:
+    """Return how many periods fit into a quota, rounded up; `max` and -1 are no quota."""
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        return None
+    quota, period = map(int, words)
+    return max(1, -(-quota // period)) if period else None
+
+
+def _least(limits: Iterator[int | None]) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)

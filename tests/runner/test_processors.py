@@ -1,0 +1,84 @@
+"""How many processors a process may use: by affinity, and by quotas of control groups."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.control_groups import memory_limit, processor_quota
+from tests.cli.process import environment
+
+COUNT = "from dmlconf.runner.processors import usable_processors as n; print(n())"
+
+
+def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
+    """Write the files of control groups, `__` in a name for a slash and `_dot_` for a dot."""
+    root = folder / "cgroup"
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    own = folder / "membership"
+    own.write_text(membership, encoding="utf-8")
+    return root, own
+
+
+@pytest.mark.parametrize(
+    ("quota", "processors"),
+    [("max 100000", None), ("100000 100000", 1), ("150000 100000", 2), ("5000 100000", 1),
+     ("6400000 100000", 64), ("100000", None), ("nonsense", None)],
+)  # fmt: skip
+def test_a_quota_of_version_2_is_rounded_up(
+    tmp_path: Path, quota: str, processors: int | None
+) -> None:
+    assert processor_quota(*groups(tmp_path, "0::/\n", cpu_dot_max=quota)) == processors
+
+
+def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
+    root, own = groups(
+        tmp_path, "0::/slice/job\n", slice__cpu_dot_max="200000 100000",
+        slice__job__cpu_dot_max="800000 100000", slice__memory_dot_max="1000000",
+        slice__job__memory_dot_max="max",
+    )  # fmt: skip
+    assert processor_quota(root, own) == 2
+    assert memory_limit(root, own) == 1_000_000
+
+
+def test_limits_of_version_1_are_read(tmp_path: Path) -> None:
+    memory = {"memory__docker__x__memory_dot_limit_in_bytes": "536870912"}
+    root, own = groups(
+        tmp_path, "4:memory:/docker/x\n1:cpu,cpuacct:/docker/x\n0::/\n",
+        **{"cpu,cpuacct__docker__x__cpu_dot_cfs_quota_us": "250000"},
+        **{"cpu,cpuacct__docker__x__cpu_dot_cfs_period_us": "100000"},
+        **{"cpu,cpuacct__cpu_dot_cfs_quota_us": "-1"},
+        **{"cpu,cpuacct__cpu_dot_cfs_period_us": "100000"}, **memory,
+    )  # fmt: skip
+    assert processor_quota(root, own) == 3
+    assert memory_limit(root, own) == 512 << 20
+
+
+def test_a_container_sees_its_own_group_at_the_root(tmp_path: Path) -> None:
+    root, own = groups(
+        tmp_path, "0::/system.slice/docker-1.scope\n", cpu_dot_max="50000 100000",
+        memory_dot_max="268435456",
+    )  # fmt: skip
+    assert processor_quota(root, own) == 1
+    assert memory_limit(root, own) == 256 << 20
+
+
+def test_without_control_groups_there_is_no_limit(tmp_path: Path) -> None:
+    assert processor_quota(tmp_path, tmp_path / "none") is None
+    assert memory_limit(tmp_path, tmp_path / "none") is None
+
+
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
+def test_a_process_that_may_use_one_processor_counts_one(tmp_path: Path) -> None:
+    first = min(os.sched_getaffinity(0)) if sys.platform == "linux" else 0
+    command = ["taskset", "-c", str(first), sys.executable, "-c", COUNT]
+    assert subprocess.check_output(command, env=environment(tmp_path), text=True) == "1\n"
