@@ -19,7 +19,10 @@ _OFF: Final = "off"
 
 
 def user_store() -> Store | None:
-    """Return the store in the user's cache folder; None if it is turned off."""
+    """Return the store in the user's cache folder; None if it is off, or there is no such folder.
+
+    An account that is not in the list of users, and whose environment names no home, has none.
+    """
     named = os.environ.get(VARIABLE)
     if named == _OFF:
         return None
@@ -27,7 +30,11 @@ def user_store() -> Store | None:
         return Store(Path(named))
     from platformdirs import user_cache_path  # Not needed if the variable is set.
 
-    return Store(user_cache_path("dmlconf", appauthor=False))
+    try:
+        folder = user_cache_path("dmlconf", appauthor=False)
+    except RuntimeError:  # From platformdirs 4.14 on; earlier versions keep the `~`.
+        return None
+    return Store(folder) if folder.is_absolute() else None
 
 
 def checked_files() -> Entries | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,11 +16,14 @@ from typing import Final
 
 import click
 
+from dmlconf.backends.errors import AmbiguousBackendError
+from dmlconf.backends.plugins import installed_plugins, require_one
+from dmlconf.backends.registry import is_built_in
 from dmlconf.cli.cache import VARIABLE, user_store
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.configuration import read_configuration
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import latest_log, log_directory
+from dmlconf.cli.logs import latest_log, log_directory, temporary_log_directory
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.resources import cases_directory
 
@@ -51,7 +56,7 @@ class _Finding:
 @click.command("doctor", cls=Command, short_help="Check this machine, and say what to fix.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Check Python, NumPy, the suite, DirectML, adapters, folders and the Wine lab.
+    """Check Python, NumPy, the suite, DirectML, adapters, plugins, folders and the Wine lab.
 
     The exit code is 1 if something prevents every run; DirectML is optional.
     """
@@ -122,17 +127,29 @@ def _directml_advice() -> str:
     return "needed for -b directml only; without Windows, the Wine lab runs it (docs/wine-lab.md)"
 
 
+def _plugins() -> Iterator[_Finding]:
+    for name, plugins in installed_plugins().items():
+        try:
+            require_one(name, plugins, built_in=is_built_in(name))
+        except AmbiguousBackendError as error:
+            yield _Finding(f"plugin {name}", _State.ABSENT, str(error))
+            continue
+        text = ", ".join(map(str, plugins))
+        yield _Finding(f"plugin {name}", _State.FINE, text, f"dmlconf run -b {name}")
+
+
 def _logs() -> Iterator[_Finding]:
     try:
         folder = log_directory()
         folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, f"{folder} is not writable")
     except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        with suppress(OSError):
+            reason = f"{reason}; until then they are in {temporary_log_directory()}"
         advice = "set DMLCONF_LOG_DIRECTORY to a writable folder, or use --log FILE"
-        yield _Finding("run logs", _State.ABSENT, str(error), advice)
-        return
-    if not os.access(folder, os.W_OK):
-        advice = "set DMLCONF_LOG_DIRECTORY to a writable folder, or use --log FILE"
-        yield _Finding("run logs", _State.ABSENT, f"{folder} is not writable", advice)
+        yield _Finding("run logs", _State.ABSENT, str(reason), advice)
         return
     logs = list(folder.glob("run-*.jsonl"))
     size = sum(log.stat().st_size for log in logs) / 1e6
@@ -155,8 +172,13 @@ def _configuration() -> Iterator[_Finding]:
 def _cache() -> Iterator[_Finding]:
     store = user_store()
     if store is None:
-        text = f"turned off by {VARIABLE}: every case file is checked again each time"
-        yield _Finding("cache", _State.ABSENT, text, f"unset {VARIABLE} to start faster")
+        if os.environ.get(VARIABLE):
+            text, advice = f"turned off by {VARIABLE}", f"unset {VARIABLE} to start faster"
+        else:
+            text, advice = "this account has no folder for it", f"set {VARIABLE}=FOLDER"
+        yield _Finding(
+            "cache", _State.ABSENT, f"{text}: every case file is checked again each time", advice
+        )
         return
     files = [each for each in store.folder.glob("*") if each.is_file()]
     size = sum(each.stat().st_size for each in files) / 1e6
@@ -167,7 +189,9 @@ def _lab() -> Iterator[_Finding]:
     if not sys.platform.startswith("linux"):
         return
     chosen = os.environ.get("DMLCONF_LAB")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    with suppress(RuntimeError):  # This account has no home folder.
+        cache = cache.expanduser()
     folder = Path(chosen) if chosen else cache / "dmlconf" / "lab"
     labs = [each for each in folder.glob("*") if (each / "packages.txt").exists()]
     if labs:
@@ -180,5 +204,5 @@ def _lab() -> Iterator[_Finding]:
 
 
 _CHECKS: Final[tuple[Callable[[], Iterator[_Finding]], ...]] = (
-    _python, _numpy, _suite, _directml, _configuration, _logs, _cache, _lab,
+    _python, _numpy, _suite, _directml, _plugins, _configuration, _logs, _cache, _lab,
 )  # fmt: skip

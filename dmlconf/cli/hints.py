@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -47,7 +48,7 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
     for folder, recording in copies.items():
         yield (
             f"{folder} was copied without its recording, which has the expected outputs: copy "
-            f"{recording} there too, or add --against recording:{recording}"
+            f"{recording} there too, or add --against {shlex.quote(f'recording:{recording}')}"
         )
     unstated = [
         template

@@ -5,20 +5,50 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dmlconf.cli.console import warn
-from dmlconf.cli.logs import new_log
+import click
 
-__all__ = ["default_log"]
+from dmlconf.cli.console import warn
+from dmlconf.cli.logs import new_log, new_temporary_log
+from dmlconf.documents.problems import printable
+
+__all__ = ["default_log", "is_in_memory"]
 
 
 def default_log() -> Path:
-    """Return the path of a new run log if the user names none; else a temporary file."""
+    """Create a run log if the user names none: in the user's folder, else in a temporary one.
+
+    Where no folder can be written at all, as in a container whose file systems are read-only, the
+    log is in memory for as long as this process runs.
+
+    Raises:
+        click.UsageError: there is no place for the log.
+    """
     try:
         return new_log()
     except OSError as error:
-        import tempfile  # Seldom needed, and slow to import.
+        reason = _spoken(error)
+    try:
+        log = new_temporary_log()
+    except OSError as error:
+        reason = f"{reason}, and no temporary file: {_spoken(error)}"
+    else:
+        warn(printable(f"{reason}: the run log is {log}"))
+        return log
+    if not hasattr(os, "memfd_create"):
+        raise click.UsageError(printable(f"no run log: {reason}; --log FILE names a place"))
+    log = Path(f"/proc/{os.getpid()}/fd/{os.memfd_create('run-log')}")
+    warn(printable(f"{reason}: the run log will be gone after this run; --log FILE keeps it"))
+    return log
 
-        handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
-        os.close(handle)
-        warn(f"{error.strerror}: the run log is {name}")
-        return Path(name)
+
+def is_in_memory(log: Path) -> bool:
+    """Return whether a log that `default_log` created ends with this process."""
+    return log.is_relative_to(f"/proc/{os.getpid()}/fd")
+
+
+def _spoken(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if not error.filename:
+        return reason
+    path = Path(str(error.filename))
+    return f"{path.parent if path.suffix == '.jsonl' else path}: {reason}"

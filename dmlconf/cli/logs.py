@@ -15,16 +15,20 @@ from typing import IO, Final
 import click
 
 from dmlconf.documents.problems import printable
+from dmlconf.documents.store import is_own_folder
 from dmlconf.runner.earlier import EarlierRun
 from dmlconf.runner.locks import FileLock, LockedError
+from dmlconf.runner.scratch import temporary_folder
 
 __all__ = [
     "DIRECTORY_VARIABLE",
     "latest_log",
     "log_directory",
     "new_log",
+    "new_temporary_log",
     "opened_log",
     "state_directory",
+    "temporary_log_directory",
 ]
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
@@ -35,6 +39,8 @@ KEPT_BYTES: Final = 512 << 20
 """The maximum total size of the kept logs; the latest is always kept."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """How long after its last verdict a log is always kept: its run may still be in progress."""
+_FIRST_BYTES: Final = 1 << 16
+"""Bytes that must fit into the folder before a log begins there."""
 
 
 def log_directory() -> Path:
@@ -65,20 +71,40 @@ def state_directory() -> Path:
         raise OSError(errno.ENOENT, reason) from error
 
 
-def _logs() -> list[Path]:
-    return sorted(log_directory().glob("run-*.jsonl"))
+def temporary_log_directory() -> Path:
+    """Return the folder of run logs below the one for temporary files.
+
+    Raises:
+        OSError: there is no folder for temporary files.
+    """
+    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    return temporary_folder() / f"dmlconf-runs{user}"
 
 
 def new_log() -> Path:
-    """Return the path of a new run log, and remove old ones beyond a number and a total size.
+    """Create an empty run log, and remove old ones beyond a number and a total size.
 
     Raises:
-        OSError: the directory cannot be created.
+        OSError: it cannot be created, or the disk is full.
     """
-    directory = log_directory()
-    directory.mkdir(parents=True, exist_ok=True)
+    return _new_log(log_directory(), mode=0o777)
+
+
+def new_temporary_log() -> Path:
+    """Create an empty run log below the folder for temporary files, and remove old ones there.
+
+    Raises:
+        OSError: it cannot be created, or another user may write to the folder.
+    """
+    return _new_log(temporary_log_directory(), mode=0o700)
+
+
+def _new_log(directory: Path, mode: int) -> Path:
+    directory.mkdir(mode=mode, parents=True, exist_ok=True)
+    if mode == 0o700 and not is_own_folder(directory):
+        raise OSError(errno.EPERM, f"{directory} belongs to another user")
     now = datetime.now(UTC)
-    logs = _logs()
+    logs = _logs_in(directory)
     for old in logs[: -(KEPT_LOGS - 1)]:
         if _older_than(old, now - KEPT_FOR):
             old.unlink(missing_ok=True)
@@ -86,7 +112,19 @@ def new_log() -> Path:
         if _older_than(old, now - KEPT_WHILE_WRITTEN):
             old.unlink(missing_ok=True)
     stamp = now.strftime("%Y%m%dT%H%M%S.%f")
-    return directory / f"run-{stamp}-{os.getpid()}.jsonl"
+    log = directory / f"run-{stamp}-{os.getpid()}.jsonl"
+    try:
+        log.write_bytes(bytes(_FIRST_BYTES))  # On a full disk, files can be created but not filled.
+        os.truncate(log, 0)
+    except OSError as error:
+        with suppress(OSError):
+            log.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(log)) from error
+    return log
+
+
+def _logs_in(directory: Path) -> list[Path]:
+    return sorted(directory.glob("run-*.jsonl"))
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
@@ -108,12 +146,25 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def latest_log() -> Path | None:
-    """Return the path of the latest run's log; None if there is none."""
-    try:
-        logs = _logs()
-    except OSError:
-        return None
-    return logs[-1] if logs else None
+    """Return the path of the latest run's log; None if there is none.
+
+    Logs below the folder for temporary files count unless the user names a folder that can be used.
+    """
+    logs: list[Path] = []
+    with suppress(OSError):
+        logs += _logs_in(log_directory())
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    if not (named and _writable(Path(named))):
+        with suppress(OSError):
+            folder = temporary_log_directory()
+            logs += _logs_in(folder) if is_own_folder(folder) else []
+    return max(logs, key=lambda log: log.name, default=None)
+
+
+def _writable(directory: Path) -> bool:
+    """Return whether files can be created in a folder, which may have to be created first."""
+    existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
 def _cut(path: Path, end: int) -> IO[str]:

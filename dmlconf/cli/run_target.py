@@ -13,7 +13,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.large_runs import shown_elsewhere
-from dmlconf.cli.logged_run import default_log
+from dmlconf.cli.logged_run import default_log, is_in_memory
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import Report, show
@@ -151,7 +151,7 @@ class TargetRun:
         for complaint in complaints:
             say(f"Error: {complaint}")
         code = verdict_code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
-        if code or target.label:
+        if (code or target.label) and not is_in_memory(log):
             say(f"The run log is {log}")
         return code
 

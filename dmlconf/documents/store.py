@@ -26,6 +26,7 @@ __all__ = [
     "Store",
     "entry_content",
     "entry_value",
+    "is_own_folder",
 ]
 
 MOST_BYTES: Final = 1 << 26
@@ -150,12 +151,17 @@ class Store:
     def _is_usable(self) -> bool:
         """Return whether the folder exists, is not a link, and only this user can write to it."""
         if self._usable is None:
-            try:
-                status = self.folder.lstat()
-                self._usable = stat.S_ISDIR(status.st_mode) and _is_own(status)
-            except (OSError, ValueError):
-                self._usable = False
+            self._usable = is_own_folder(self.folder)
         return self._usable
+
+
+def is_own_folder(path: Path) -> bool:
+    """Return whether a path is a folder, not a link, that only this user can write to."""
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISDIR(status.st_mode) and _is_own(status)
 
 
 def _is_own(status: os.stat_result) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -37,6 +38,17 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     logs = str(directory / "logs")
     return {**kept, "DMLCONF_LOG_DIRECTORY": logs, "COLUMNS": "100", "PYTHONPATH": path, **more}
+
+
+def script(directory: Path) -> str:
+    """Write a program that runs dmlconf, and return its path, for use as `$D` after `IFS=`.
+
+    The path of Python may have spaces, which divide words where a shell's IFS has them.
+    """
+    path = directory / "dmlconf.sh"
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(DMLCONF)} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
 
 
 def dmlconf(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.runner.log import read_log
-from tests.cli.process import DMLCONF, TILE, beginning, dmlconf, environment, text_of
+from tests.cli.process import TILE, beginning, dmlconf, environment, script, text_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells")
 
@@ -28,9 +28,9 @@ def case(tmp_path: Path) -> Path:
 def to_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run a shell's command, with dmlconf in the variable D; a pipe's exit code is its first's."""
     return subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
+        ["bash", "-c", f"IFS=; {command}; exit ${{PIPESTATUS[0]}}"],
         cwd=directory,
-        env=environment(directory, D=" ".join(DMLCONF)),
+        env=environment(directory, D=script(directory)),
         capture_output=True,
         encoding="utf-8",
         timeout=120,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.runner.log import read_log
-from tests.cli.process import DMLCONF, TILE, environment
+from tests.cli.process import DMLCONF, TILE, environment, script
 
 pytestmark = [
     pytest.mark.hostile,
@@ -62,7 +62,8 @@ def test_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
     command, codes = SITUATIONS[name]
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     done = subprocess.run(
-        ["bash", "-c", command], cwd=tmp_path, env=environment(tmp_path, D=" ".join(DMLCONF)),
+        ["bash", "-c", f"IFS=; {command}"], cwd=tmp_path,
+        env=environment(tmp_path, D=script(tmp_path)),
         capture_output=True, encoding="utf-8", timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode in codes, done.stderr

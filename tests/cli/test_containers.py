@@ -1,0 +1,136 @@
+"""Accounts without a home, full and read-only file systems, as containers have them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from tests.cli.process import DMLCONF, TILE, environment, write
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("unshare") is None, reason="needs Linux's namespaces"
+)
+
+NO_OWN_FOLDERS = ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DMLCONF_LOG_DIRECTORY",
+                  "DMLCONF_CACHE")  # fmt: skip
+FAILING = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
+
+
+def inside(
+    directory: Path, namespace: str, *lines: str, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a shell in a new namespace, in which `$D` runs dmlconf; `set -e` holds.
+
+    Temporary files are in `tmp` below the directory. Of the folders that dmlconf keeps files in,
+    the environment names none but those in `more`.
+    """
+    (directory / "tmp").mkdir(exist_ok=True)
+    kept = environment(directory, TMPDIR=str(directory / "tmp"), D=shlex.join(DMLCONF))
+    for name in NO_OWN_FOLDERS:
+        kept.pop(name, None)
+    kept |= more
+    command = ["unshare", *namespace.split(), "bash", "-ec", "\n".join(lines)]
+    done = subprocess.run(
+        command, cwd=directory, env=kept, capture_output=True, encoding="utf-8",
+        timeout=120, check=False,
+    )  # fmt: skip
+    if done.stderr.startswith("unshare:"):
+        pytest.skip("this account may not create namespaces")
+    return done
+
+
+ANOTHER_USER = "--user --map-user=12345 --map-group=12345"
+OWN_MOUNTS = "--user --map-root-user --mount"
+
+
+def test_an_account_without_a_home_runs_and_finds_its_log_again(tmp_path: Path) -> None:
+    write(tmp_path, FAILING)
+    commands = ["eval $D run tile.yaml -q || test $? = 1", "eval $D report", "eval $D doctor"]
+    done = inside(tmp_path, ANOTHER_USER, *commands, "eval $D run --failed -q || test $? = 1")
+    assert done.returncode == 0, done.stderr
+    assert "this account has no home folder" in done.stderr
+    assert f"the run log is {tmp_path}/tmp/dmlconf-runs-12345/run-" in done.stderr
+    assert "this account has no folder for it" in done.stdout
+    logs = sorted((tmp_path / "tmp" / "dmlconf-runs-12345").iterdir())
+    assert [read_log(log).verdicts[0].case for log in logs] == ["tile/tile/stated"] * 2
+    assert not (tmp_path / "~").exists()
+
+
+def test_logs_of_a_temporary_folder_are_pruned(tmp_path: Path) -> None:
+    write(tmp_path)
+    folder = tmp_path / "tmp" / "dmlconf-runs-12345"
+    folder.mkdir(mode=0o700, parents=True)
+    old = (datetime.now(UTC) - timedelta(days=2)).timestamp()
+    for number in range(30):
+        log = folder / f"run-20200101T0000{number:02}.000000-1.jsonl"
+        log.touch()
+        os.utime(log, (old, old))
+    assert inside(tmp_path, ANOTHER_USER, "eval $D run tile.yaml").returncode == 0
+    assert len(list(folder.iterdir())) == 20
+
+
+def test_a_folder_that_others_may_write_to_gets_no_log(tmp_path: Path) -> None:
+    write(tmp_path)
+    folder = tmp_path / "tmp" / "dmlconf-runs-12345"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    done = inside(tmp_path, ANOTHER_USER, "eval $D run tile.yaml")
+    assert done.returncode == 0
+    assert f"{folder} belongs to another user" in done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_full_home_is_replaced_by_the_temporary_folder(tmp_path: Path) -> None:
+    write(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
+    lines = ["mount -t tmpfs -o size=64k tmpfs home", "head -c 99999 /dev/zero >home/x || true"]
+    done = inside(tmp_path, OWN_MOUNTS, *lines, "eval $D run tile.yaml; eval $D report",
+                  HOME=str(home))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "No space left on device: the run log is" in done.stderr
+    assert "--log" not in done.stderr
+    assert done.stdout.count("PASSED: 1 passed of 1 case") == 2
+    user = os.getuid() and "0"  # This user is root in the namespace.
+    [log] = (tmp_path / "tmp" / f"dmlconf-runs-{user}").iterdir()
+    assert read_log(log).complete
+
+
+READ_ONLY = [
+    "mount --make-rprivate / && mount -t tmpfs tmpfs /dev/shm && mount -o bind,remount,ro /",
+    "for place in /tmp /var/tmp; do",
+    "  ! test -w $place || { mount --bind $place $place; mount -o bind,remount,ro $place; }",
+    "done",
+]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_read_only_file_system_leaves_shared_memory(tmp_path: Path, jobs: int) -> None:
+    write(tmp_path, FAILING)
+    run = f"eval $D run tile.yaml -b miniature:zeros -j {jobs} || test $? = 1"
+    done = inside(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")
+    assert done.returncode == 0, done.stderr
+    assert "the run log is /dev/shm/dmlconf-runs-0/run-" in done.stderr
+    assert done.stdout.count("FAILED: 1 of 1 case") == 2
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may mount so much")
+def test_nothing_that_can_be_written_leaves_a_log_in_memory(tmp_path: Path) -> None:
+    write(tmp_path)
+    nothing = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
+    done = inside(tmp_path, "--mount", *nothing, "eval $D run tile.yaml --report json",
+                  "eval $D run tile.yaml -b miniature:zeros || test $? = 4")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["run"]["complete"] is True
+    assert "the run log will be gone after this run; --log FILE keeps it" in done.stderr
+    assert "miniature:zeros needs a temporary folder for its processes" in done.stderr
