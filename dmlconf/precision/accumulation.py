@@ -153,6 +153,14 @@ class Accumulation:
             highest = np.where(one_sided & (highest >= beyond), np.inf, highest)
         return lowest, highest
 
+    def overflowing(self, dtype: np.dtype[Any]) -> Array | None:
+        """Return where infinities and NaN are as right as the expected values; None for nowhere."""
+        scale = self.error_scale
+        beyond: Array = np.isfinite(scale) & (scale > self._overflow(dtype))
+        if self.overflows is not None:
+            beyond = beyond | self.overflows
+        return beyond if beyond.any() else None
+
     def _overflow(self, dtype: np.dtype[Any]) -> float:
         """Return the largest number of the type of sums."""
         own = self.half or dtype.itemsize == 8
@@ -185,19 +193,20 @@ class Accumulation:
             finite = np.isfinite(self.error_scale)
             error_scale = np.where(finite, self.error_scale, np.abs(e))
             error_scale = np.minimum(error_scale, overflow)
-            overflows = finite & (self.error_scale > overflow)
-            if self.overflows is not None:
-                overflows |= self.overflows
+            overflows = self.overflowing(actual.dtype)
             error = np.abs(a - e)
             stores = _STORES if expected.dtype == actual.dtype else _OWN_STORE
             limit, deviation = self._limits(a, e, error_scale, actual.dtype, stores)
             share, apart = error / limit, error / deviation
-        special = np.flatnonzero(~np.isfinite(share) | (error_scale == 0) | overflows)
+        odd_elements = ~np.isfinite(share) | (error_scale == 0)
+        special = np.flatnonzero(odd_elements if overflows is None else odd_elements | overflows)
         if len(special):
             x, y, m = actual[special], expected[special], self.error_scale[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
             undefined = self._undefined(actual.dtype)[special]
-            right = same | undefined | (overflows[special] & ~np.isfinite(x))
+            right = same | undefined
+            if overflows is not None:
+                right |= overflows[special] & ~np.isfinite(x)
             for values in (share, apart):
                 odd = values[special]
                 odd = np.where(np.isnan(odd) | (m == 0), math.inf, odd)

@@ -15,7 +15,8 @@ from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import arguments, evaluate, reference_function
 from dmlconf.reference.graph_allowance import graph_candidates
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.reference.subnormals import without_subnormals
+from dmlconf.tensors.datatypes import Array
 
 __all__ = ["CaseAllowances"]
 
@@ -69,12 +70,9 @@ class CaseAllowances:
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
-        """The outputs, and those for subnormal inputs taken for zero; None without such inputs."""
-        inputs = self._case.inputs()
-        without = {name: _flushed(array) for name, array in inputs.items()}
-        if all(array is without[name] for name, array in inputs.items()):
-            return None
-        return self.right, evaluate(self._case, without)
+        """The outputs, and those with zeros for subnormal inputs and attributes; None without."""
+        without = without_subnormals(self._case)
+        return None if without is self._case else (self.right, evaluate(without))
 
     def _of_node(self, node: Case, output: str) -> Allowance:
         return CaseAllowances(node, half_precision=self.half_precision).of(output)
@@ -152,11 +150,3 @@ class _OutputAllowance:
         """Return the right values with subnormal inputs as they are, and with zeros for them."""
         pair = self._of_case.flushed
         return None if pair is None else (pair[0][self._name], pair[1][self._name])
-
-
-def _flushed(array: Array) -> Array:
-    """Return the array with zeros for subnormal numbers; itself where it has none."""
-    if array.dtype not in (DataType.FLOAT32.dtype, DataType.FLOAT16.dtype):
-        return array
-    small = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
-    return np.where(small, np.copysign(array.dtype.type(0), array), array) if small.any() else array

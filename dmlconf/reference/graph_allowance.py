@@ -9,6 +9,9 @@ The graph is evaluated many times, on intermediates that are off by what their n
 - evaluations in which edges of FLOAT16 hold FLOAT32, all or some, hold what fused kernels do;
 - the last node's own rule is added to all of them;
 - what an intermediate of any value leads to is open (`graph_reach`);
+- where an intermediate may lie on both sides of a pole, what follows goes to infinity
+  (`graph_poles`);
+- zeros for subnormal inputs, and zeros of the other sign, are as right (`graph_alternatives`);
 - of elements whose ranges meet, any may be the greatest, or in order the next (`graph_choices`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
@@ -30,8 +33,10 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
+from dmlconf.reference.graph_alternatives import alternatives
 from dmlconf.reference.graph_choices import index_choices
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_poles import beyond_poles, poles_of
 from dmlconf.reference.graph_reach import open_elements
 from dmlconf.reference.graph_samples import (
     RANDOM_SAMPLES,
@@ -63,6 +68,7 @@ _FUSED_DEVIATIONS: Final = 3.0
 """How many standard deviations around the mean of fused evaluations a right output may be."""
 
 
+@np.errstate(all="ignore")
 def graph_candidates(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Sequence[Interval]]:
@@ -74,37 +80,62 @@ def graph_candidates(
         allowance_of: gives what its rules permit.
     """
     right = evaluate_nodes(case, evaluate)
+    candidates = _candidates(case, evaluate, allowance_of, right)
+    for other in alternatives(case, evaluate, allowance_of, right):
+        values = evaluate_nodes(case, other.evaluate)
+        further = _candidates(case, other.evaluate, other.allowance_of, values)
+        for output, intervals in candidates.items():
+            intervals += further[output]
+    return {output: _distinct(intervals) for output, intervals in candidates.items()}
+
+
+def _candidates(
+    case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
+) -> dict[str, list[Interval]]:
+    """Return the candidates of the outputs for one way to evaluate the nodes."""
     rooms = {
         (name, tensor): room_of(node, tensor, right.outputs[name, tensor], allowance_of)
         for name, node in right.cases.items()
         for tensor in node.outputs()
     }
     whole = unrounded(case, evaluate)
-    moved = [right, *samples(case, evaluate, allowance_of, rooms, right, whole)]
+    sampled = list(samples(case, evaluate, allowance_of, rooms, right, whole))
+    moved = [right, *(sample.values for sample in sampled)]
+    poles = poles_of(case, evaluate, rooms, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
-    reached = open_elements(case, evaluate, rooms, right, moved)
+    reached = open_elements(case, evaluate, rooms, right, sampled, poles.elements)
     indices = _indices(case)
     order = index_choices(rooms, right, moved)
-    candidates: dict[str, Sequence[Interval]] = {}
+    candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
-        own = [_sample_room(sample, slot, rooms[slot], allowance_of) for sample in moved]
+        first, *others = (_sample_room(values, slot, rooms[slot], allowance_of) for values in moved)
+        own = [
+            first,
+            *(_sample_room(v, slot, rooms[slot], allowance_of) for v in poles.zeros),
+            *others,
+        ]
         fused_values = [values[slot] for values in fused]
         join = _each if slot in indices else _hull
-        intervals = join(own, fused_values)
-        intervals = [*intervals, *_infinities_and_nan(rooms[slot])]
+        intervals = list(join(own, fused_values))
+        intervals += beyond_poles(intervals[0], poles, slot)
+        intervals += _infinities_and_nan(own)
         intervals += [(each, each) for each in order.get(slot, ())]
-        if slot in reached:
-            intervals = [_with_open(interval, reached[slot]) for interval in intervals]
+        anything = np.logical_or.reduce([room.open for room in own])
+        anything = anything | reached[slot] if slot in reached else anything
+        if anything.any():
+            intervals = [_with_open(interval, anything) for interval in intervals]
         candidates[output] = intervals
     return candidates
 
 
-def _infinities_and_nan(room: Room) -> Iterator[Interval]:
+def _infinities_and_nan(rooms: Sequence[Room]) -> Iterator[Interval]:
     """Yield what is as right as the expected values if an intermediate overflows."""
-    if room.overflows is None:
+    overflows = [room.overflows for room in rooms if room.overflows is not None]
+    if not overflows:
         return
+    where, right = np.logical_or.reduce(overflows), rooms[0].right
     for special in (np.nan, np.inf, -np.inf):
-        value = np.where(room.overflows, room.right.dtype.type(special), room.right)
+        value = np.where(where, right.dtype.type(special), right)
         yield value, value
 
 
@@ -158,8 +189,12 @@ def _each(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     """Return what each sample permits as a candidate."""
     others = [(values, values) for values in fused]
     ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in rooms]
+    return _distinct([*ends, *others])
+
+
+def _distinct(intervals: Sequence[Interval]) -> list[Interval]:
     distinct: list[Interval] = []
-    for interval in (*ends, *others):
+    for interval in intervals:
         if not any(_same(interval, known) for known in distinct):
             distinct.append(interval)
     return distinct
@@ -198,9 +233,12 @@ def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     hull = (np.where(open_elements, room.lowest, low), np.where(open_elements, room.highest, high))
     intervals = [_outward(*hull, room.right)]
     if room.right.dtype.kind == "f":
+        largest = float(np.finfo(room.right.dtype).max)
+        beyond = {-np.inf: hull[0] < -largest, np.inf: hull[1] > largest}
         for special in (np.nan, np.inf, -np.inf):
             present = np.isnan(bounds) if np.isnan(special) else bounds == special
-            where = present.any(axis=0) & ~open_elements
+            # What is beyond the data type is stored as an infinity.
+            where = (present.any(axis=0) | beyond.get(special, False)) & ~open_elements
             if where.any():
                 low, high = (
                     np.where(where, special, end).astype(end.dtype) for end in intervals[0]

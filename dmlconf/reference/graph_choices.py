@@ -52,7 +52,8 @@ def index_choices(
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
-        if not isinstance(source, str) and rooms[source].right.shape == values[0].shape:
+        known = not isinstance(source, str) and source in rooms
+        if known and rooms[source].right.shape == values[0].shape:
             values += [rooms[source].lowest, rooms[source].highest]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if values[0].dtype.itemsize < 8 and (low < high).any():

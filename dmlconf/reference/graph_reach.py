@@ -16,7 +16,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_samples import Room
+from dmlconf.reference.graph_samples import Room, Sample
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["open_elements"]
@@ -27,8 +27,16 @@ _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
 _MORE: Final = 2
 """Number of further evaluations if integers may have any value: on random numbers."""
 
-_BITS: Final = "ELEMENT_WISE_BIT_COUNT"
-"""The operator of which near inputs have results that are far apart."""
+_BITS: Final = frozenset(
+    {
+        "ELEMENT_WISE_BIT_AND",
+        "ELEMENT_WISE_BIT_COUNT",
+        "ELEMENT_WISE_BIT_NOT",
+        "ELEMENT_WISE_BIT_OR",
+        "ELEMENT_WISE_BIT_XOR",
+    }
+)
+"""The operators of which near inputs have results that are far apart."""
 
 
 def open_elements(
@@ -36,7 +44,8 @@ def open_elements(
     evaluate: Evaluate,
     rooms: Mapping[Slot, Room],
     right: NodeValues,
-    moved: Sequence[NodeValues],
+    sampled: Sequence[Sample],
+    poles: Mapping[Slot, Array],
 ) -> dict[Slot, Array]:
     """Return of which elements any value is right for what an earlier node may give.
 
@@ -45,15 +54,20 @@ def open_elements(
         evaluate: computes one operator.
         rooms: what is permitted of each output of a node.
         right: what the nodes compute.
-        moved: what they compute from moved intermediates.
+        sampled: what they compute from moved intermediates.
+        poles: the elements of `graph_poles.Poles`.
 
     Returns:
         By output of a node; those without such elements are not there.
     """
-    starts = {slot: room.beyond for slot, room in rooms.items() if room.beyond is not None}
-    reached = _counted_bits(rooms, right, moved)
+    reached = _of_unknown_bits(rooms, right, [sample.values for sample in sampled])
+    beyond = {slot: room.beyond for slot, room in rooms.items() if room.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
-    starts = {slot: mask for slot, mask in (starts | reached).items() if slot in fed}
+    starts: dict[Slot, Array] = {}
+    for known in (beyond, reached, poles, *(sample.beyond for sample in sampled)):
+        for slot, mask in known.items():
+            if slot in fed:
+                starts[slot] = mask | starts[slot] if slot in starts else mask
     if not starts:
         return reached
 
@@ -91,24 +105,31 @@ def _any_value(number: int, like: Array) -> Array:
     return np.frombuffer(generator.bytes(like.nbytes), like.dtype).reshape(like.shape)
 
 
-def _counted_bits(
+def _of_unknown_bits(
     rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return where bits of floating-point numbers are counted that may be off, or of any NaN."""
-    counted: dict[Slot, Array] = {}
+    """Return what operators on bits make of floating-point numbers that may be off, or of any NaN.
+
+    Those of the graph's inputs and constants are known to the bit.
+    """
+    found: dict[Slot, Array] = {}
     for name, case in right.cases.items():
-        tensor = case.inputs()["InputTensor"] if case.operator_name == _BITS else None
-        if tensor is None or tensor.dtype.kind != "f":
+        if case.operator_name not in _BITS:
             continue
-        inputs = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
-        source = right.sources[name, "InputTensor"]
-        if not isinstance(source, str) and rooms[source].right.shape == tensor.shape:
-            inputs += [rooms[source].lowest, rooms[source].highest]
-        mask = np.logical_or.reduce([_differing(values, tensor) for values in inputs])
-        mask |= np.isnan(tensor) & (not isinstance(source, str))
-        if mask.any():
-            counted[name, "OutputTensor"] = mask
-    return counted
+        for tensor, values in case.inputs().items():
+            source = right.sources[name, tensor]
+            if values.dtype.kind != "f" or isinstance(source, str) or source not in rooms:
+                continue
+            others = [sample.cases[name].inputs()[tensor] for sample in moved]
+            if rooms[source].right.shape == values.shape:
+                others += [rooms[source].lowest, rooms[source].highest]
+            mask = np.logical_or.reduce(
+                [np.isnan(values), *(_differing(o, values) for o in others)]
+            )
+            if mask.any():
+                slot = name, "OutputTensor"
+                found[slot] = mask | found[slot] if slot in found else mask
+    return found
 
 
 def _differing(values: Array, expected: Array) -> Array:

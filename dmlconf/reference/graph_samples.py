@@ -22,6 +22,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes, wider
@@ -32,6 +33,7 @@ __all__ = [
     "RANDOM_SAMPLES",
     "AllowanceOf",
     "Room",
+    "Sample",
     "Unrounded",
     "fused_samples",
     "room_of",
@@ -112,15 +114,31 @@ class Room:
         return np.where(kept, values, stored(between, values))
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An evaluation of a graph on moved intermediates.
+
+    Attributes:
+        values: what the nodes compute.
+        beyond: where a right intermediate need not be near these values, by output of a node.
+    """
+
+    values: NodeValues
+    beyond: Mapping[Slot, Array]
+
+
+@np.errstate(all="ignore")
 def stored(values: Array, like: Array) -> Array:
     """Return FLOAT64 values in another data type, integers within its bounds."""
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
     limits = np.iinfo(like.dtype)
     # FLOAT64 may not hold an integer of 64 bits; what does not move stays.
-    moved = np.clip(values, float(limits.min), float(limits.max))
-    same = moved == like
-    return np.where(same, like, np.where(same, 0, moved).astype(like.dtype))
+    kept = (values == like) | (values <= limits.min) | (values >= float(limits.max))
+    moved = np.where(kept, 0, values).astype(like.dtype)
+    moved = np.where(values <= limits.min, like.dtype.type(limits.min), moved)
+    moved = np.where(values >= float(limits.max), like.dtype.type(limits.max), moved)
+    return np.where(values == like, like, moved)
 
 
 def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Room:
@@ -149,7 +167,7 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         highest = np.where(small, np.maximum(highest, 0), highest)
     overflows = None
     if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
-        beyond = allowance.overflows()
+        beyond = accumulation_of(rule, allowance, flat).overflowing(right.dtype)
         overflows = None if beyond is None else beyond.reshape(right.shape)
         for other in allowance.others():
             ends = permitted_ends(np.ascontiguousarray(other).ravel(), rule, allowance)
@@ -234,7 +252,7 @@ def samples(
     rooms: Mapping[Slot, Room],
     right: NodeValues,
     whole: Unrounded | None,
-) -> Iterator[NodeValues]:
+) -> Iterator[Sample]:
     """Yield what the nodes compute from moved intermediates; empty if none can be moved.
 
     The last `RANDOM_SAMPLES` are the random ones. The first ones move the last intermediates alone:
@@ -255,7 +273,9 @@ def samples(
         return
     numbers = {slot: number for number, slot in enumerate(rooms)}
 
-    def moved(choose: Chooser, slots: set[Slot]) -> NodeValues:
+    def moved(choose: Chooser, slots: set[Slot]) -> Sample:
+        beyond: dict[Slot, Array] = {}
+
         def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
             slot = node.name, tensor
             if slot not in slots:
@@ -263,13 +283,15 @@ def samples(
             # What is permitted follows from the inputs that the node has in this evaluation.
             unmoved = values is rooms[slot].right
             room = rooms[slot] if unmoved else room_of(own, tensor, values, allowance_of)
+            if room.beyond is not None:
+                beyond[slot] = room.beyond
             return room.moved(choose(values, numbers[slot]))
 
         with np.errstate(all="ignore"):
-            return evaluate_nodes(case, evaluate, store=store, known=right)
+            return Sample(evaluate_nodes(case, evaluate, store=store, known=right), beyond)
 
     if whole is not None:
-        yield _with_truncated_stores(case, evaluate, right, whole)
+        yield Sample(_with_truncated_stores(case, evaluate, right, whole), {})
     up, down, *_ = choosers = list(_choosers())
     if _SCALED_BY_EXTREMES & set(case.graph.operators):
         choosers = [partial(_extremes_apart, ends=ends) for ends in _APART] + choosers

@@ -56,8 +56,6 @@ def _leaky_relu(x: Array, Alpha: float) -> Array:
         return np.where(x < 0, Alpha * x, x)
     choose = np.maximum if Alpha <= 1 else np.minimum
     result: Array = choose(x, Alpha * x)
-    # This makes -0 +0.
-    result += 0
     return result
 
 

@@ -1,0 +1,182 @@
+"""Other ways in which a right device may evaluate the nodes of a graph.
+
+What a rule of one operator leaves open beside the error of a number, and a comparison of numbers
+does not see, nodes after it may see: 1 / MIN(0, -0) is one infinity or the other. So the graph is
+evaluated as a whole
+
+- with zeros for subnormal inputs and attributes of nodes that may take them for zero;
+- with zeros of another sign wherever a node's rule compares numbers, not bits.
+
+An alternative is one of how all nodes, or some of them, do it. What each permits is a candidate of
+its own: nothing between two of them is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.graphs.model import Node
+from dmlconf.precision.allowance import Allowance
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_samples import AllowanceOf
+from dmlconf.reference.subnormals import without_subnormals
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Alternative", "alternatives"]
+
+_MOST_COMBINED: Final = 3
+"""Nodes of which every combination takes subnormal numbers for zero or does not."""
+
+_MOST_ALONE: Final = 8
+"""Nodes of which each alone does, where there are more."""
+
+_BY_CHANCE: Final = 4
+"""Evaluations in which each zero has a random sign."""
+
+Signs = Callable[[Array, int], Array]
+"""Gives the zeros of an output their signs, by the output's number in the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A way to evaluate the nodes.
+
+    Attributes:
+        evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
+    """
+
+    evaluate: Evaluate
+    allowance_of: AllowanceOf
+
+
+def alternatives(
+    case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
+) -> Iterator[Alternative]:
+    """Yield the ways that lead to other outputs.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
+        right: what the nodes compute.
+    """
+    for flushing in _flushing(right):
+        other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
+        if _differ(right, evaluate_nodes(case, other.evaluate)):
+            yield other
+    for signs in _signs():
+        if _differ(right, _with_signs(case, evaluate, right, signs)):
+            yield Alternative(_signed(evaluate, right, signs), allowance_of)
+
+
+def _differ(one: NodeValues, other: NodeValues) -> bool:
+    """Return whether two evaluations differ in more than signs of zero."""
+    return any(
+        not np.array_equal(values, other.outputs[slot], equal_nan=values.dtype.kind == "f")
+        for slot, values in one.outputs.items()
+    )
+
+
+def _flushing(right: NodeValues) -> Iterator[frozenset[str] | None]:
+    """Yield which nodes take subnormal inputs for zero, by identifier; None for all that may."""
+    reading = [
+        case.identifier
+        for case in right.cases.values()
+        if _may_flush(case) and without_subnormals(case) is not case
+    ]
+    if not reading:
+        return
+    yield None
+    if len(reading) > _MOST_COMBINED:
+        yield from (frozenset({name}) for name in reading[:_MOST_ALONE])
+        return
+    for count in range(1, len(reading) + 1):
+        yield from map(frozenset, combinations(reading, count))
+
+
+def _may_flush(case: Case) -> bool:
+    return any(case.rule(name).flushes for name in case.outputs())
+
+
+def _with_zeros_for_subnormals(
+    evaluate: Evaluate, allowance_of: AllowanceOf, nodes: frozenset[str] | None
+) -> Alternative:
+    def read(case: Case) -> Case:
+        chosen = _may_flush(case) if nodes is None else case.identifier in nodes
+        return without_subnormals(case) if chosen else case
+
+    def outputs(case: Case) -> Mapping[str, Array]:
+        return evaluate(read(case))
+
+    def allowance(case: Case, output: str) -> Allowance:
+        return allowance_of(read(case), output)
+
+    return Alternative(outputs, allowance)
+
+
+def _signs() -> Sequence[Signs]:
+    def by_chance(sample: int) -> Signs:
+        def signs(values: Array, number: int) -> Array:
+            generator = np.random.Generator(np.random.PCG64([sample, number]))
+            return generator.choice((-1.0, 1.0), values.shape)
+
+        return signs
+
+    return (
+        lambda values, number: -np.copysign(1.0, values),
+        lambda values, number: np.ones(values.shape),
+        lambda values, number: -np.ones(values.shape),
+        *map(by_chance, range(_BY_CHANCE)),
+    )
+
+
+def _with_zeros_of(values: Array, signs: Signs, number: int) -> Array:
+    zero = values == 0
+    if not zero.any():
+        return values
+    signed = np.copysign(values, signs(values, number).astype(values.dtype))
+    return np.where(zero, signed, values)
+
+
+def _sign_is_open(case: Case, output: str, values: Array) -> bool:
+    return values.dtype.kind == "f" and case.rule(output).kind is not RuleKind.EXACT
+
+
+def _with_signs(case: GraphCase, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
+    """Return what the nodes compute, quickly: only what reads other zeros is computed again."""
+    numbers = _numbers(right)
+
+    def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+        if not _sign_is_open(own, tensor, values):
+            return values
+        return _with_zeros_of(values, signs, numbers[own.identifier])
+
+    with np.errstate(all="ignore"):
+        return evaluate_nodes(case, evaluate, store=store, known=right)
+
+
+def _signed(evaluate: Evaluate, right: NodeValues, signs: Signs) -> Evaluate:
+    numbers = _numbers(right)
+
+    def outputs(case: Case) -> Mapping[str, Array]:
+        return {
+            name: _with_zeros_of(values, signs, numbers[case.identifier])
+            if _sign_is_open(case, name, values)
+            else values
+            for name, values in evaluate(case).items()
+        }
+
+    return outputs
+
+
+def _numbers(right: NodeValues) -> Mapping[str, int]:
+    return {case.identifier: number for number, case in enumerate(right.cases.values())}

@@ -1,0 +1,119 @@
+"""Elements of a graph near a pole: an intermediate may lie on both sides of zero.
+
+The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500, and no evaluation
+on the ends shows that. So the graph is evaluated on zeros of both signs in place of such
+intermediates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.graphs.model import Node, Slot
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_samples import Room, stored
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Poles", "beyond_poles", "poles_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Poles:
+    """What follows from intermediates that may lie on both sides of zero.
+
+    Attributes:
+        zeros: what the nodes compute from zeros of both signs in their place; empty if there are
+            no such intermediates.
+        elements: where that is infinite, and numbers near it are not; by output of a node.
+    """
+
+    zeros: Sequence[NodeValues] = ()
+    elements: Mapping[Slot, Array] = field(default_factory=dict)
+
+
+def poles_of(
+    case: GraphCase,
+    evaluate: Evaluate,
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+    moved: Sequence[NodeValues],
+) -> Poles:
+    """Return what follows from intermediates that may lie on both sides of zero.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        rooms: what is permitted of each output of a node.
+        right: what the nodes compute.
+        moved: what they compute from moved intermediates.
+    """
+    fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
+    ranges = {slot: _range(slot, rooms[slot], moved) for slot in rooms if slot in fed}
+    across = {slot: (low < high) & (low <= 0) & (high >= 0) for slot, (low, high) in ranges.items()}
+    across = {
+        slot: mask & ~rooms[slot].open
+        for slot, mask in across.items()
+        if mask.any() and rooms[slot].right.dtype.kind == "f"
+    }
+    if not across:
+        return Poles()
+
+    def evaluated(replacements: Mapping[Slot, Array]) -> NodeValues:
+        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            mask = across.get((node.name, tensor))
+            if mask is None:
+                return values
+            return np.where(mask, replacements[node.name, tensor], values).astype(values.dtype)
+
+        return evaluate_nodes(case, evaluate, store=store, known=right)
+
+    zeros = [
+        evaluated({slot: np.full(mask.shape, zero) for slot, mask in across.items()})
+        for zero in (0.0, -0.0)
+    ]
+    ends = [
+        evaluated({slot: stored(ranges[slot][end], rooms[slot].right) for slot in across})
+        for end in (0, 1)
+    ]
+    elements: dict[Slot, Array] = {}
+    for slot, values in right.outputs.items():
+        if values.dtype.kind != "f":
+            continue
+        infinite = np.logical_or.reduce([np.isinf(each.outputs[slot]) for each in zeros])
+        finite = np.logical_or.reduce([np.isfinite(each.outputs[slot]) for each in ends])
+        if (infinite & finite).any():
+            elements[slot] = infinite & finite
+    return Poles(zeros, elements)
+
+
+def _range(slot: Slot, room: Room, moved: Sequence[NodeValues]) -> Interval:
+    """Return the least and the greatest numbers that an intermediate was seen to be."""
+    values = [each.outputs[slot] for each in moved]
+    return np.fmin.reduce([*values, room.lowest]), np.fmax.reduce([*values, room.highest])
+
+
+def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
+    """Return how far an output may go near a pole: from the hull to each of its infinities.
+
+    Args:
+        hull: the least and the greatest values that evaluations give.
+        poles: as `poles_of` has them.
+        slot: the output.
+    """
+    mask = poles.elements.get(slot)
+    if mask is None:
+        return []
+    low, high = (end.astype(np.float64) for end in hull)
+    # Each side is an interval of its own: the whole data type would permit NaN as well.
+    below = mask & np.logical_or.reduce([each.outputs[slot] == -np.inf for each in poles.zeros])
+    above = mask & np.logical_or.reduce([each.outputs[slot] == np.inf for each in poles.zeros])
+    return [
+        (np.where(below, -np.inf, low), np.where(below & np.isposinf(high), 0.0, high)),
+        (np.where(above & np.isneginf(low), 0.0, low), np.where(above, np.inf, high)),
+    ]

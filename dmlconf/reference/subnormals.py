@@ -1,0 +1,86 @@
+"""Cases as a device reads them that takes subnormal numbers for zero.
+
+Source: Direct3D 11.3 functional specification, 3.1: operations flush subnormal FLOAT32 operands to
+zero of the same sign. An attribute such as `Alpha` is an operand as an element of a tensor is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import AttributeKind, Operator
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["without_subnormals"]
+
+_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
+
+
+def without_subnormals(case: Case) -> Case:
+    """Return the case with zeros for subnormal inputs and attributes; itself where it has none."""
+    desc = _without_in_desc(case.operator, case.desc)
+    inputs = case.inputs()
+    arrays = {name: _without_in_array(array) for name, array in inputs.items()}
+    if desc is not case.desc:
+        case = replace(case, desc=desc)
+    if any(array is not inputs[name] for name, array in arrays.items()):
+        return case.with_data(arrays)
+    return case
+
+
+def _without_in_array(array: Array) -> Array:
+    """Return the array with zeros for subnormal numbers; itself where it has none."""
+    if array.dtype not in (DataType.FLOAT32.dtype, DataType.FLOAT16.dtype):
+        return array
+    small = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
+    return np.where(small, np.copysign(array.dtype.type(0), array), array) if small.any() else array
+
+
+_OF_FLOATS: Final = frozenset(
+    {
+        AttributeKind.FLOAT,
+        AttributeKind.SCALAR_UNION,
+        AttributeKind.SCALE_BIAS,
+        AttributeKind.OPERATOR,
+    }
+)
+"""The kinds of attributes that have FLOAT32 members."""
+
+
+def _without_in_desc(operator: Operator, desc: Desc) -> Desc:
+    changed = {}
+    for field in operator.fields:
+        if field.is_tensor or field.attribute_kind not in _OF_FLOATS:
+            continue
+        if field.type_field is not None and desc.get(field.type_field) == DataType.FLOAT64:
+            continue
+        value = desc.get(field.name)
+        flushed = _without_in_value(value)
+        if flushed is not value:
+            changed[field.name] = flushed
+    return {**desc, **changed} if changed else desc
+
+
+def _without_in_value(value: Any) -> Any:
+    """Return an attribute's value with zeros for subnormal numbers; itself where it has none."""
+    if isinstance(value, float):
+        small = 0 < abs(value) < _LEAST_NORMAL
+        return math.copysign(0.0, value) if small else value
+    if isinstance(value, Mapping):
+        members = {key: _without_in_value(member) for key, member in value.items()}
+        return members if any(members[key] is not value[key] for key in members) else value
+    if isinstance(value, list | tuple):
+        parts = [_without_in_value(part) for part in value]
+        return (
+            type(value)(parts)
+            if any(a is not b for a, b in zip(parts, value, strict=True))
+            else value
+        )
+    return value

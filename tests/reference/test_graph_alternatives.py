@@ -1,0 +1,308 @@
+"""What a node's rule leaves open beside the error of a number, carried to the graph's outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import Array
+from tests.graphs.suites import graph_case
+from tests.runner.cases import write
+
+Values = list[float]
+
+
+def accepts(case: Case, output: str, values: Values) -> bool:
+    """Return whether an output may have these values, the others being the reference's."""
+    expected = evaluate(case)
+    like = expected[output]
+    actual: dict[str, Array] = {output: np.array(values, like.dtype).reshape(like.shape)}
+
+    def reference(each: Case) -> Outcome:
+        return Outputs(expected)
+
+    status = judge(case, Outputs({**expected, **actual}), reference).status
+    return status in (Status.PASSED, Status.UNCHECKED)
+
+
+def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
+    """Return a graph of these inputs and nodes; `OUTPUT` is that of the node `node`."""
+    return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
+
+
+def single(tmp_path: Path, operator: str, desc: str) -> Case:
+    text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
+    (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
+    return build(planned)
+
+
+ONE = "Sizes: [1], DataType: FLOAT32"
+
+QUANTIZED = f"""ScaleTensor: {{{ONE}, values: [SCALE]}},
+  InputTensor: {{{ONE}, values: [INPUT]}}, OutputTensor: {{Sizes: [1], DataType: UINT8}}"""
+
+FLUSHED = {
+    "subnormal input": (
+        "[1.0e-44]",
+        "ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}",
+        [0.0],
+        [1.0e-20],
+    ),
+    "subnormal bias": (
+        "[0]",
+        "ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}, "
+        "ScaleBias: {Scale: 1, Bias: 1.0e-44}}",
+        [0.0],
+        [1.0e-20],
+    ),
+    "subnormal exponent": (
+        "[.inf]",
+        "ELEMENT_WISE_CONSTANT_POW, desc: {InputTensor: x, OutputTensor: {}, Exponent: 1.0e-44}",
+        [np.nan],
+        [1.0],
+    ),
+    "subnormal factor": (
+        "[1.0e+38]",
+        "ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 1.0e-39, Beta: 0.25}",
+        [0.25],
+        [0.5],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FLUSHED)
+def test_a_node_may_take_subnormal_numbers_for_zero(tmp_path: Path, what: str) -> None:
+    values, node, flushed, wrong = FLUSHED[what]
+    nodes = f"\n  node: {{operator: {node}}}"
+    case = graph(tmp_path, f"\n  x: {{{ONE}, values: {values}}}", nodes)
+    assert accepts(case, "y", evaluate(case)["y"].tolist())
+    assert accepts(case, "y", flushed)
+    assert not accepts(case, "y", wrong)
+
+
+def test_each_node_takes_subnormal_numbers_for_zero_or_not(tmp_path: Path) -> None:
+    nodes = """
+  first: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  second: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: x, OutputTensor: {}}}
+  scaled:
+    operator: ACTIVATION_LINEAR
+    desc: {InputTensor: first, OutputTensor: {}, Alpha: 1.0e+22, Beta: 1}
+  node: {operator: ELEMENT_WISE_ADD, desc: {ATensor: scaled, BTensor: third, OutputTensor: {}}}
+  third: {operator: ACTIVATION_HARD_SIGMOID,
+          desc: {InputTensor: second, OutputTensor: {}, Alpha: 1.0e-38, Beta: 0}}
+"""
+    case = graph(tmp_path, f"\n  x: {{{ONE}, values: [1.1e-38]}}", nodes)
+    root = 1.1e-38**0.5 * 1e22 + 1
+    third = 1e-38 / 1.1e-38
+    for values in ([root + third], [1 + third], [root + 1], [2]):
+        assert accepts(case, "y", values), values
+    assert not accepts(case, "y", [(root + 1 + third) / 2])
+
+
+def test_a_subnormal_scale_of_integers_may_be_zero(tmp_path: Path) -> None:
+    desc = QUANTIZED.replace("SCALE", "1.1e-38").replace("INPUT", "1.2e-37")
+    case = single(tmp_path, "ELEMENT_WISE_QUANTIZE_LINEAR", desc)
+    assert evaluate(case)["OutputTensor"] == [11]
+    assert accepts(case, "OutputTensor", [255])
+    assert not accepts(case, "OutputTensor", [12])
+
+
+def test_an_attribute_of_a_single_operator_may_be_zero(tmp_path: Path) -> None:
+    desc = f"InputTensor: {{{ONE}, values: [0]}}, OutputTensor: {{{ONE}}}, "
+    case = single(tmp_path, "ELEMENT_WISE_SQRT", desc + "ScaleBias: {Scale: 1, Bias: 1.0e-44}")
+    assert accepts(case, "OutputTensor", [0])
+    assert not accepts(case, "OutputTensor", [1e-20])
+
+
+SHIFTED = """
+  a: {Sizes: [2], DataType: UINT64, values: [6, 16]}
+  b: {Sizes: [2], DataType: UINT64, values: [64, 2]}
+  m: {Sizes: [2], DataType: UINT64, values: [7, 7]}"""
+SHIFT = """
+  SHIFT: {operator: ELEMENT_WISE_BIT_SHIFT_RIGHT,
+          desc: {ATensor: a, BTensor: b, OutputTensor: {}}}"""
+
+
+def test_elements_of_64_bits_stay_open(tmp_path: Path) -> None:
+    inputs = SHIFTED[: SHIFTED.index("\n  m:")]
+    case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
+    for value in (0, 6, 1 << 63, (1 << 64) - 1):
+        assert accepts(case, "y", [value, 4])
+        assert not accepts(case, "y", [value, 5])
+
+
+def test_what_open_elements_of_64_bits_lead_to_is_open(tmp_path: Path) -> None:
+    modulus = """
+  node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
+         desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
+    case = graph(tmp_path, SHIFTED, SHIFT.replace("SHIFT:", "shifted:") + modulus)
+    for value in range(7):
+        assert accepts(case, "y", [value, 4])
+    assert not accepts(case, "y", [0, 5])
+
+
+def test_indices_of_64_bits_among_which_is_nan_stay_open(tmp_path: Path) -> None:
+    nodes = """
+  node: {operator: TOP_K1,
+         desc: {InputTensor: x, OutputValueTensor: {Sizes: [2]}, Axis: 0, K: 2,
+                OutputIndexTensor: {Sizes: [2], DataType: UINT64}, AxisDirection: DECREASING}}"""
+    inputs = "\n  x: {Sizes: [3], DataType: FLOAT32, values: [.nan, 1, 2]}"
+    case = graph(tmp_path, inputs, nodes, "node.OutputIndexTensor")
+    assert accepts(case, "y", [2, 1])
+
+
+def test_what_is_beyond_the_data_type_is_infinite(tmp_path: Path) -> None:
+    """The cosine of 1e8 may be anything, and times 1e6 it is no number of FLOAT16."""
+    inputs = """
+  x: {Sizes: [1], DataType: FLOAT16, values: [60000]}
+  k: {Sizes: [1], DataType: FLOAT16, values: [60000]}"""
+    nodes = """
+  large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 1, Beta: 1}}
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: large, OutputTensor: {}}}
+  twice: {operator: ACTIVATION_LINEAR,
+          desc: {InputTensor: cosine, OutputTensor: {}, Alpha: 3, Beta: 0}}
+  node: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: twice, BTensor: k, OutputTensor: {}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (-np.inf, -65504, 0, 65504, np.inf):
+        assert accepts(case, "y", [value]), value
+    assert not accepts(case, "y", [np.nan])
+
+
+MASKED = """
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: OPERATOR, desc: {INPUTS, OutputTensor: {}}}"""
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [
+        ("ELEMENT_WISE_BIT_NOT", "InputTensor: root"),
+        ("ELEMENT_WISE_BIT_XOR", "ATensor: root, BTensor: m"),
+        ("ELEMENT_WISE_BIT_AND", "ATensor: m, BTensor: root"),
+    ],
+)
+def test_bits_of_approximate_numbers_are_unknown(
+    tmp_path: Path, operator: str, inputs: str
+) -> None:
+    nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
+    given = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [2, .nan]}"
+    if "BTensor" in inputs:
+        given += "\n  m: {Sizes: [2], DataType: FLOAT32, values: [-9, 5]}"
+    case = graph(tmp_path, given, nodes)
+    assert accepts(case, "y", [0.5, 0.25])
+
+
+def test_bits_of_constants_are_known(tmp_path: Path) -> None:
+    text = """
+constants:
+  c: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
+nodes:
+  node: {operator: ELEMENT_WISE_BIT_COUNT,
+         desc: {InputTensor: c, OutputTensor: {Sizes: [3], DataType: UINT8}}}
+outputs: {y: node}
+"""
+    case = graph_case(tmp_path, text)
+    assert accepts(case, "y", [7, 1, 2])
+    assert not accepts(case, "y", [7, 1, 3])
+
+
+SIGNED = {
+    "MIN": "ELEMENT_WISE_MIN, desc: {ATensor: x, BTensor: z, OutputTensor: {}}",
+    "MAX": "ELEMENT_WISE_MAX, desc: {ATensor: z, BTensor: x, OutputTensor: {}}",
+    "CLIP": "ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -1, Max: 0,"
+    " ScaleBias: {Scale: 1, Bias: 0}}",
+}
+
+
+@pytest.mark.parametrize("operator", SIGNED)
+def test_a_zero_has_either_sign_where_its_rule_leaves_it_open(
+    tmp_path: Path, operator: str
+) -> None:
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [0.0, -0.5]}"
+    if "z" in SIGNED[operator]:
+        inputs += "\n  z: {Sizes: [2], DataType: FLOAT32, values: [-0.0, -0.5]}"
+    nodes = f"""
+  zero: {{operator: {SIGNED[operator]}}}
+  node: {{operator: ELEMENT_WISE_RECIP, desc: {{InputTensor: zero, OutputTensor: {{}}}}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    assert accepts(case, "y", [np.inf, -2])
+    assert accepts(case, "y", [-np.inf, -2])
+    assert not accepts(case, "y", [np.nan, -2])
+    assert not accepts(case, "y", [1e38, -2])
+
+
+def test_each_zero_has_a_sign_of_its_own(tmp_path: Path) -> None:
+    nodes = """
+  zero: {operator: ELEMENT_WISE_MIN, desc: {ATensor: x, BTensor: z, OutputTensor: {}}}
+  other: {operator: ELEMENT_WISE_MAX, desc: {ATensor: x, BTensor: z, OutputTensor: {}}}
+  first: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: zero, OutputTensor: {}}}
+  second: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: other, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_ADD, desc: {ATensor: first, BTensor: second, OutputTensor: {}}}"""
+    inputs = "".join(f"\n  {n}: {{{ONE}, values: [{v}]}}" for n, v in (("x", "0.0"), ("z", "-0.0")))
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.inf, -np.inf, np.nan):
+        assert accepts(case, "y", [value])
+    assert not accepts(case, "y", [0])
+
+
+def test_a_zero_that_is_copied_keeps_its_sign(tmp_path: Path) -> None:
+    nodes = """
+  copy: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: copy, OutputTensor: {}}}"""
+    case = graph(tmp_path, f"\n  x: {{{ONE}, values: [-0.0]}}", nodes)
+    assert accepts(case, "y", [-np.inf])
+    assert not accepts(case, "y", [np.inf])
+
+
+def test_leaky_relu_keeps_the_sign_of_zero(tmp_path: Path) -> None:
+    desc = f"InputTensor: {{{ONE}, values: [-0.0]}}, OutputTensor: {{{ONE}}}, Alpha: 0.01"
+    assert np.signbit(evaluate(single(tmp_path, "ACTIVATION_LEAKY_RELU", desc))["OutputTensor"])
+
+
+def test_near_a_pole_numbers_go_to_both_infinities(tmp_path: Path) -> None:
+    """sqrt(0.25) - 0.5 is 0, or a little above or below, so its reciprocal is large."""
+    nodes = """
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: h, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_RECIP, desc: {InputTensor: rest, OutputTensor: {}}}"""
+    inputs = """
+  x: {Sizes: [2], DataType: FLOAT32, values: [0.25, 0.25]}
+  h: {Sizes: [2], DataType: FLOAT32, values: [0.5, 0.25]}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.inf, -np.inf, 1e10, -1e38):
+        assert accepts(case, "y", [value, 4]), value
+    assert not accepts(case, "y", [np.nan, 4])
+    assert not accepts(case, "y", [np.inf, np.inf])
+
+
+OVERFLOW = """
+  product:
+    operator: GEMM
+    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 1]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  node: {operator: ACTIVATION_LINEAR,
+         desc: {InputTensor: product, OutputTensor: {}, Alpha: 0.25, Beta: 0}}"""
+
+
+@pytest.mark.parametrize(("output", "factor"), [("product", 1), ("node", 0.25)])
+def test_a_sum_whose_terms_overflow_may_be_infinite(
+    tmp_path: Path, output: str, factor: float
+) -> None:
+    inputs = """
+  a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
+  b: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}"""
+    nodes = OVERFLOW if output == "node" else OVERFLOW[: OVERFLOW.index("\n  node:")]
+    case = graph(tmp_path, inputs, nodes, output)
+    assert accepts(case, "y", [3e38 * factor])
+    assert accepts(case, "y", [np.inf])
+    if output == "product":
+        assert not accepts(case, "y", [1e38])
