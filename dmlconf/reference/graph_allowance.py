@@ -11,6 +11,7 @@ The graph is evaluated many times, on intermediates that are off by what their n
 - what an intermediate of any value leads to is open (`graph_reach`);
 - where an intermediate may lie on both sides of a pole, what follows goes to infinity
   (`graph_poles`);
+- a remainder is open whose quotient may lie on both sides of an integer (`graph_jumps`);
 - zeros for subnormal inputs, and zeros of the other sign, are as right (`graph_alternatives`);
 - of elements whose ranges meet, any may be the greatest, or in order the next (`graph_choices`).
 
@@ -36,6 +37,7 @@ from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_alternatives import alternatives
 from dmlconf.reference.graph_choices import index_choices
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_jumps import elements_at_jumps
 from dmlconf.reference.graph_poles import beyond_poles, poles_of
 from dmlconf.reference.graph_reach import open_elements
 from dmlconf.reference.graph_samples import (
@@ -103,7 +105,8 @@ def _candidates(
     moved = [right, *(sample.values for sample in sampled)]
     poles = poles_of(case, evaluate, rooms, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
-    reached = open_elements(case, evaluate, rooms, right, sampled, poles.elements)
+    jumps = elements_at_jumps(rooms, right, moved)
+    reached = open_elements(case, evaluate, rooms, right, sampled, poles.elements, jumps)
     indices = _indices(case)
     order = index_choices(rooms, right, moved)
     candidates: dict[str, list[Interval]] = {}

@@ -127,7 +127,8 @@ def _signs() -> Sequence[Signs]:
     def by_chance(sample: int) -> Signs:
         def signs(values: Array, number: int) -> Array:
             generator = np.random.Generator(np.random.PCG64([sample, number]))
-            return generator.choice((-1.0, 1.0), values.shape)
+            chosen: Array = generator.choice((-1.0, 1.0), values.shape)
+            return chosen
 
         return signs
 

@@ -52,9 +52,9 @@ def index_choices(
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
-        known = not isinstance(source, str) and source in rooms
-        if known and rooms[source].right.shape == values[0].shape:
-            values += [rooms[source].lowest, rooms[source].highest]
+        room = None if isinstance(source, str) else rooms.get(source)  # A constant has none.
+        if room is not None and room.right.shape == values[0].shape:
+            values += [room.lowest, room.highest]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if values[0].dtype.itemsize < 8 and (low < high).any():
             choices[name, tensor] = _choices(case, right.outputs[name, tensor], low, high)

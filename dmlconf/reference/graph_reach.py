@@ -46,6 +46,7 @@ def open_elements(
     right: NodeValues,
     sampled: Sequence[Sample],
     poles: Mapping[Slot, Array],
+    jumps: Mapping[Slot, Array],
 ) -> dict[Slot, Array]:
     """Return of which elements any value is right for what an earlier node may give.
 
@@ -56,11 +57,12 @@ def open_elements(
         right: what the nodes compute.
         sampled: what they compute from moved intermediates.
         poles: the elements of `graph_poles.Poles`.
+        jumps: as `elements_at_jumps` has them.
 
     Returns:
         By output of a node; those without such elements are not there.
     """
-    reached = _of_unknown_bits(rooms, right, [sample.values for sample in sampled])
+    reached = {**jumps, **_of_unknown_bits(rooms, right, [sample.values for sample in sampled])}
     beyond = {slot: room.beyond for slot, room in rooms.items() if room.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     starts: dict[Slot, Array] = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from dmlconf.tensors.datatypes import Array
 from tests.graphs.suites import graph_case
 from tests.runner.cases import write
 
-Values = list[float]
+Values = Sequence[float]
 
 
 def accepts(case: Case, output: str, values: Values) -> bool:
@@ -50,7 +52,7 @@ ONE = "Sizes: [1], DataType: FLOAT32"
 QUANTIZED = f"""ScaleTensor: {{{ONE}, values: [SCALE]}},
   InputTensor: {{{ONE}, values: [INPUT]}}, OutputTensor: {{Sizes: [1], DataType: UINT8}}"""
 
-FLUSHED = {
+FLUSHED: Final[Mapping[str, tuple[str, str, Values, Values]]] = {
     "subnormal input": (
         "[1.0e-44]",
         "ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}",
@@ -306,3 +308,35 @@ def test_a_sum_whose_terms_overflow_may_be_infinite(
     assert accepts(case, "y", [np.inf])
     if output == "product":
         assert not accepts(case, "y", [1e38])
+
+
+REMAINDER = """
+  power: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
+         desc: {ATensor: power, BTensor: d, OutputTensor: {}}}"""
+
+
+def test_a_remainder_whose_quotient_may_be_on_both_sides_of_an_integer_is_any(
+    tmp_path: Path,
+) -> None:
+    """exp(7) is 1096.633 with an error of 0.0005; a divisor of 0.001 leaves 0 to all of itself."""
+    divisors = [float(np.float32(np.exp(7) / (1000000 + share))) for share in (0.3, 0.4, 0.6, 0.7)]
+    inputs = f"""
+  x: {{Sizes: [5], DataType: FLOAT32, values: [7, 7, 7, 7, 7]}}
+  d: {{Sizes: [5], DataType: FLOAT32, values: {[*divisors, 1]}}}"""
+    case = graph(tmp_path, inputs, REMAINDER)
+    remainder = float(np.exp(7) % 1)
+    for share in (0, 0.01, 0.5, 0.99):
+        assert accepts(case, "y", [*(share * d for d in divisors), remainder]), share
+    assert not accepts(case, "y", [*divisors, 0.0])
+
+
+def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
+    desc = """ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.nan, 1]},
+      BTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_RELU},
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [np.nan])
+    assert accepts(case, "OutputTensor", [0])
+    assert not accepts(case, "OutputTensor", [1])

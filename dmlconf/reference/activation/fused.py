@@ -235,4 +235,9 @@ def activated_error_scale(
         if error_scale.overflows is not None:
             # For an infinity an activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
-        return replace(before.scaled(steepness), sums=scale)
+        scaled = replace(before.scaled(steepness), sums=scale)
+        if activation["operator"] == "ACTIVATION_RELU" and np.isnan(result).any():
+            # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
+            zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
+            scaled = replace(scaled, others=(*scaled.others, zeros))
+        return scaled
