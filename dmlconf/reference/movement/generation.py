@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.floats import single
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.held import held, held_choices
 from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "diagonal_matrix1",
+    "diagonal_matrix1_candidates",
     "fill_value_constant",
     "fill_value_sequence",
     "fill_value_sequence_interval",
@@ -34,25 +37,43 @@ def diagonal_matrix1(
     Return the input, or zeros, with the value along the diagonals from begin up to end.
 
     Where begin is greater than end, the value is along all other diagonals. A FLOAT32 value of
-    integers is truncated.
+    integers is truncated; what they do not hold becomes what x86-64 makes of it.
 
-    Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC.
+    Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
-    dtype = OutputTensor.DataType.dtype
-    if ValueDataType == "FLOAT32":
-        Value = single(Value)
-        if dtype.kind != "f" and math.isfinite(Value):
-            Value = math.trunc(Value)
-    sizes = OutputTensor.Sizes
+    value = held(Value, ValueDataType, OutputTensor.DataType.dtype)
+    return _with_diagonals(InputTensor, OutputTensor, value, DiagonalFillBegin, DiagonalFillEnd)
+
+
+def diagonal_matrix1_candidates(
+    InputTensor: Array | None,
+    OutputTensor: TensorDesc,
+    ValueDataType: str,
+    Value: float,
+    DiagonalFillBegin: int,
+    DiagonalFillEnd: int,
+) -> Sequence[Interval]:
+    """Return the matrix with each integer that processors make of a FLOAT32 value."""
+    diagonals = DiagonalFillBegin, DiagonalFillEnd
+    outputs = (
+        _with_diagonals(InputTensor, OutputTensor, value, *diagonals)
+        for value in held_choices(Value, ValueDataType, OutputTensor.DataType.dtype)
+    )
+    return [(output, output) for output in outputs]
+
+
+def _with_diagonals(
+    tensor: Array | None, output: TensorDesc, value: Array, begin: int, end: int
+) -> Array:
+    sizes = output.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
-    if DiagonalFillBegin <= DiagonalFillEnd:
-        filled = (diagonal >= DiagonalFillBegin) & (diagonal < DiagonalFillEnd)
+    if begin <= end:
+        filled = (diagonal >= begin) & (diagonal < end)
     else:
-        filled = (diagonal >= DiagonalFillBegin) | (diagonal < DiagonalFillEnd)
-    source = np.zeros(sizes, dtype) if InputTensor is None else InputTensor
-    with np.errstate(over="ignore"):
-        return np.where(filled, np.array(Value).astype(dtype), source)
+        filled = (diagonal >= begin) | (diagonal < end)
+    source = np.zeros(sizes, output.DataType.dtype) if tensor is None else tensor
+    return np.where(filled, value, source)
 
 
 def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: float) -> Array:
@@ -62,9 +83,7 @@ def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: flo
 
     Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
     """
-    with np.errstate(over="ignore"):
-        value = np.array(Value).astype(OutputTensor.DataType.dtype)
-    return np.full(OutputTensor.Sizes, value)
+    return np.full(OutputTensor.Sizes, held(Value, ValueDataType, OutputTensor.DataType.dtype))
 
 
 def fill_value_sequence(

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.floats import single
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.held import held, held_choices
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["padding1"]
-
-
-def _converted(value: float, dtype: np.dtype[Any]) -> int:
-    """Return the integer to which x64 converts a real number before it takes the low bits.
-
-    It has 64 bits for UINT32 and longer types, 32 for the others. What it does not hold, infinity
-    and NaN become its lowest number; UINT64 holds the numbers up to 2^64 as well.
-    """
-    limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
-    whole = math.trunc(value) if math.isfinite(value) else -limit
-    fits = -limit <= whole < (2 * limit if dtype == np.uint64 else limit)
-    return whole if fits else -limit
+__all__ = ["padding1", "padding1_candidates"]
 
 
 def padding1(
@@ -46,22 +34,23 @@ def padding1(
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP, and FLOAT32 values that do not fit, as
     PADDING has them, were measured.
     """
-    value = _held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    value = held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 
-def _held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return a number as stored in a tensor.
-
-    A FLOAT32 in an integer tensor is truncated, as x64 does it, and its low bits are taken.
-    """
-    if data_type == "FLOAT32":
-        value = single(value)
-        if dtype.kind != "f":
-            low_bits = _converted(value, dtype) & (1 << 8 * dtype.itemsize) - 1
-            return np.array(low_bits, f"u{dtype.itemsize}").view(dtype)
-    with np.errstate(over="ignore"):
-        return np.array(value).astype(dtype)
+def padding1_candidates(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    PaddingMode: str,
+    PaddingValueDataType: str,
+    PaddingValue: float,
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+) -> Sequence[Interval]:
+    """Return the padded input with each integer that processors make of a FLOAT32 value."""
+    values = held_choices(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    outputs = (_padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
+    return [(output, output) for output in outputs]
 
 
 def _padded(
