@@ -128,7 +128,7 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array
                 overflowing | undefined,
             ),
             _undefined(rounded_interval(m, m_error, dtype), np.isinf(m_error)),
-            _undefined(rounded_interval(v, v_error, dtype), np.isinf(v_error)),
+            _undefined(_not_negative(rounded_interval(v, v_error, dtype), desc), np.isinf(v_error)),
         )
 
 
@@ -137,6 +137,16 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
     lowest, highest = interval
     lowest[where], highest[where] = -np.inf, np.inf
     return lowest, highest
+
+
+def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tuple[Array, Array]:
+    """Return the interval of V without negative numbers, which no rounding makes.
+
+    `V + (1 - Beta2) (G G - V)` is not negative either, since no difference is less than -V.
+    """
+    lowest, highest = interval
+    possible = (desc.InputSecondMomentTensor >= 0) & (0 <= desc.Beta2 <= 1)
+    return np.where(possible & (lowest < 0), lowest.dtype.type(0), lowest), highest
 
 
 def _moments(desc: AdamOptimizerDesc) -> _Moments:
@@ -154,7 +164,8 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
         share = 1 - decay
         value = _moved(old, new, decay)
         of_new, of_share = _underflow(new), _underflow(share)
-        of_product = abs(share) * (of_new + _underflow(new - old)) + np.abs(new - old) * of_share
+        of_difference = of_new + _of_difference(new, old)
+        of_product = abs(share) * of_difference + np.abs(new - old) * of_share
         of_sum = of_product + _underflow(share * (new - old))
         of_product = abs(share) * of_new + np.abs(new) * of_share
         of_terms = of_product + _underflow(share * new) + _underflow(decay * old)
@@ -185,9 +196,13 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
 
 
 def _moved(old: Array, new: Array, decay: float) -> Array:
-    """Return `decay * old + (1 - decay) * new`, NaN where the old value is infinite."""
-    moment: Array = old + (1 - decay) * (new - old)
-    return moment
+    """Return `decay * old + (1 - decay) * new`, NaN where the old value is infinite.
+
+    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which makes NaN of infinity, and
+    0 of the moment 1 and the square 2^-54 where the decay is 0.
+    """
+    moment = decay * old.astype(np.float64) + (1 - decay) * new
+    return np.where(np.isinf(old), np.nan, moment)
 
 
 def _alpha(desc: AdamOptimizerDesc) -> tuple[float, float, float]:
@@ -214,6 +229,18 @@ def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
     error_of_argument = exponent * (max(1.0, size) * LOG2_ERROR + 2 * STEP * size)
     error = np.exp2(exponent * logarithm + error_of_argument) - power + power * EXP2_ERROR
     return 1 - power, error + STEP * np.abs(1 - power)
+
+
+def _of_difference(new: Array, old: Array) -> Array:
+    """Return how much rounding may take from `new - old`, of which FLOAT64 may lose digits too.
+
+    Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
+    """
+    difference = new - old
+    share = difference - new
+    lost = (new - (difference - share)) - (old + share)
+    error: Array = np.where(lost == 0, _underflow(difference), np.abs(difference) * STEP)
+    return error
 
 
 def _underflow(value: Any) -> Any:

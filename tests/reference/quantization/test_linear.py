@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
@@ -68,6 +68,8 @@ def test_each_block_has_its_scale_and_zero_point(
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9))
+@example(values=[1.401298464324817e-45])
+@example(values=[1e-42, -2e-43])
 def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) -> None:
     numbers = np.array(values, np.float32)
     for integer in BYTES:
@@ -76,7 +78,9 @@ def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) ->
             numbers, TensorDesc(integer, numbers.shape), TensorDesc(DataType.FLOAT32, (1,)), one
         )
         near = (actual.astype(np.float64) - zero_point) * scale
-        assert np.all(np.abs(near - numbers) <= 1.01 * scale)
+        # A subnormal scale is rounded to a multiple of 2^-149, which may be 0.
+        rounding = 255 * 2.0**-150
+        assert np.all(np.abs(near - numbers) <= 1.01 * scale.astype(np.float64) + rounding)
 
 
 def permitted(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
