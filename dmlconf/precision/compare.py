@@ -189,9 +189,7 @@ class _AppliedRule:
             known = self.accumulation.part(block)
             shares, apart = known.shares(actual, expected)
             others = [other[block] for other in self.others]
-            others += [
-                np.clip(actual.astype(np.float64), a[block], b[block]) for a, b in self.spans
-            ]
+            others += [_nearest_in(a[block], b[block], actual) for a, b in self.spans]
             for other in others:
                 for least, more in zip((shares, apart), known.shares(actual, other), strict=True):
                     np.minimum(least, more, out=least)
@@ -199,6 +197,12 @@ class _AppliedRule:
             actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
         )
         return used, apart
+
+
+def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
+    """Return the numbers of spans that are nearest to values; for NaN one of the ends."""
+    numbers: Array = np.where(np.isnan(values), lowest, values)
+    return np.clip(numbers, lowest, highest)
 
 
 def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:

@@ -226,3 +226,20 @@ def test_a_variance_of_a_sample_fails(options: str) -> None:
 def test_an_epsilon_outside_the_root_fails() -> None:
     case = case_of(NORMALIZATION.format("FLOAT32,Axes=2,NormalizeVariance=True,Epsilon=0.1"))
     assert not judged(case, "OutputTensor", normalized(case, outside=True)).passed
+
+
+@pytest.mark.parametrize(
+    ("identifier", "output"),
+    [
+        ("activation_softmax1/sizes/outputs[Sizes=33x65,DataType=FLOAT16]", "OutputTensor"),
+        ("mean_variance_normalization1/boundary/exact-in-float16", "OutputTensor"),
+    ],
+)
+def test_a_row_of_nan_is_wrong_where_the_result_is_finite(identifier: str, output: str) -> None:
+    case = case_of(identifier)
+    right = evaluate(case)[output]
+    assert np.isfinite(right).all()
+    wrong = right.copy()
+    wrong[..., 0, :] = np.nan
+    assert judged(case, output, right).passed
+    assert judged(case, output, wrong).differing == np.isnan(wrong).sum()
