@@ -269,6 +269,7 @@ def _precision_entry(data: Mapping[str, Any]) -> PrecisionEntry:
         products=Expression(str(data["products"])) if "products" in data else None,
         flushed=frozenset(map(DataType, flushed)),
         flushed_by=data.get("flushed_by"),
+        signed_zeros=data.get("signed_zeros", False),
         typical=_typical(data["typical"]) if "typical" in data else None,
     )
 

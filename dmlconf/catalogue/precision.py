@@ -44,6 +44,7 @@ class PrecisionRule:
         typical: the largest share of the limit that measured devices use; None if it is unknown,
             or no smaller than the limit itself.
         absolute: for `relative`, an error that is permitted in addition to that share of the value.
+        signed_zeros: whether -0 is not +0, as it never is under `exact`.
     """
 
     kind: RuleKind
@@ -53,6 +54,7 @@ class PrecisionRule:
     flushes: bool = False
     typical: float | None = None
     absolute: float = 0.0
+    signed_zeros: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class PrecisionEntry:
         flushed_by: the input field whose data type decides that, as for an index, which is never
             subnormal itself; None if the output's own data type decides.
         typical: how much of the limit real devices use, if that is far less than all.
+        signed_zeros: whether -0 is not +0.
     """
 
     kind: RuleKind
@@ -101,6 +104,7 @@ class PrecisionEntry:
     flushed: frozenset[DataType] = DEFAULT_FLUSHED
     flushed_by: str | None = None
     typical: Typical | None = None
+    signed_zeros: bool = False
 
     def holds(self, names: Namespace) -> bool:
         """Return whether the entry's condition is met."""
@@ -120,6 +124,7 @@ class PrecisionEntry:
             products=max(1, int(self.products.evaluate(names))) if self.products else 1,
             flushes=self._flushes(names, data_type),
             typical=self.typical.share(names, data_type) if self.typical else None,
+            signed_zeros=self.signed_zeros,
         )
 
     def _flushes(self, names: Namespace, data_type: DataType) -> bool:

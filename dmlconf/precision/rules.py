@@ -69,6 +69,9 @@ def used(
             zero = np.flatnonzero(one == 0)
             if len(zero):
                 share[zero[np.abs(other[zero]) < tiny]] = 0
+    if rule.signed_zeros and actual.dtype.kind == "f":
+        zero = np.flatnonzero((actual == 0) & (expected == 0))
+        share[zero[np.signbit(actual[zero]) != np.signbit(expected[zero])]] = math.inf
     return share
 
 

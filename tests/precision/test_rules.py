@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
 
 FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
@@ -228,3 +233,26 @@ def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: flo
     assert comparison.passed
     assert comparison.margin == 0
     assert not compare(floats(actual, 5), floats(7, 3), rule, allowed).passed
+
+
+def test_signed_zeros_differ_where_the_rule_says_so() -> None:
+    zeros, others = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
+    ends = Allowed(intervals=((others, others),))
+    for signed in (True, False):
+        rule = PrecisionRule(RuleKind.ONE_OF, 0, "test", flushes=True, signed_zeros=signed)
+        assert compare(zeros, others, rule, ends).differing == signed
+        assert compare(others, others, rule, ends).passed
+
+
+@pytest.mark.parametrize("operator", ["ceil", "floor", "round"])
+def test_operators_that_make_whole_numbers_keep_the_sign_of_zero(operator: str) -> None:
+    suite = load_suite([cases_directory() / f"element_wise_{operator}"])
+    planned = [each for each in suite.plan() if "special-numbers" in each.identifier]
+    dropped = 0
+    for case in map(build, planned):
+        right = evaluate(case)["OutputTensor"]
+        rule, allowance = case.rule("OutputTensor"), CaseAllowances(case).of("OutputTensor")
+        assert compare(right, right, rule, allowance).passed
+        if rule.signed_zeros:
+            dropped += compare(right + 0, right, rule, allowance).differing
+    assert dropped
