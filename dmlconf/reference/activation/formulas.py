@@ -51,9 +51,10 @@ def _identity(x: Array) -> Array:
 
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
-    if Alpha == 0 or not np.isfinite(Alpha):
-        # The product may be NaN, which must not be chosen.
+    if Alpha <= 0 or not np.isfinite(Alpha):
+        # The product may be NaN or another zero, which must not be chosen.
         return np.where(x < 0, Alpha * x, x)
+    # Without a choice, in half the time.
     choose = np.maximum if Alpha <= 1 else np.minimum
     result: Array = choose(x, Alpha * x)
     return result

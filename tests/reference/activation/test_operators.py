@@ -143,3 +143,12 @@ def test_elu_keeps_what_is_not_negative(x: float, slope: float) -> None:
     expected = float(value[0]) if x >= 0 else slope * math.expm1(x)
     assert actual == np.float32(expected)
     assert np.signbit(actual) == np.signbit(expected) or slope == 0
+
+
+@pytest.mark.parametrize("alpha", [-2.0, -0.5, 0.0, 0.5, 1.0, 2.0])
+def test_leaky_relu_keeps_the_sign_of_zero(alpha: float) -> None:
+    """Measured on DirectML 1.15.4 and 1.8.0."""
+    zeros = np.array([-0.0, 0.0], np.float32)
+    output = TensorDesc(DataType.FLOAT32, (2,))
+    actual = reference_function("ACTIVATION_LEAKY_RELU")(zeros, output, Alpha=alpha)
+    assert np.signbit(actual).tolist() == [True, False]
