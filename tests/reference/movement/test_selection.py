@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.movement.selection import nonzero_coordinates, nonzero_coordinates_interval
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
 
 tensors = hnp.arrays(
     np.int32, hnp.array_shapes(max_dims=4, max_side=3), elements=st.integers(-1, 1)
@@ -45,3 +47,37 @@ def test_only_what_follows_the_last_coordinates_is_undefined(tensor: Array) -> N
     assert (lowest[:count] == highest[:count]).all()
     assert (lowest[count:] == 0).all()
     assert (highest[count:] == 2**32 - 1).all()
+
+
+def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
+    """Return which of 4, 5, 6, 9 and NaN may be the first of two, and which places 0 to 4."""
+    tensor = np.array([line], np.float32)
+    outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
+    fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}
+    right = reference_function("TOP_K1")(tensor, *outputs, **fields)
+    candidates = reference_function("TOP_K1", "candidates")(tensor, *outputs, **fields)
+    tried = np.array([4, 5, 6, 9, np.nan], np.float32), np.arange(5, dtype=np.uint32)
+    permitted = [
+        is_permitted(
+            values,
+            np.full_like(values, expected[0, 0]),
+            *((np.full_like(values, a[0, 0]), np.full_like(values, b[0, 0])) for a, b in intervals),
+        ).tolist()
+        for values, expected, intervals in zip(tried, right, candidates, strict=True)
+    ]
+    return permitted[0], permitted[1]
+
+
+def test_the_first_of_a_line_with_nan_is_one_of_its_elements() -> None:
+    elements, places = first_two([4, np.nan, 6, 4])
+    assert elements == [True, False, True, False, True]
+    assert places == [True, True, True, True, False]
+
+
+def test_the_first_of_equal_elements_is_known_wherever_a_nan_is_put() -> None:
+    assert first_two([5, 5, np.nan, 5])[0] == [False, True, False, False, True]
+    assert first_two([np.nan] * 4)[0] == [False, False, False, False, True]
+
+
+def test_the_first_of_a_long_line_with_nan_is_between_its_ends() -> None:
+    assert first_two([*range(5, 30), np.nan])[0] == [False, True, True, True, True]
