@@ -32,10 +32,15 @@ from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.drivers.report import driver_share
 from dmlconf.strength.drivers.size_report import size_share
+from dmlconf.strength.expectation_report import weak_operators
 from dmlconf.strength.graph_figure import graph_share
 from dmlconf.strength.measure import Method, Strength
 from dmlconf.strength.measurement import Measurement
-from dmlconf.strength.parallel import measure_graphs_in_processes, measure_in_processes
+from dmlconf.strength.parallel import (
+    measure_expectations_in_processes,
+    measure_graphs_in_processes,
+    measure_in_processes,
+)
 from dmlconf.strength.perturbation_report import weak_kinds
 from dmlconf.strength.sampling import sampled
 
@@ -52,7 +57,18 @@ _OF_MODELS: Final = "sizes"
 _OF_GRAPHS: Final = "graphs"
 """The figure of graph compilers, likewise."""
 
-_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers", _OF_MODELS, _OF_GRAPHS)
+_OF_EXPECTATIONS: Final = "expectations"
+"""The figure of what cases expect, likewise."""
+
+_THRESHOLDS: Final = (
+    "defects",
+    "cases",
+    "perturbations",
+    "drivers",
+    _OF_MODELS,
+    _OF_GRAPHS,
+    _OF_EXPECTATIONS,
+)
 
 
 def _thresholds(
@@ -81,9 +97,9 @@ def _thresholds(
     "--figure",
     "chosen",
     multiple=True,
-    type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS)),
+    type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS, _OF_EXPECTATIONS)),
     help="Measure only this figure: by defect and case, perturbation, driver defect, "
-    "defect of size, or graph.",
+    "defect of size, graph, or expectation.",
 )
 @option(
     "--sample",
@@ -108,7 +124,7 @@ def _thresholds(
     metavar="[FIGURE=]PERCENT",
     help="Fail if a figure is lower: defects (the lowest of any operator; also fails if a "
     "legitimate difference fails), cases, perturbations (the lowest of any kind), "
-    "drivers, sizes, graphs.",
+    "drivers, sizes, graphs, expectations (the lowest of any operator).",
 )
 @option(
     "-v", "--verbose", is_flag=True, help="Show each kind of defect, and which cases are missing."
@@ -146,6 +162,9 @@ def command(
     By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers,
     tried on the cases with the tag `model`.
 
+    By expectation, only with --figure expectations: each output that a case states or that was
+    recorded is spoiled as by perturbation, and the case must fail.
+
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at every place of every graph.
 
@@ -167,7 +186,7 @@ def command(
             return nothing_selected(paths, selection)
     processes = jobs or 1
     method = Method("defects" in figure_names, "perturbations" in figure_names, seed)
-    strength, drivers, sizes, graphs = Strength(), None, None, None
+    strength, drivers, sizes, graphs, expected = Strength(), None, None, None, None
     if method.defects or method.perturbations:
         cases = sampled(plan, sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -200,8 +219,22 @@ def command(
             graphs = measure_graphs_in_processes(
                 cases, suite_paths(paths), processes, lambda: advance(False)
             )
+    if _OF_EXPECTATIONS in figure_names:
+        cases = sampled(plan, sample, seed)
+        with progress(len(cases), quiet=quiet, color=color) as advance:
+            expected = measure_expectations_in_processes(
+                cases, suite_paths(paths), processes, lambda: advance(False), seed
+            )
     measured = Measurement(
-        strength, drivers, method.defects, method.perturbations, seed, sample, sizes, graphs
+        strength=strength,
+        drivers=drivers,
+        defects=method.defects,
+        perturbations=method.perturbations,
+        seed=seed,
+        sample=sample,
+        sizes=sizes,
+        graphs=graphs,
+        expectations=expected,
     )
     table = figures.render_table(measured, verbose=verbose)
     written = write(reports, lambda name: _FORMATS[name](measured), table, color)
@@ -272,6 +305,15 @@ def _weak_graphs(measured: Measurement, least: float) -> list[str]:
     return complaints + ([f"{refused:,} correct variants of graphs fail"] if refused else [])
 
 
+def _weak_expectations(measured: Measurement, least: float) -> list[str]:
+    if measured.expectations is None:
+        return ["spoiled expectations were not measured"]
+    return [
+        f"by expectation: {operator} notices {noticed:.2f}%, less than {least:g}%"
+        for operator, noticed in weak_operators(measured.expectations, least).items()
+    ] + [f"by expectation: {case} fails as it is" for case in measured.expectations.failing]
+
+
 _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
     "defects": _weak_operators,
     "cases": _weak_cases,
@@ -279,4 +321,5 @@ _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
     "drivers": _weak_drivers,
     _OF_MODELS: _weak_sizes,
     _OF_GRAPHS: _weak_graphs,
+    _OF_EXPECTATIONS: _weak_expectations,
 }

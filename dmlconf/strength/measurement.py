@@ -24,6 +24,15 @@ from dmlconf.strength.drivers.size_report import (
     size_sentence,
     size_table,
 )
+from dmlconf.strength.expectation_report import (
+    EXPECTATION_HEADINGS,
+    expectation_data,
+    expectation_lines,
+    expectation_sentence,
+    expectation_table,
+    permitted_lines,
+)
+from dmlconf.strength.expectations import ExpectationFigure
 from dmlconf.strength.graph_figure import (
     GRAPH_HEADINGS,
     GraphFigure,
@@ -61,6 +70,9 @@ _INTRODUCTION: Final = """\
   `dmlconf/strength/drivers/sizes/`: tiles at the edge, remainders, sums in FLOAT16, workgroups,
   strides, indices, owned weights. Each is tried on cases with the tag `model`, and each case in
   which it changes an output must notice it.
+- By expectation: each output that a case states or that was recorded is spoiled likewise, while the
+  backend returns what the reference computes; the case must fail. What the source of a rule permits
+  is counted apart, with that source.
 - By graph: what graph compilers do wrong, at every place of every graph: edges that read another
   buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes with a
   defect. Each that changes an output must be noticed by that very graph. What a right compiler may
@@ -80,6 +92,7 @@ class Measurement:
         sample: how many cases of each operator and driver defect were tried; None for all.
         sizes: defects of size, or None.
         graphs: defects of graph compilers, or None.
+        expectations: spoiled expectations, or None.
     """
 
     strength: Strength
@@ -90,6 +103,7 @@ class Measurement:
     sample: int | None = None
     sizes: DriverFigure | None = None
     graphs: GraphFigure | None = None
+    expectations: ExpectationFigure | None = None
 
     @property
     def noticed(self) -> Mapping[str, CaseTally]:
@@ -112,6 +126,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         yield size_sentence(measurement.sizes)
     if measurement.graphs is not None:
         yield graph_sentence(measurement.graphs)
+    if measurement.expectations is not None:
+        yield expectation_sentence(measurement.expectations, measurement.seed)
     if measurement.sample is not None:
         yield (
             f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
@@ -135,6 +151,9 @@ def _remarks(measurement: Measurement) -> Iterator[str]:
         yield from size_lines(measurement.sizes)
     if measurement.graphs is not None:
         yield from graph_lines(measurement.graphs)
+    if measurement.expectations is not None:
+        yield from permitted_lines(measurement.expectations)
+        yield from expectation_lines(measurement.expectations)
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
@@ -162,6 +181,14 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
             table.add_column(heading, justify="left" if left else "right", overflow="fold")
         for cells in graph_table(measurement.graphs):
             table.add_row(*map(Text, cells))
+        parts += [table, ""]
+    if measurement.expectations is not None:
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+        for heading in EXPECTATION_HEADINGS:
+            left = heading == EXPECTATION_HEADINGS[0]
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        for line in expectation_table(measurement.expectations):
+            table.add_row(*map(Text, line))
         parts += [table, ""]
     remarks = list(_remarks(measurement)) if verbose else []
     parts += [Text(printable(remark)) for remark in remarks]
@@ -205,6 +232,16 @@ def render_markdown(measurement: Measurement) -> str:
         lines += [_row(row) for row in graph_table(measurement.graphs)]
         unexpected = [f"- {printable(one)}" for one in graph_lines(measurement.graphs)]
         lines += ["", *(["Verdicts that are wrong:", "", *unexpected, ""] if unexpected else [])]
+    if measurement.expectations is not None:
+        lines += ["## By expectation", "", _row(EXPECTATION_HEADINGS), "|---|---:|---:|---:|---:|"]
+        lines += [_row(each) for each in expectation_table(measurement.expectations)]
+        for heading, each in (
+            ("What the source of a rule permits:", permitted_lines(measurement.expectations)),
+            ("What is not noticed:", expectation_lines(measurement.expectations)),
+        ):
+            items = [f"- {printable(one)}" for one in each]
+            lines += ["", *([heading, "", *items] if items else [])]
+        lines.append("")
     if measurement.defects:
         lines += ["## By case", "", f"{case_sentence(measurement.noticed)}.", ""]
         lines += [f"- {printable(one)}" for one in case_lines(measurement.noticed)]
@@ -221,6 +258,7 @@ def _command(measurement: Measurement) -> str:
         "drivers": measurement.drivers is not None,
         "sizes": measurement.sizes is not None,
         "graphs": measurement.graphs is not None,
+        "expectations": measurement.expectations is not None,
     }
     figures = [name for name, chosen in measured.items() if chosen]
     usual = figures == ["defects", "perturbations", "drivers"]
@@ -253,4 +291,6 @@ def render_json(measurement: Measurement) -> str:
         data["sizes"] = size_data(measurement.sizes)
     if measurement.graphs is not None:
         data["graphs"] = graph_data(measurement.graphs)
+    if measurement.expectations is not None:
+        data["expectations"] = expectation_data(measurement.expectations, measurement.seed)
     return json.dumps(data, indent=2)

@@ -12,10 +12,15 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import RecordingAgainst, suite_expectations
 from dmlconf.runner.judge import Against
+from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.graph_figure import GraphFigure, measure_graphs
 from dmlconf.strength.measure import Method, Strength, measure
 
-__all__ = ["measure_graphs_in_processes", "measure_in_processes"]
+__all__ = [
+    "measure_expectations_in_processes",
+    "measure_graphs_in_processes",
+    "measure_in_processes",
+]
 
 _CHUNK: Final = 100
 """Cases that a process takes at a time."""
@@ -95,6 +100,41 @@ def measure_graphs_in_processes(
     return figure
 
 
+def measure_expectations_in_processes(
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+    seed: int = 0,
+) -> ExpectationFigure:
+    """Return what cases notice of their own expectations, spoiled.
+
+    Args:
+        plan: the cases, which are built in the processes.
+        suite_paths: where the suite was loaded from.
+        jobs: how many processes; 1 measures in this one.
+        advance: is called after each case.
+        seed: of the places.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a recording of the suite cannot be read.
+    """
+    if jobs == 1:
+        against, _ = suite_expectations(suite_paths)
+        return measure_expectations(map(valid_case, plan), against, advance, seed)
+    figure = ExpectationFigure()
+    chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), _Worker.start, (suite_paths, Method(seed=seed))
+    ) as pool:
+        for chunk, part in zip(chunks, pool.map(_Worker.measure_expectations, chunks), strict=True):
+            figure.add(part)
+            for _ in chunk:
+                advance()
+    return figure
+
+
 class _Worker:
     """The state of a worker process between chunks."""
 
@@ -117,3 +157,7 @@ class _Worker:
     @classmethod
     def measure_graphs(cls, chunk: Sequence[PlannedCase]) -> GraphFigure:
         return measure_graphs(map(valid_case, chunk), cls.against)
+
+    @classmethod
+    def measure_expectations(cls, chunk: Sequence[PlannedCase]) -> ExpectationFigure:
+        return measure_expectations(map(valid_case, chunk), cls.against, seed=cls.method.seed)

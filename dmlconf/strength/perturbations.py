@@ -13,11 +13,19 @@ import numpy as np
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.documents.reader import read_document
 from dmlconf.precision.rules import undefined
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.strength.injection import Site
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["KINDS", "Exceptional", "PerturbationTally", "exceptional", "perturb"]
+__all__ = [
+    "KINDS",
+    "Exceptional",
+    "PerturbationTally",
+    "defined_elements",
+    "exceptional",
+    "perturb",
+]
 
 _MOST_MISSED: Final = 3
 
@@ -182,7 +190,7 @@ def perturb(
     values = np.ascontiguousarray(site.correct).ravel()
     if not values.size:
         return
-    defined = _defined(site, judged)
+    defined = defined_elements(site, judged.allowances)
     for kind, change in KINDS.items():
         name = f"{site.case.identifier} {site.name} {kind}"
         rng = np.random.default_rng([seed, *name.encode()])
@@ -198,13 +206,18 @@ def perturb(
             tally.missed.append(f"{site.case.identifier} {site.name}")
 
 
-def _defined(site: Site, judged: CaseJudge) -> Array:
-    """Return which elements of an output the documentation defines, flat."""
+def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
+    """Return which elements of an output the documentation defines, flat.
+
+    Args:
+        site: the output.
+        allowances: what its case's rules permit.
+    """
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"] or site.rule.kind != RuleKind.INTERVAL:
         return everything
-    interval = judged.allowances.of(site.name).interval()
+    interval = allowances.of(site.name).interval()
     if interval is None:
         return everything
     open_ = undefined(*interval).ravel()

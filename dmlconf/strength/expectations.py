@@ -1,0 +1,235 @@
+"""The figure by expectation: stated and recorded outputs spoiled a little, and what cases notice.
+
+A case must notice that it expects something wrong, whatever a backend returns; here that is what
+the reference computes. Each output is spoiled as outputs are for the figure by perturbation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case, ExpectedOutputs
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.documents.reader import read_document
+from dmlconf.precision.room import permitted_ends
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.runner.contradictions import contradiction_of
+from dmlconf.runner.judge import Against, expectation_of, judge
+from dmlconf.runner.session import no_expectation
+from dmlconf.runner.verdict import Status
+from dmlconf.strength.injection import Site
+from dmlconf.strength.perturbations import KINDS, defined_elements
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample
+
+__all__ = ["ExpectationFigure", "ExpectationTally", "measure_expectations", "sources"]
+
+_MOST_MISSED: Final = 3
+
+
+@dataclass(slots=True)
+class ExpectationTally:
+    """What the cases of one operator notice of one kind of spoiling.
+
+    Attributes:
+        tried: how many expected outputs were spoiled.
+        noticed: how many of these cases fail.
+        permitted: how many spoiled outputs the rule permits, by the source that says so.
+        missed: the first of the others, as case and output.
+    """
+
+    tried: int = 0
+    noticed: int = 0
+    permitted: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+
+    @property
+    def counted(self) -> int:
+        """How many must be noticed: all but those that the source of a rule permits."""
+        return self.tried - self.permitted.total()
+
+    def add(self, later: ExpectationTally) -> None:
+        """Add the results of later cases."""
+        self.tried += later.tried
+        self.noticed += later.noticed
+        self.permitted += later.permitted
+        self.missed = [*self.missed, *later.missed][:_MOST_MISSED]
+
+
+@dataclass(slots=True)
+class ExpectationFigure:
+    """What a suite notices of spoiled expectations.
+
+    Attributes:
+        tallies: by operator and kind of perturbation.
+        cases: how many cases have expectations of their own.
+        failing: cases that fail with their expectations as they are, and were not used.
+    """
+
+    tallies: dict[tuple[str, str], ExpectationTally] = field(default_factory=dict)
+    cases: int = 0
+    failing: list[str] = field(default_factory=list)
+
+    def add(self, later: ExpectationFigure) -> None:
+        """Add the results of later cases of the suite."""
+        for key, tally in later.tallies.items():
+            self.tallies.setdefault(key, ExpectationTally()).add(tally)
+        self.cases += later.cases
+        self.failing += later.failing
+
+
+@cache
+def sources() -> Mapping[tuple[str, str], str]:
+    """Return the source of a rule that permits some spoilings, by operator and kind."""
+    facts = read_document(Path(__file__).with_name("perturbations.yaml")).data["permitted"]
+    return {
+        (operator, kind): entry["source"]
+        for entry in facts
+        for operator in entry["operators"]
+        for kind in entry["kinds"]
+    }
+
+
+def measure_expectations(
+    cases: Iterable[Case],
+    against: Against,
+    advance: Callable[[], None] = lambda: None,
+    seed: int = 0,
+) -> ExpectationFigure:
+    """Return what cases notice of their own expectations, each output spoiled in each way.
+
+    Args:
+        cases: the suite; those that state nothing and were not recorded are not used.
+        against: gives the recorded outcome of cases that state none.
+        advance: is called after each case.
+        seed: of the places.
+    """
+    figure = ExpectationFigure()
+    for case in cases:
+        if not case.violations():
+            _measure_case(figure, case.with_inputs(), against, seed)
+        advance()
+    return figure
+
+
+def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed: int) -> None:
+    expected = expectation_of(case, against)
+    if not isinstance(expected, ExpectedOutputs) or case.disputes is not None:
+        return
+    known: dict[str, Array | Sample] = {**expected.outputs, **expected.samples}
+    own = {name: target for name, target in known.items() if name not in expected.computed}
+    if not own:
+        return
+    allowances = CaseAllowances(case)
+    trial = _Trial(case, expected, allowances)
+    status = trial.status()
+    if status is not Status.PASSED:
+        # Where a rule permits any value, there is nothing to notice.
+        figure.failing += [case.identifier] if status.fails_run else []
+        return
+    figure.cases += 1
+    for name, target in own.items():
+        for kind, spoiled in _spoilings(case, name, target, allowances, seed):
+            key = case.operator_name, kind
+            tally = figure.tallies.setdefault(key, ExpectationTally())
+            tally.tried += 1
+            if trial.notices(name, spoiled):
+                tally.noticed += 1
+                continue
+            source = sources().get(key)
+            if source is not None and _is_permitted(case, name, spoiled, allowances):
+                tally.permitted[source] += 1
+            elif len(tally.missed) < _MOST_MISSED:
+                tally.missed.append(f"{case.identifier} {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A case whose expectation is spoiled, on a backend that returns what the reference computes.
+
+    Attributes:
+        case: the case.
+        expected: what it expects.
+        allowances: what its rules permit.
+    """
+
+    case: Case
+    expected: ExpectedOutputs
+    allowances: CaseAllowances
+
+    def status(self, name: str = "", spoiled: Array | Sample | None = None) -> Status:
+        """Return the status of the case, with its expectation as it is or spoiled."""
+        outputs, samples = dict(self.expected.outputs), dict(self.expected.samples)
+        if isinstance(spoiled, Sample):
+            samples[name] = spoiled
+            outputs.pop(name, None)
+        elif spoiled is not None:
+            outputs[name] = spoiled
+        expectation = replace(self.expected, outputs=outputs, samples=samples)
+        outcome = Outputs(self.allowances.right)
+        verdict = judge(
+            self.case,
+            outcome,
+            no_expectation,
+            allowances=self.allowances,
+            expected=expectation,
+        )
+        return verdict.status
+
+    def notices(self, name: str, spoiled: Array | Sample) -> bool:
+        """Return whether the case fails with a spoiled expectation of one output."""
+        if contradiction_of(self.case, name, spoiled, self.allowances) is not None:
+            return True  # The verdict could be no other, and takes longer.
+        return self.status(name, spoiled) is not Status.PASSED
+
+
+def _spoilings(
+    case: Case, name: str, target: Array | Sample, allowances: CaseAllowances, seed: int
+) -> Iterator[tuple[str, Array | Sample]]:
+    """Yield an expected output spoiled in each way, at a place by the seed and the names."""
+    defined = defined_elements(Site(case, allowances.right, name), allowances)
+    if isinstance(target, Sample):
+        values, defined = target.values, defined[target.places]
+    else:
+        values = np.ascontiguousarray(target).ravel()
+    if not values.size:
+        return
+    for kind, change in KINDS.items():
+        rng = np.random.default_rng([seed, *f"{case.identifier} {name} {kind}".encode()])
+        with np.errstate(all="ignore"):
+            changed = change(values, defined, rng)
+        if changed is None:
+            continue
+        if isinstance(target, Sample):
+            # Nothing else has the digest of an output that was spoiled.
+            yield kind, replace(target, values=changed, digest="")
+        else:
+            yield kind, changed.reshape(target.shape)
+
+
+def _is_permitted(
+    case: Case, name: str, spoiled: Array | Sample, allowances: CaseAllowances
+) -> bool:
+    """Return whether the ends that a rule gives around right values hold a spoiled output."""
+    allowance, rule = allowances.of(name), case.rule(name)
+    others = allowance.others() if rule.kind is RuleKind.ACCUMULATE else ()
+    right = np.ascontiguousarray(allowances.right[name]).ravel()
+    values = spoiled.values if isinstance(spoiled, Sample) else spoiled.ravel()
+    places = spoiled.places if isinstance(spoiled, Sample) else slice(None)
+    inside = values == right[places]
+    if right.dtype.kind == "f":
+        inside |= np.isnan(values) & np.isnan(right[places])
+    for each in (right, *others):
+        ends = permitted_ends(np.ascontiguousarray(each).ravel(), rule, allowance)
+        lowest, highest = (end[places] for end in ends)
+        with np.errstate(all="ignore"):
+            inside |= (values >= lowest) & (values <= highest)
+    return bool(inside.all())

@@ -1,0 +1,125 @@
+"""Spoiled expectations: what cases notice, and what the source of a rule permits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outcome
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import Recorded
+from dmlconf.strength.expectation_report import expectation_lines, permitted_lines, weak_operators
+from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
+from dmlconf.strength.perturbations import KINDS
+from tests.cli.process import dmlconf_here
+from tests.strength.test_perturbations import ABSOLUTE_LIMIT, EXACT
+
+STATED = """
+operator: GEMM
+cases:
+  - name: product
+    desc:
+      ATensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1.1, 2.2, 3.3, 4, 5, 6]}
+      BTensor: {Sizes: [1, 1, 3, 2], DataType: FLOAT32, values: [0.5, 1, 2.5, 2, 4, 3]}
+      OutputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1.0
+      Beta: 0.0
+    expect: {OutputTensor: [19.25, 15.4, 38.5, 32]}
+"""
+
+
+def by_a_recording(case: Case) -> Outcome | Recorded:
+    return Recorded(run_case(case))
+
+
+def measured(directory: Path, text: str, against: object = by_a_recording) -> ExpectationFigure:
+    file = directory / "suite.yaml"
+    file.write_text(text, encoding="utf-8")
+    plan = load_suite([file]).plan()
+    return measure_expectations(map(build, plan), against)  # type: ignore[arg-type]
+
+
+def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
+    figure = measured(tmp_path, EXACT)
+    assert {kind for _, kind in figure.tallies} == set(KINDS)
+    assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
+    assert weak_operators(figure, 100) == {}
+    assert list(expectation_lines(figure)) == []
+
+
+def test_what_the_reference_gives_is_no_expectation_of_the_case(tmp_path: Path) -> None:
+    figure = measured(tmp_path, EXACT, run_case)
+    assert (figure.cases, figure.tallies) == (0, {})
+
+
+def test_a_rule_with_several_right_values_notices_too(tmp_path: Path) -> None:
+    figure = measured(tmp_path, STATED, run_case)
+    tallies = {kind: (tally.tried, tally.noticed) for (_, kind), tally in figure.tallies.items()}
+    assert tallies == dict.fromkeys(tallies, (1, 1))
+    assert "largest zeroed" in tallies
+
+
+def test_what_the_source_of_a_rule_permits_is_counted_apart(tmp_path: Path) -> None:
+    figure = measured(tmp_path, ABSOLUTE_LIMIT)
+    tally = figure.tallies["ELEMENT_WISE_COS", "1,000 ULP in FLOAT32"]
+    assert (tally.tried, tally.noticed, tally.counted) == (1, 0, 0)
+    [line] = permitted_lines(figure)
+    assert line.startswith("2 by Direct3D 11.3")  # The other one is that two were swapped.
+    assert line.endswith("ELEMENT_WISE_COS 2")
+
+
+def test_a_rule_without_such_a_source_must_notice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)
+    figure = measured(tmp_path, ABSOLUTE_LIMIT)
+    assert weak_operators(figure, 99)["ELEMENT_WISE_COS"] < 99
+    assert any("1,000 ULP in FLOAT32" in line for line in expectation_lines(figure))
+
+
+def test_a_case_that_is_wrong_as_it_is_is_named(tmp_path: Path) -> None:
+    figure = measured(tmp_path, STATED.replace("38.5", "1"), run_case)
+    assert figure.failing == ["gemm/suite/product"]
+    assert figure.cases == 0
+
+
+def test_a_sample_is_spoiled_at_its_places(tmp_path: Path) -> None:
+    large = EXACT.replace("Sizes: [4, 9]", "Sizes: [200, 200]")
+    file = tmp_path / "suite.yaml"
+    file.write_text(large, encoding="utf-8")
+
+    def sampled(case: Case) -> Recorded:
+        from dmlconf.backends.protocol import Outputs
+        from dmlconf.tensors.sample import sample_of
+
+        outcome = run_case(case)
+        assert isinstance(outcome, Outputs)
+        samples = {name: sample_of(array, "s", 64) for name, array in outcome.arrays.items()}
+        return Recorded(Outputs({}, samples=samples))
+
+    figure = measure_expectations(map(build, load_suite([file]).plan()), sampled)
+    assert figure.cases == 3
+    assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
+
+
+def test_the_command_fails_below_a_threshold(tmp_path: Path) -> None:
+    (tmp_path / "gemm.yaml").write_text(STATED, encoding="utf-8")
+    arguments = ["strength", "gemm.yaml", "-q", "--figure", "expectations"]
+    done = dmlconf_here(
+        tmp_path, *arguments, "--fail-under", "expectations=99", "--report", "json:it.json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "(100.00%)" in done.stdout
+    data = json.loads((tmp_path / "it.json").read_text("utf-8"))["expectations"]
+    assert data["operators"][0]["operator"] == "GEMM"
+    (tmp_path / "gemm.yaml").write_text(STATED.replace("38.5", "1"), encoding="utf-8")
+    failed = dmlconf_here(tmp_path, *arguments, "--fail-under", "expectations=99")
+    assert failed.returncode == 1
+    assert "gemm/gemm/product fails as it is" in failed.stderr
