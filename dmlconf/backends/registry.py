@@ -14,6 +14,7 @@ from dmlconf.backends.plugins import (
     some_installed,
 )
 from dmlconf.backends.protocol import Backend, BackendError
+from dmlconf.backends.subject import REFERENCE
 
 if TYPE_CHECKING:
     from dmlconf.backends.checks import DeviceChecks, OnResult
@@ -26,6 +27,7 @@ __all__ = [
     "check_devices",
     "create",
     "is_built_in",
+    "is_reference",
     "option_words",
     "parse",
     "survey_adapters",
@@ -77,6 +79,11 @@ def backend_names() -> list[str]:
 def is_built_in(name: str) -> bool:
     """Return whether a backend comes with dmlconf; others are plugins."""
     return name in _BUILT_IN
+
+
+def is_reference(backend: Backend) -> bool:
+    """Return whether a backend is the reference itself, and nothing derived from it."""
+    return type(backend).__module__ == _BUILT_IN[REFERENCE].module
 
 
 def option_words(name: str) -> tuple[str, ...]:

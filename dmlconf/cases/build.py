@@ -87,6 +87,7 @@ def build(planned: PlannedCase) -> Case:
         in_place=in_place,
         tolerances=read_tolerances(entry.get("tolerance", {}), _outputs(operator, desc)),
         files=files.digests,
+        disputes=entry.get("disputes"),
     )
 
 

@@ -90,6 +90,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
         about=template.about,
         tolerances=read_tolerances(entry.get("tolerance", {}), graph.outputs),
         files=files.digests,
+        disputes=entry.get("disputes"),
         graph=graph,
         relation=relation,
     )

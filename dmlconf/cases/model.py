@@ -101,12 +101,15 @@ class ExpectedOutputs:
             they come from elsewhere, as the case says; otherwise where they come from.
         others: where the remaining outputs come from, if the case states only some.
         samples: the known elements of outputs that are not known as a whole.
+        computed: outputs that this dmlconf's reference has just computed; all others may
+            contradict it.
     """
 
     outputs: Mapping[str, Array]
     provenance: Provenance
     others: Mapping[str, Provenance] = field(default_factory=dict)
     samples: Mapping[str, Sample] = field(default_factory=dict)
+    computed: frozenset[str] = frozenset()
 
     def provenance_of(self, output: str) -> Provenance:
         """Return where the expected values of one output come from."""
@@ -166,6 +169,8 @@ class Case:
         about: information for people.
         tolerances: what the case permits in addition to the operator's rules or instead, by output.
         files: SHA-256 in hexadecimal of its data files, by name.
+        disputes: what the case says is wrong where its expectation contradicts it; only `reference`
+            can be.
     """
 
     identifier: str
@@ -178,6 +183,7 @@ class Case:
     in_place: Mapping[str, str] = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    disputes: str | None = None
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     @property

@@ -14,11 +14,14 @@ from dmlconf.cases.model import CaseTemplate
 from dmlconf.cases.selection import MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import operator, operator_files
+from dmlconf.cli.cache import user_store
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.selection import load, paths_argument
+from dmlconf.cli.selection import load, paths_argument, suite_paths
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.runner.against import RecordingAgainst, suite_recordings
+from dmlconf.runner.checked_expectations import expectation_problems
 from dmlconf.runner.known_faults import lint_known_faults
 from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 
@@ -27,14 +30,24 @@ __all__ = ["command"]
 
 @click.command("validate", cls=Command, short_help="Check case files and the catalogue.")
 @paths_argument
+@option(
+    "--recordings",
+    "with_recordings",
+    is_flag=True,
+    help="Also check what the suite's recordings expect, which takes as long as a run at first.",
+)
 @option("--no-warnings", is_flag=True, help="Do not look for cases that check nothing.")
 @option("--json", "as_json", is_flag=True, help="Print all problems and warnings as JSON.")
-def command(paths: tuple[Path, ...], no_warnings: bool, as_json: bool) -> int:
+def command(
+    paths: tuple[Path, ...], with_recordings: bool, no_warnings: bool, as_json: bool
+) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
-    All problems are shown at once, each with its place. A case in which the precision rules
-    permit any value of every element gets a warning, unless it has the tag `undefined`. Finding
-    these takes as long as a run, so cases with the tag `model` are left out.
+    All problems are shown at once, each with its place. Outputs that a case states must be
+    permitted by its rules around what the reference computes, unless the case disputes the
+    reference; with --recordings, recorded outputs too. A case in which the precision rules permit
+    any value of every element gets a warning, unless it has the tag `undefined`. Finding these
+    takes as long as a run, so cases with the tag `model` are left out.
     """
     problems = lint_catalogue() + lint_known_faults()
     suite = None
@@ -42,6 +55,11 @@ def command(paths: tuple[Path, ...], no_warnings: bool, as_json: bool) -> int:
         suite = load(paths, every_case=True)
     except InvalidFilesError as error:
         problems += error.problems
+    if suite is not None and not problems:
+        recordings = map(RecordingAgainst, suite_recordings(suite_paths(paths)))
+        problems += expectation_problems(
+            suite, tuple(recordings) if with_recordings else (), user_store()
+        )
     warnings = [] if no_warnings or problems or suite is None else _warnings(suite)
     if as_json:
         data = {

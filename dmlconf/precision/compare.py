@@ -91,7 +91,8 @@ def compare(
     """Return how `actual` differs from `expected`.
 
     Under the rule `exact` floating-point numbers must have the same bits; -0 is not +0. Any NaN
-    equals any NaN under every rule.
+    equals any NaN under every rule. What a rule permits besides values near the expected one, such
+    as another candidate, counts only where the expected value is itself one that it permits.
 
     Args:
         actual: a backend's values.
@@ -135,7 +136,7 @@ class _AppliedRule:
             others = allowance.others()
             self.spans = tuple((a.ravel(), b.ravel()) for a, b in allowance.candidates())
             if others or self.spans or self.accumulation.may_overflow:
-                # The expected value may be another device's choice among these.
+                # A right expected value may be another device's choice among these.
                 self.others = tuple(map(np.ravel, (allowance.right(), *others)))
         self.intervals = [
             (lowest.ravel(), highest.ravel())
@@ -188,15 +189,29 @@ class _AppliedRule:
         if self.accumulation is not None:
             known = self.accumulation.part(block)
             shares, apart = known.shares(actual, expected)
-            others = [other[block] for other in self.others]
-            others += [_nearest_in(a[block], b[block], actual) for a, b in self.spans]
-            for other in others:
-                for least, more in zip((shares, apart), known.shares(actual, other), strict=True):
-                    np.minimum(least, more, out=least)
+            if self.others:
+                chosen = self._alternative_shares(known, block, actual)
+                right: Array | bool = True
+                if not _same_bits(expected, self.others[0][block]):
+                    right = self._alternative_shares(known, block, expected)[0] <= 1
+                for least, more in zip((shares, apart), chosen, strict=True):
+                    np.minimum(least, more, out=least, where=right)
         used = rules.used(
             actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
         )
         return used, apart
+
+    def _alternative_shares(
+        self, known: Accumulation, block: slice, values: Array
+    ) -> tuple[Array, Array]:
+        """Return the least shares around the reference's value and all that are as right."""
+        near = [other[block] for other in self.others]
+        near += [_nearest_in(a[block], b[block], values) for a, b in self.spans]
+        shares, apart = known.shares(values, near[0])
+        for other in near[1:]:
+            for least, more in zip((shares, apart), known.shares(values, other), strict=True):
+                np.minimum(least, more, out=least)
+        return shares, apart
 
 
 def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,23 +17,37 @@ from dmlconf.reference.graph_allowance import graph_candidates
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.subnormals import without_subnormals
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample
 
 __all__ = ["CaseAllowances"]
 
 
 class CaseAllowances:
-    """Gives the allowance of each output of one case; each part is computed when first needed."""
+    """Gives the allowance of each output of one case; each part is computed when first needed.
 
-    def __init__(self, case: Case, *, half_precision: bool = False) -> None:
+    Attributes:
+        permitted: expected values by output that are known to be permitted around the reference's.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        *,
+        half_precision: bool = False,
+        right: Mapping[str, Array] | None = None,
+    ) -> None:
         """Remember the case.
 
         Args:
             case: the case.
             half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+            right: what the reference computes, where it has just done so.
         """
         self.half_precision = half_precision
+        self.permitted: dict[str, Array | Sample] = {}
         self._case = case
         self._outputs = list(case.outputs())
+        self._right = right
 
     def of(self, output: str) -> _OutputAllowance:
         """Return the allowance of an output tensor."""
@@ -46,6 +60,8 @@ class CaseAllowances:
     @cached_property
     def right(self) -> dict[str, Array]:
         """What the reference computes, by tensor."""
+        if self._right is not None:
+            return dict(self._right)
         return evaluate(self._case, self._case.inputs())
 
     @cached_property

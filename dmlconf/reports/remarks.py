@@ -22,6 +22,7 @@ __all__ = [
     "RoomTotals",
     "circumstance_lines",
     "debug_layer_note",
+    "disputes_note",
     "far_lines",
     "far_operators",
     "known_fault_lines",
@@ -241,6 +242,16 @@ def warning_lines(log: RunLog) -> list[str]:
     return [*lines, f"and {left:,} more: the log has all"] if left else lines
 
 
+def disputes_note(log: RunLog) -> str | None:
+    """Return how many cases say that the reference is wrong, if any do."""
+    cases = [verdict for verdict in log.verdicts if verdict.disputes is not None]
+    if not cases:
+        return None
+    count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
+    verb = "dispute" if len(cases) != 1 else "disputes"
+    return f"disputed: {count} {verb} the reference, such as {cases[0].case}"
+
+
 def debug_layer_note(log: RunLog) -> str | None:
     """Return which requested debug layers are not installed; None if all are."""
     details = log.header.environment.get("details") or {}
@@ -254,4 +265,9 @@ def debug_layer_note(log: RunLog) -> str | None:
 
 def plain_notes(log: RunLog) -> tuple[str | None, ...]:
     """Return the remarks that are one sentence in every report."""
-    return unchecked_note(log), unchecked_outputs_note(log), debug_layer_note(log)
+    return (
+        unchecked_note(log),
+        unchecked_outputs_note(log),
+        disputes_note(log),
+        debug_layer_note(log),
+    )

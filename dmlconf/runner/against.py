@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ from dmlconf.backends.errors import StaleRecordingError
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite, valid_case
-from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.model import Case, PlannedCase, Provenance
 from dmlconf.documents.files import resolved
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
@@ -71,7 +72,7 @@ class RecordingAgainst:
         # Another process reads the files itself.
         return RecordingAgainst, (self.path, self._subject)
 
-    def __call__(self, case: Case) -> Outcome | Recorded | None:
+    def __call__(self, case: Case) -> Recorded | None:
         """Return the recorded outcome; None where the recording has none for the case.
 
         Raises:
@@ -89,7 +90,13 @@ class RecordingAgainst:
             return None
         if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
             return None
-        return outcome if part.environment["backend"] == REFERENCE else Recorded(outcome)
+        earlier = part.environment["backend"] == REFERENCE
+        return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
+
+    def digest(self, operator: str) -> str:
+        """Return the SHA-256 of the file with an operator's cases; empty if there is none."""
+        path = self._stored_recording().files([operator]).get(operator)
+        return sha256(path.read_bytes()).hexdigest() if path else ""
 
     def _stored_recording(self) -> StoredRecording:
         from dmlconf.backends.recording.store import StoredRecording
@@ -307,7 +314,7 @@ class _First:
         if not isinstance(right, Outputs):
             return answer
         whole = filled(case, outcome, right)
-        return Recorded(whole) if isinstance(answer, Recorded) else whole
+        return replace(answer, outcome=whole) if isinstance(answer, Recorded) else whole
 
 
 def _named(cases: Sequence[str]) -> str:

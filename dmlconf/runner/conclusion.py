@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
@@ -11,10 +11,11 @@ from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.judge import Against, judge, not_judged
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
 __all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "RunOne", "verdict_of"]
@@ -56,19 +57,32 @@ class Conclusion:
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         options: what else the verdict depends on.
+        is_reference: whether the outcomes are this dmlconf's own reference's.
     """
 
     against: Against
     faults: KnownFaults = NO_KNOWN_FAULTS
     half: bool = False
     options: JudgeOptions = NO_OPTIONS
+    is_reference: bool = False
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
         """Return the verdict on an outcome of a case, before anything excuses it."""
-        return judge(case, outcome, self.against, half_precision=self.half)
+        if not (self.is_reference and isinstance(outcome, Outputs)):
+            return judge(case, outcome, self.against, half_precision=self.half)
+        # The reference has just computed the case, and need not do it again.
+        allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
+        return judge(case, outcome, self.against, allowances=allowances)
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict, or another if a known fault, limit or waiver explains the failure."""
+        """Return the verdict, or another if a known fault, limit or waiver explains the failure.
+
+        Nothing explains a case that is wrong itself.
+        """
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
+            return verdict
+        if self.is_reference and case.disputes is not None:
+            return _disputed(verdict)
         waived = self.faults.waive(case, outcome, verdict)
         return self.options.substrate.excuse(case, outcome, waived)
 
@@ -135,6 +149,15 @@ class Conclusion:
         if case.relation is not None:
             return judge_relation(case, outcome, verdict, run, half=self.half)
         return with_unfused(case, outcome, verdict, run, self.judge)
+
+
+def _disputed(verdict: Verdict) -> Verdict:
+    """Return the reference's own verdict on a case that says that the reference is wrong."""
+    if verdict.reason is None or verdict.reason.kind is not ReasonKind.WRONG_VALUES:
+        return verdict
+    message = f"the case says that the reference is wrong: {verdict.reason.message}"
+    reason = replace(verdict.reason, kind=ReasonKind.DISPUTED_REFERENCE, message=message)
+    return replace(verdict, status=Status.WAIVED, reason=reason)
 
 
 def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:

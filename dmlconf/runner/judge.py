@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from operator import lt
 from typing import Any, Final
+
+import numpy as np
 
 from dmlconf.backends.protocol import (
     Breakdown,
@@ -30,6 +33,7 @@ from dmlconf.precision.allowed import allowed_at, off_by
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.runner.contradictions import Contradiction, contradiction_of
 from dmlconf.runner.error_map import error_map
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.memory import shortage
@@ -54,13 +58,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An expected outcome that real DirectML had, not the reference."""
+    """An expected outcome that the reference has not just computed, and may contradict.
+
+    Attributes:
+        outcome: the outcome.
+        provenance: whether real DirectML had it; otherwise it is an earlier reference's, or that
+            of another backend to compare with.
+    """
 
     outcome: Outcome
+    provenance: Provenance = Provenance.RECORDED
 
 
 Against = Callable[[Case], Outcome | Recorded | None]
-"""Gives the expected outcome of a case that states none; None if there is no source for it."""
+"""Gives the expected outcome of a case that states none; None if there is no source for it.
+
+One that is not `Recorded` is what the reference computes now."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
@@ -110,6 +123,7 @@ def judge(
     *,
     half_precision: bool = False,
     allowances: CaseAllowances | None = None,
+    expected: ExpectedOutputs | None = None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -119,13 +133,14 @@ def judge(
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
+        expected: what is expected in place of what the case states and `against` gives.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-    match expectation_of(case, against):
+    match expected or expectation_of(case, against):
         case None:
             return _judge_alone(case, outcome)
         case ExpectedRejection() as rejection:
@@ -189,6 +204,7 @@ def _verdict(
         facts=facts_of(case),
         feature_level=str(case.lowest_level),
         warnings=outcome.warnings if isinstance(outcome, Outputs | Rejection) else (),
+        disputes=case.disputes,
     )
 
 
@@ -206,17 +222,21 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
     if stated is not None and stated.outputs.keys() == case.outputs().keys():
         return stated
     outcome = against(case)
-    provenance = Provenance.RECORDED if isinstance(outcome, Recorded) else Provenance.REFERENCE
+    computed = not isinstance(outcome, Recorded)
+    provenance = outcome.provenance if isinstance(outcome, Recorded) else Provenance.REFERENCE
     reference = outcome.outcome if isinstance(outcome, Recorded) else outcome
     if isinstance(reference, Outputs):
         known = stated.outputs if stated else {}
         samples = {name: s for name, s in reference.samples.items() if name not in known}
-        if stated is None:
-            return ExpectedOutputs(reference.arrays, provenance, samples=samples)
         others = dict.fromkeys(reference.arrays.keys() - known.keys(), provenance)
         others |= dict.fromkeys(samples, provenance)
-        outputs = {**reference.arrays, **known}
-        return ExpectedOutputs(outputs, stated.provenance, others, samples)
+        return ExpectedOutputs(
+            outputs={**reference.arrays, **known},
+            provenance=stated.provenance if stated else provenance,
+            others=others if stated else {},
+            samples=samples,
+            computed=frozenset(others) if computed else frozenset(),
+        )
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
@@ -281,18 +301,25 @@ def _judge_outputs(
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
+    contradictions: list[Contradiction] = []
     for name, target in wanted_outputs.items():
         actual = outcome.arrays.get(name, outcome.samples.get(name))
+        recorded = expected.samples.get(name)
+        whole = recorded is not None and actual is not None and is_whole(actual, recorded)
+        if name not in expected.computed and case.disputes is None:
+            known = actual if whole and actual is not None else target
+            contradiction = contradiction_of(case, name, known, allowances)
+            contradictions += [contradiction] if contradiction else []
         fault = _form_fault(name, actual, target)
         if fault is not None or actual is None:
             faults += [fault] if fault else []
             continue
         rule = case.rule(name)
         allowance = allowances.of(name)
-        recorded = expected.samples.get(name)
-        if recorded is not None and is_whole(actual, recorded):
-            target, recorded = recorded, None
-        pair = paired(actual, target)
+        if whole and isinstance(actual, np.ndarray):
+            pair, recorded = Pair(actual, actual), None
+        else:
+            pair = paired(actual, target)
         permitted = pair.allowance(allowance)
         comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
         narrower = case.narrower_rule(name)
@@ -316,12 +343,30 @@ def _judge_outputs(
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
     status, reason = Status.PASSED, None
-    if faults:
+    if contradictions:
+        faults = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + faults
+        contradicted = [difference for each in contradictions for difference in each.differences]
+        status, reason = Status.FAILED, _reason(faults, _with_actual(case, contradicted, outcome))
+    elif faults:
         status, reason = Status.FAILED, _reason(faults, differences)
     elif all(output["open"] == output["elements"] for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
     unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
     return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)
+
+
+def _with_actual(
+    case: Case, differences: Iterable[Mapping[str, Any]], outcome: Outputs
+) -> Iterator[Mapping[str, Any]]:
+    """Yield differences with the backend's value, where it returned one."""
+    for difference in differences:
+        name, place = difference["tensor"], tuple(difference["coordinates"])
+        array = outcome.arrays.get(name)
+        if array is None or len(place) != array.ndim or not all(map(lt, place, array.shape)):
+            continue
+        actual = array[place].item()
+        distance, unit = off_by(actual, difference["expected"], case.rule(name), array)
+        yield {**difference, "actual": actual, "off_by": distance, "unit": unit}
 
 
 _Faults = list[tuple[ReasonKind, str]]

@@ -236,6 +236,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["attempts"] = list(verdict.attempts)
     if verdict.worker is not None:
         data["worker"] = verdict.worker
+    if verdict.disputes is not None:
+        data["disputes"] = verdict.disputes
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

@@ -53,7 +53,7 @@ _OF_VALUES: Final = frozenset(
         ReasonKind.ANY_VALUE_PERMITTED,
     }
 )
-"""Reasons about values, which a relation does not judge."""
+"""Reasons about values, which count only where the relation holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,12 @@ def judge_relation(
 ) -> Verdict:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
+    Where it does, the verdict on the graph's own values stands.
+
     Args:
         case: the graph, which names the relation.
         outcome: of the graph itself.
-        verdict: on that, for everything except the status.
+        verdict: on that.
         run: runs a case on the same backend.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
@@ -214,11 +216,20 @@ def judge_relation(
                 }
                 for each in comparison.first
             ]
+    if not complaints and verdict.status.fails_run:
+        return _wrong_in_both_forms(verdict, form)
     if not complaints:
         return replace(verdict, status=Status.PASSED, reason=None, figures=figures)
     message = f"relation {case.relation}: {'; '.join(complaints)}"
     reason = Reason(ReasonKind.RELATION, message, tuple(differences))
     return replace(verdict, status=Status.FAILED, reason=reason, figures=figures)
+
+
+def _wrong_in_both_forms(verdict: Verdict, form: str) -> Verdict:
+    """Return the verdict on a graph whose values are wrong, as they are in another form."""
+    assert verdict.reason is not None
+    message = f"{verdict.reason.message}, in {form} too"
+    return replace(verdict, reason=replace(verdict.reason, message=message))
 
 
 def _same_bits(one: Array, other: Array) -> int:

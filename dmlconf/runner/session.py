@@ -24,14 +24,15 @@ from dmlconf.backends.protocol import (
     Environment,
     Outcome,
 )
+from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite, valid_case
-from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.conclusion import NO_OPTIONS, Conclusion, JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.exercising import run_items, tasks
-from dmlconf.runner.judge import Against, not_asked, unsupported_reason
+from dmlconf.runner.judge import Against, Recorded, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Header
 from dmlconf.runner.verdict import Verdict
@@ -65,6 +66,8 @@ class OpenBackend:
         close: releases the backend's resources.
         faults: the known faults of the DirectML that it runs.
         variants: the backends by label that each case runs on; empty if it is this one alone.
+        is_reference: whether it is this dmlconf's own reference, so that an outcome is also what
+            expectations are held against.
     """
 
     name: registry.BackendName
@@ -74,6 +77,7 @@ class OpenBackend:
     close: Callable[[], None]
     faults: KnownFaults = NO_KNOWN_FAULTS
     variants: Mapping[str, OpenBackend] = field(default_factory=dict)
+    is_reference: bool = False
 
 
 def open_backend(
@@ -130,7 +134,13 @@ def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
 
     environment = backend.environment()
     return OpenBackend(
-        name, environment, backend.capabilities(), execute, backend.close, known_faults(environment)
+        name,
+        environment,
+        backend.capabilities(),
+        execute,
+        backend.close,
+        known_faults(environment),
+        is_reference=registry.is_reference(backend),
     )
 
 
@@ -157,8 +167,11 @@ class _ByBackend:
     def __reduce__(self) -> tuple[Any, ...]:
         return _ByBackend, (self._name,)
 
-    def __call__(self, case: Case) -> Outcome:
-        return next(run_batch(self._backend, [case]))
+    def __call__(self, case: Case) -> Outcome | Recorded:
+        outcome = next(run_batch(self._backend, [case]))
+        if self._name.name == REFERENCE:
+            return outcome
+        return Recorded(outcome, Provenance.REFERENCE)
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
@@ -262,7 +275,7 @@ def judged(
         BackendError: a worker could not be replaced.
     """
     half = backend.capabilities.half_precision
-    conclusion = Conclusion(against, backend.faults, half, options)
+    conclusion = Conclusion(against, backend.faults, half, options, backend.is_reference)
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion)
 

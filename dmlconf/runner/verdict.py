@@ -45,6 +45,7 @@ class ReasonKind(StrEnum):
     NOT_DETERMINISTIC = "not deterministic"
     NOT_REPRODUCIBLE = "not reproducible"
     RELATION = "relation broken"
+    CONTRADICTION = "expectation contradicts the reference"
     MEMORY_LEAK = "memory not given back"
     ERROR_MESSAGE = "error message of the driver or a debug layer"
     ACCEPTED_INVALID = "accepted what must be rejected"
@@ -66,6 +67,7 @@ class ReasonKind(StrEnum):
     FAILS_OTHERWISE = "fails otherwise than waived"
     FAILS_WORSE = "fails worse than waived"
     WAIVER_EXPIRED = "waiver expired"
+    DISPUTED_REFERENCE = "disputed by the case"
     NOT_DOCUMENTED = "not documented as supported"
     NO_INDEPENDENT_EXPECTATION = "no independent expectation"
     ANY_VALUE_PERMITTED = "any value permitted"
@@ -165,6 +167,10 @@ class Verdict:
         variants: the case's result in each variant of the backend, by label; empty if
             the backend has only one.
         warnings: of the driver or a debug layer; they do not fail the case.
+        attempts: the status of each run of a case that failed and was run again; empty otherwise.
+        worker: the scheduler's worker that ran the case; None if the run's own machine did.
+        disputes: what the case says is wrong where its expectation contradicts it, `reference`;
+            None for nearly all cases.
     """
 
     case: str
@@ -190,3 +196,4 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     attempts: tuple[Status, ...] = ()
     worker: str | None = None
+    disputes: str | None = None

@@ -161,7 +161,7 @@ def test_dump_writes_failing_cases_that_run_again(tmp_path: Path) -> None:
         "tile-tile-wrong.yaml",
     ]
     again = dmlconf_here(tmp_path, "run", folder)
-    assert "FAILED tile/tile-tile-wrong: wrong values" in again.stdout
+    assert "FAILED tile/tile-tile-wrong: expectation contradicts the reference" in again.stdout
     refused = dmlconf_here(tmp_path, "run", path, "--dump", "tile.yaml/x")
     assert refused.returncode == 2
     assert "--dump tile.yaml/x cannot be written" in refused.stderr

@@ -23,7 +23,7 @@ from dmlconf.runner.against import AUTO, Expectations, expectations, suite_recor
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Recorded, judge
 from dmlconf.runner.session import OpenBackend, open_backend
-from dmlconf.runner.verdict import Status
+from dmlconf.runner.verdict import ReasonKind, Status
 from tests.backends.recordings import ENVIRONMENT, recording
 from tests.runner.cases import plan, write
 
@@ -180,8 +180,10 @@ def test_auto_asks_the_suites_recordings_then_the_reference(tmp_path: Path) -> N
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
     releases = chosen(tmp_path, AUTO, "miniature:zeros")
     assert releases.name == f"recording:{path}, else numpy"
-    assert judge(case, twice, releases.against).expectation is Provenance.RECORDED
-    assert judge(case, twice, releases.against).status is Status.PASSED
+    verdict = judge(case, twice, releases.against)
+    assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.CONTRADICTION
     unrecorded = build(plan(tmp_path, "stated")[0])
     assert isinstance(releases.against(unrecorded), Outputs)
 

@@ -62,7 +62,7 @@ CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
     ),
     "a pass for a reason": (
         lambda lines: lines[2].update(reason=lines[1]["reason"]),
-        ":3: .* is `passed`, but for the reason `wrong values`",
+        ":3: .* is `passed`, but for the reason `expectation contradicts the reference`",
     ),
     "a summary of other verdicts": (
         lambda lines: lines[-1]["summary"].update(failed=0),

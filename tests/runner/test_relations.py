@@ -73,11 +73,21 @@ def test_a_broken_relation_fails_and_is_named(tmp_path: Path, relation: str) -> 
     assert verdict.figures["y"]["same_bits"] == 0
 
 
-def test_a_relation_that_holds_passes_whatever_the_values(tmp_path: Path) -> None:
-    verdict = verdict_of(tmp_path, GRAPH + "relation: order\n", HalvesAll())
+def test_a_relation_that_holds_between_right_values_passes(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: order\n", NumpyBackend())
     assert verdict.status is Status.PASSED
     assert verdict.expectation is Provenance.RELATION
     assert verdict.figures["y"]["same_bits"] == 6
+
+
+def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: order\n", HalvesAll())
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+    assert verdict.reason.message == (
+        "6 of 6 elements of y differ, in the same graph with its nodes in the opposite order too"
+    )
 
 
 class Recorded(NumpyBackend):

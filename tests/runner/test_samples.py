@@ -127,13 +127,15 @@ def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> No
     assert "sample" not in figures(passed)
 
 
-def test_what_was_recorded_passes_whatever_the_reference_computes(
+def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = without(case, elsewhere(case), right(case))
-    passed = verdict(tmp_path, case, recorded, recorded, "miniature:zeros")
-    assert passed.status is Status.PASSED
-    assert "sample" not in figures(passed)
+    failed = verdict(tmp_path, case, recorded, recorded, "miniature:zeros")
+    assert failed.status is Status.FAILED
+    assert failed.reason is not None
+    assert failed.reason.kind is ReasonKind.CONTRADICTION
+    assert "-1 is not within" in failed.reason.message
 
 
 def test_other_bits_are_compared_at_the_places_of_the_sample(tmp_path: Path, case: Case) -> None:
@@ -191,15 +193,18 @@ def test_the_reference_gives_all_elements_where_it_has_the_digest(
     assert "sample" not in figures(actual)
 
 
-def test_a_reference_that_contradicts_the_sample_says_nothing(tmp_path: Path, case: Case) -> None:
+def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Case) -> None:
     recorded = right(case) * np.float32(2)
-    actual = verdict(tmp_path, case, recorded + np.float32(0), recorded, "miniature:zeros")
-    assert actual.status is Status.PASSED
     other = without(case, elsewhere(case), recorded)
-    actual = verdict(tmp_path, case, other, recorded, "miniature:zeros")
+    for outcome in (recorded + np.float32(0), other, right(case)):
+        actual = verdict(tmp_path, case, outcome, recorded, "miniature:zeros")
+        assert actual.status is Status.FAILED
+        assert actual.reason is not None
+        assert actual.reason.kind is ReasonKind.CONTRADICTION
+    disputed = replace(case, disputes="reference")
+    actual = verdict(tmp_path, disputed, other, recorded, "miniature:zeros")
     assert actual.status is Status.PASSED
     assert figures(actual)["elements"] == 512
-    assert verdict(tmp_path, case, right(case), recorded, "miniature:zeros").status is Status.FAILED
 
 
 def test_a_replay_of_a_sample_is_judged_at_its_places(tmp_path: Path, case: Case) -> None:

@@ -1,0 +1,94 @@
+"""`dmlconf validate` finds expectations that the reference contradicts, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from tests.cli.process import dmlconf_here, write
+from tests.runner.test_against import recorded
+
+STATED = """
+operator: REDUCE
+cases:
+  - name: right
+    desc: &mean
+      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      Function: AVERAGE
+      Axes: [3]
+    expect: {OutputTensor: [2.75]}
+  - note: Two of three are wrong.
+    name: wrong
+    matrix: {Mean: [999, 2.75, -1]}
+    desc: *mean
+    expect: {OutputTensor: "=(Mean,)"}
+"""
+
+UNSTATED = """
+operator: REDUCE
+cases:
+  - name: mean
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      Function: AVERAGE
+      Axes: [3]
+"""
+
+
+def test_a_stated_output_that_is_wrong_is_a_problem_at_its_place(tmp_path: Path) -> None:
+    write(tmp_path, STATED, "reduce.yaml")
+    done = dmlconf_here(tmp_path, "validate", "reduce.yaml", "--json")
+    assert done.returncode == 3
+    [problem] = json.loads(done.stdout)["problems"]
+    assert (problem["path"], problem["line"]) == ("reduce.yaml", 11)
+    assert problem["message"].startswith(
+        "reduce/reduce/wrong[Mean=999] and 1 more: the expected value and the reference contradict "
+        "each other: 999 is not within [2.7"
+    )
+    assert "`disputes: reference`" in problem["hint"]
+
+
+def test_a_dispute_is_no_problem_unless_it_is_none(tmp_path: Path) -> None:
+    disputing = STATED.replace("    name: wrong\n", "    name: wrong\n    disputes: reference\n")
+    write(tmp_path, disputing, "reduce.yaml")
+    assert dmlconf_here(tmp_path, "validate", "reduce.yaml").returncode == 0
+    write(tmp_path, disputing.replace("[999, 2.75, -1]", "[2.75]"), "reduce.yaml")
+    done = dmlconf_here(tmp_path, "validate", "reduce.yaml")
+    assert done.returncode == 3
+    assert "disputes the reference, which nothing here contradicts" in done.stderr
+
+
+def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
+    folder = tmp_path / "reduce"
+    folder.mkdir()
+    case = build(next(load_suite([write(folder, UNSTATED, "mean.yaml")]).plan()))
+    wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
+    recorded(folder / "x.dmlrec", case, wrong)
+    settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+    for _ in range(2):  # At first nothing is known about the file, and then it is.
+        assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
+        done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
+        assert done.returncode == 3
+        assert "999 is not within" in done.stderr
+        assert "record the case again" in done.stderr
+    right = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 2.75, np.float32)})
+    recorded(folder / "x.dmlrec", case, right)
+    done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, STATED, "reduce.yaml")
+    cache = tmp_path / "cache"
+    first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
+    assert len(list(cache.iterdir())) == 1
+    again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
+    assert (again.returncode, again.stderr) == (3, first.stderr)
+    assert len(list(cache.iterdir())) == 1
