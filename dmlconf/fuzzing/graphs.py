@@ -22,6 +22,7 @@ from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
+from dmlconf.fuzzing.indices import constant_writes
 from dmlconf.fuzzing.operators import planned
 from dmlconf.fuzzing.search import valid_desc
 from dmlconf.tensors.layout import LAYOUTS
@@ -90,8 +91,8 @@ class _Growth:
                 continue
             name = self.chance.pick(fields) if feeder is not None else ""
             desc = self._desc(operator, name, feeder)
-            if desc is not None:
-                self._place(operator, desc, {name: feeder.source} if feeder else {})
+            sources = {name: feeder.source} if feeder else {}
+            if desc is not None and self._place(operator, desc, sources):
                 return
 
     def _feeder(self) -> _Value | None:
@@ -130,14 +131,24 @@ class _Growth:
                 return None
         return valid_desc(operator, table, self.chance, fits, begin)
 
-    def _place(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> None:
-        """Add the node, with graph inputs for tensors that no node feeds."""
+    def _place(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
+        """Add the node, with graph inputs for tensors that no node feeds.
+
+        Returns:
+            whether it was added: not if the feeder's elements would be written to the same places,
+            which leaves open what they hold.
+        """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
+        constant = constant_writes(operator, desc, data)
+        if not constant.isdisjoint(sources):
+            return False
         desc = self._laid_out(operator, desc, sources)
         entries: dict[str, Any] = {}
         for name, entry, tensor in tensors_of(operator, desc, FieldKind.INPUT):
-            source = sources.get(name) or self._other_source(operator, entry.name, tensor)
+            source = sources.get(name)
+            if source is None and name not in constant:
+                source = self._other_source(operator, entry.name, tensor)
             if source is None:
                 source = f"x{len(self.inputs)}"
                 self.inputs[source] = tensor_entry(tensor, data[name])
@@ -150,6 +161,7 @@ class _Growth:
             self.values.append(_Value(f"{node}.{name}", tensor))
             self.unused[f"{node}.{name}"] = None
         self.nodes[node] = {"operator": operator.name, "desc": _entry(operator, desc, entries)}
+        return True
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
         """Return an earlier value for an input other than the fixed one."""

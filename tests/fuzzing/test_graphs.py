@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
+
+import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import valid_case
@@ -21,8 +24,8 @@ OPERATORS = (
 )
 
 
-def graphs(count: int, nodes: int = 5) -> list[GraphCase]:
-    cases = [valid_case(graph_case(OPERATORS, 1, number, nodes)) for number in range(count)]
+def graphs(count: int, nodes: int = 5, operators: Sequence[str] = OPERATORS) -> list[GraphCase]:
+    cases = [valid_case(graph_case(operators, 1, number, nodes)) for number in range(count)]
     return [case for case in cases if isinstance(case, GraphCase)]
 
 
@@ -56,3 +59,20 @@ def test_some_values_feed_several_nodes_and_some_intermediates_are_outputs() -> 
 def test_seed_and_number_make_the_same_graph_on_every_machine_and_python() -> None:
     entries = [graph_case(OPERATORS, 7, number, 5).template.data for number in range(4)]
     assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "56b385fc90c8b51c"
+
+
+def test_no_node_gives_different_elements_for_one_place() -> None:
+    """Which of several elements is written to a place is undefined."""
+    fed = 0
+    for case in graphs(60, 3, ("ACTIVATION_RELU", "MAX_UNPOOLING")):
+        inputs = case.inputs()
+        sources = case.graph.sources()
+        for node in case.graph.operator_nodes:
+            source = sources[node.name, next(iter(node.inputs))]
+            if node.operator_name != "MAX_UNPOOLING" or isinstance(source, str):
+                continue
+            indices = sources[node.name, "IndicesTensor"]
+            assert isinstance(indices, str)
+            assert len(np.unique(inputs[indices])) == inputs[indices].size
+            fed += 1
+    assert fed >= 5
