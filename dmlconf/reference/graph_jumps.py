@@ -1,12 +1,15 @@
-"""Elements of a graph at a jump: a remainder whose quotient may lie on both sides of an integer.
+"""Elements of a graph at a jump, where near intermediates lead to numbers that are far apart.
 
 The remainder of 1000.1 by 1 is 0.1, and if the dividend is off by 0.2, it is between 0 and 0.3 or
-between 0.9 and 1. Evaluations on moved intermediates show some of these numbers, but not the ends.
+between 0.9 and 1. The gradient of a maximum goes to one of two elements that are equal within their
+errors. Evaluations on moved intermediates show some of these numbers, but not all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -16,6 +19,7 @@ from dmlconf.graphs.model import Slot
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.reference.graph_samples import Room
+from dmlconf.reference.windows.sliding import greatest, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["elements_at_jumps"]
@@ -26,6 +30,9 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 """Which part of the quotient is left out, by operator."""
 
+_MOST_PLACES: Final = 1 << 10
+"""Places of a window that are compared; of larger windows the samples alone tell."""
+
 _BEYOND: Final = 0.25
 """How far beyond the samples quotients may be, as a share of their range."""
 
@@ -33,7 +40,7 @@ _BEYOND: Final = 0.25
 def elements_at_jumps(
     rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return which remainders may be any, by output of a node; those without are not there.
+    """Return which elements may be any, by output of a node; those without are not there.
 
     Args:
         rooms: what is permitted of each output of a node.
@@ -42,21 +49,68 @@ def elements_at_jumps(
     """
     jumps: dict[Slot, Array] = {}
     for name, case in right.cases.items():
-        whole = _WHOLE.get(case.operator_name)
-        if whole is None or case.outputs()["OutputTensor"].DataType.dtype.kind != "f":
+        at_jumps = _AT_JUMPS.get(case.operator_name)
+        if at_jumps is None:
             continue
-        dividend, divisor = (
-            _range(case, name, tensor, rooms, right, moved) for tensor in ("ATensor", "BTensor")
-        )
-        quotients = [a.astype(np.float64) / b for a in dividend for b in divisor]
-        low, high = np.fmin.reduce(quotients), np.fmax.reduce(quotients)
-        reach = _BEYOND * (high - low)
-        mask = (low < high) & (whole(low - reach) != whole(high + reach))
-        # A divisor that may lie on both sides of zero has quotients of any size.
-        mask |= (divisor[0] < divisor[1]) & (divisor[0] <= 0) & (divisor[1] >= 0)
-        if mask.any():
-            jumps[name, "OutputTensor"] = mask
+        ranges = {
+            tensor: _range(case, name, tensor, rooms, right, moved) for tensor in case.inputs()
+        }
+        mask = at_jumps(case, ranges)
+        if mask is not None and mask.any():
+            jumps[name, next(iter(case.outputs()))] = mask
     return jumps
+
+
+def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
+    """Return which quotients may lie on both sides of an integer."""
+    dividend, divisor = ranges["ATensor"], ranges["BTensor"]
+    if dividend[0].dtype.kind != "f":
+        return None
+    whole = _WHOLE[case.operator_name]
+    quotients = [a.astype(np.float64) / b for a in dividend for b in divisor]
+    low, high = np.fmin.reduce(quotients), np.fmax.reduce(quotients)
+    reach = _BEYOND * (high - low)
+    mask: Array = (low < high) & (whole(low - reach) != whole(high + reach))
+    # A divisor that may lie on both sides of zero has quotients of any size.
+    mask |= (divisor[0] < divisor[1]) & (divisor[0] <= 0) & (divisor[1] >= 0)
+    return mask
+
+
+def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
+    """Return which elements may be the greatest that a window sees, and need not be."""
+    low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
+    desc, rank = case.desc, low.ndim - 2
+    names = "Strides", "WindowSize", "StartPadding", "Dilations"
+    spatial = [desc.get(name, (1,) * rank)[-rank:] for name in names]
+    if not (low < high).any() or 0 in spatial[0] or prod(spatial[1]) > _MOST_PLACES:
+        return None
+    over = windows(low.shape, desc["InputGradientTensor"].Sizes, *spatial)
+    least = greatest(low, over, -np.inf)
+    for window in over:
+        low, high = window.padded(low, -np.inf), window.padded(high, -np.inf)
+    places = [
+        (slice(None), slice(None), *(place[-1] for place in each))
+        for each in product(*(window.places() for window in over))
+    ]
+    count = np.zeros(least.shape, int)
+    uncertain = np.zeros(least.shape, bool)
+    for place in places:
+        may_be = high[place] >= least
+        count += may_be
+        uncertain |= may_be & (low[place] < high[place])
+    contested = np.zeros(high.shape, bool)
+    for place in places:
+        contested[place] |= (high[place] >= least) & uncertain & (count > 1)
+    for window in over:
+        contested = window.cropped(contested)
+    return contested
+
+
+_AT_JUMPS: Final[Mapping[str, Callable[[Case, Mapping[str, Interval]], Array | None]]] = {
+    **dict.fromkeys(_WHOLE, _remainders),
+    "MAX_POOLING_GRAD": _gradients_of_maxima,
+}
+"""Functions that return which elements of the first output are at a jump, by operator."""
 
 
 def _range(

@@ -340,3 +340,21 @@ def test_a_fused_relu_of_nan_is_nan_or_zero(tmp_path: Path) -> None:
     assert accepts(case, "OutputTensor", [np.nan])
     assert accepts(case, "OutputTensor", [0])
     assert not accepts(case, "OutputTensor", [1])
+
+
+def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Path) -> None:
+    """The hyperbolic tangents of numbers beyond 9 are 1, or a little less."""
+    inputs = f"""
+  x: {{Sizes: [1, 1, 1, 42], DataType: FLOAT32, values: {[9.5] * 40 + [2, 1]}}}
+  g: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [7]}}"""
+    nodes = """
+  tangent: {operator: ELEMENT_WISE_TANH, desc: {InputTensor: x, OutputTensor: {}}}
+  node:
+    operator: MAX_POOLING_GRAD
+    desc: {InputTensor: tangent, InputGradientTensor: g, Strides: [1, 1], WindowSize: [1, 42],
+           OutputGradientTensor: {}, StartPadding: [0, 0], EndPadding: [0, 0], Dilations: [1, 1]}"""
+    case = graph(tmp_path, inputs, nodes)
+    for place in (0, 7, 20, 33, 39, 40, 41):
+        values = [0.0] * 42
+        values[place] = 7.0
+        assert accepts(case, "y", values) is (place < 40), place
