@@ -21,7 +21,9 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "argmax",
+    "argmax_interval",
     "argmin",
+    "argmin_interval",
     "product_error_scale",
     "reduce",
     "reduce_error_scale",
@@ -31,6 +33,9 @@ __all__ = [
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
 
+
+_LONGEST_WHOLE: Final = 1024
+"""The most elements along an axis that are compared one after the other."""
 
 _TINY: Final = float(np.finfo(np.float32).tiny)
 """Below this FLOAT32 numbers are subnormal, and may be taken for zero."""
@@ -71,6 +76,40 @@ def argmax(
     return _first_or_last(rows, np.argmax, never, AxisDirection).astype(OutputTensor.DataType.dtype)
 
 
+def argmin_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
+) -> tuple[Array, Array]:
+    """Return the index, or any where a NaN is among elements that are compared in parts.
+
+    The first NaN of each part keeps its place there, and where parts begin depends on the kernel.
+
+    Source: measured on DirectML 1.13.1 and 1.15.4: rows of 1,025 elements, and several axes.
+    """
+    return _index_interval(
+        InputTensor, argmin(InputTensor, OutputTensor, Axes, AxisDirection), Axes
+    )
+
+
+def argmax_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
+) -> tuple[Array, Array]:
+    """Return what `argmin_interval` does, of the largest element."""
+    return _index_interval(
+        InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
+    )
+
+
+def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    rows = _reduced_last(tensor, axes)
+    several = sum(tensor.shape[axis] > 1 for axis in set(axes)) > 1
+    if tensor.dtype.kind != "f" or (rows.shape[-1] <= _LONGEST_WHOLE and not several):
+        return indices, indices
+    nan = np.isnan(rows).any(-1).reshape(indices.shape)
+    limits = np.iinfo(indices.dtype)
+    low = np.where(nan, indices.dtype.type(limits.min), indices)
+    return low, np.where(nan, indices.dtype.type(limits.max), indices)
+
+
 def reduce(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Array:
@@ -97,8 +136,10 @@ def reduce(
 def reduce_interval(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return the minimum or maximum, twice: nothing is computed."""
+    """Return the minimum or maximum, twice: nothing is computed. Indices are as for ARGMIN."""
     extremum = reduce(Function, InputTensor, OutputTensor, Axes)
+    if Function in ("ARGMIN", "ARGMAX"):
+        return _index_interval(InputTensor, extremum, Axes)
     return extremum, extremum
 
 

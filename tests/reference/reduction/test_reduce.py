@@ -8,7 +8,12 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.reduction.cumulative import cumulative_product_error_scale
-from dmlconf.reference.reduction.reduce import reduce_error_scale
+from dmlconf.reference.reduction.reduce import (
+    argmax,
+    argmax_interval,
+    argmin_interval,
+    reduce_error_scale,
+)
 from dmlconf.tensors.datatypes import DataType
 
 
@@ -59,3 +64,27 @@ def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
     sizes = products([1e-30, 1e-30, 1e30, 1]).sums
     assert sizes[2] > 1e-30 * 2**22
     assert products([1e-10, 1e-10, 1e30]).sums[2] < 1e10 * 1.01
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize(
+    ("sizes", "axes", "whole"),
+    [((1024,), (0,), True), ((1025,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
+)
+def test_an_index_is_open_where_a_nan_is_among_elements_compared_in_parts(
+    sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, place: str
+) -> None:
+    values = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    values.flat[3 if place == "first" else -3] = np.nan
+    output = TensorDesc(DataType.UINT32, tuple(1 if n in axes else s for n, s in enumerate(sizes)))
+    right = argmax(values, output, axes, "INCREASING")
+    low, high = argmax_interval(values, output, axes, "INCREASING")
+    some = (low == 0) & (high == np.iinfo(np.uint32).max)
+    assert bool(some.any()) is not whole
+    assert ((low == right) & (high == right) | some).all()
+
+
+def test_without_nan_an_index_has_no_alternative() -> None:
+    values = np.arange(4096, dtype=np.float32)
+    output = TensorDesc(DataType.UINT32, (1,))
+    assert [int(end) for end in argmin_interval(values, output, (0,), "DECREASING")] == [0, 0]
