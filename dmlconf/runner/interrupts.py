@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 __all__ = [
+    "GRACE_SECONDS",
     "INTERRUPTS",
+    "Grace",
     "Uninterrupted",
     "deferred_interrupts",
+    "forget_interrupt",
+    "grace",
     "raise_if_interrupted",
     "treat_termination_as_interrupt",
 ]
@@ -25,22 +30,96 @@ INTERRUPTS: Final = tuple(
 """The signals that ask a program to end, of those that the platform has."""
 
 
+GRACE_SECONDS: Final = 2.0
+"""How long after an interrupt a block with grace may take to end."""
+
+
 class _Requests:
     """The state of interrupts.
 
     Attributes:
         came: whether there was one; one that is raised in a destructor is lost.
         deferred: whether they are only noted.
+        graces: how many blocks with grace have begun and not ended.
+        pending: whether one came that a block with grace has yet to raise.
+        overdue: whether the time for that is over.
+        timer: sets `overdue`.
     """
 
     came = False
     deferred = False
+    graces = 0
+    pending = False
+    overdue = False
+    timer: threading.Timer | None = None
 
 
 def _interrupt(number: int, frame: Any) -> None:
+    if _Requests.overdue:  # The timer speaks, and nobody asked again.
+        _Requests.overdue = False
+        if _Requests.pending:
+            _deliver()
+        return
+    first = not _Requests.came
     _Requests.came = True
-    if not _Requests.deferred:
-        raise KeyboardInterrupt
+    if first and _Requests.graces:
+        _Requests.pending = True
+        _Requests.timer = threading.Timer(GRACE_SECONDS, _end_grace, (number,))
+        _Requests.timer.daemon = True
+        _Requests.timer.start()
+    elif not _Requests.deferred:
+        _deliver()
+
+
+def _end_grace(number: int) -> None:
+    _Requests.overdue = True
+    _thread.interrupt_main(signal.Signals(number))
+
+
+def _deliver() -> NoReturn:
+    """Raise the interrupt; from now on none is pending."""
+    forget_interrupt()
+    raise KeyboardInterrupt
+
+
+def forget_interrupt() -> None:
+    """Forget an interrupt that is yet to be raised: there is nothing left for it to end."""
+    _Requests.pending = False
+    if _Requests.timer is not None:
+        _Requests.timer.cancel()
+        _Requests.timer = None
+
+
+class Grace:
+    """What a block with grace knows of interrupts."""
+
+    def __init__(self, given: bool) -> None:
+        self._given = given
+
+    @property
+    def requested(self) -> bool:
+        """Whether the block is to end, by `deliver`."""
+        return self._given and _Requests.pending
+
+    def deliver(self) -> NoReturn:
+        """Raise the interrupt that came."""
+        _deliver()
+
+
+@contextmanager
+def grace() -> Iterator[Grace]:
+    """A block that an interrupt does not end at once, so that it can save what others have done.
+
+    The block asks `requested` often, and then ends by `deliver`. An interrupt that it does not
+    raise within `GRACE_SECONDS`, and a second one, are raised wherever the program is. In other
+    threads than the main one, nothing is interrupted.
+    """
+    given = threading.current_thread() is threading.main_thread()
+    _Requests.graces += given
+    try:
+        yield Grace(given)
+    finally:
+        _Requests.graces -= given
 
 
 class Uninterrupted:
@@ -62,15 +141,19 @@ def treat_termination_as_interrupt() -> None:
     A process that was started to ignore a signal, as by nohup, keeps ignoring it.
     """
     _Requests.came = False
+    forget_interrupt()
     for number in INTERRUPTS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)
 
 
 def raise_if_interrupted() -> None:
-    """Raise `KeyboardInterrupt` if an interrupt came before, even one that Python lost."""
-    if _Requests.came:
-        raise KeyboardInterrupt
+    """Raise `KeyboardInterrupt` if an interrupt came before, even one that Python lost.
+
+    Within a block with grace, that block will raise it.
+    """
+    if _Requests.came and not (_Requests.pending and _Requests.graces):
+        _deliver()
 
 
 @contextmanager

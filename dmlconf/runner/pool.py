@@ -9,6 +9,9 @@ keeps every pipeline until its device closes, ends with its process.
 If several cases of an operator died alone in the same way, the next one of it that dies so is
 blamed at once. If many in a row did, the others of their batches are not run: starting a process
 takes a second or more, and an operator may have hundreds of cases.
+
+An interrupt does not discard what workers have reached: `run` asks them for it, yields it, and only
+then raises `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -27,10 +30,17 @@ from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.execution import WORKER_MEMORY
-from dmlconf.runner.interrupts import deferred_interrupts
+from dmlconf.runner.interrupts import Grace, deferred_interrupts, grace
 from dmlconf.runner.process import START_SECONDS, WorkerProcess, wait_for_messages
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.worker import Raised, Ready, Refused, Results, Task, outcomes
+from dmlconf.runner.worker import (
+    Raised,
+    Ready,
+    Refused,
+    Results,
+    Task,
+    outcomes,
+)
 
 __all__ = ["WorkerPool"]
 
@@ -208,12 +218,7 @@ class WorkerPool:
 
     def _refusal(self, worker: WorkerProcess) -> str | None:
         """Receive a worker's first message; return why it cannot be used, or None if it can."""
-        message: Any = None
-        try:
-            if worker.connection.poll():
-                message = worker.connection.recv()
-        except Exception:  # What arrives from a process that dies may be cut anywhere.
-            message = None
+        message = worker.received()
         if isinstance(message, Ready):
             worker.ready, worker.idle = message, True
             self._failed_starts = 0
@@ -240,10 +245,17 @@ class WorkerPool:
 
         Raises:
             ProcessError: several workers in a row could not be started or replaced.
+            KeyboardInterrupt: there was an interrupt, and what had been reached was yielded.
             Exception: the error that a worker sent as `Raised`.
         """
-        queue: _Queue[_Case] = _Queue(cases, alone)
+        with grace() as interrupt:
+            yield from self._run(_Queue(cases, alone), interrupt)
+
+    def _run(self, queue: _Queue[_Case], interrupt: Grace) -> Iterator[tuple[_Case, Any]]:
         while True:
+            if interrupt.requested:
+                yield from self._reached()
+                interrupt.deliver()
             yield from self._given_up(queue)
             for worker in list(self._workers):
                 if worker.idle:
@@ -255,8 +267,24 @@ class WorkerPool:
                 if not queue.waiting():
                     return
                 continue
-            for worker in wait_for_messages(busy):
+            for worker in wait_for_messages(busy, lambda: interrupt.requested):
                 yield from self._receive(worker, queue)
+
+    def _reached(self) -> Iterator[tuple[Any, Any]]:
+        """Yield what workers have reached by now; it ends after `GRACE_SECONDS` at the latest."""
+        asked = [worker for worker in self._workers if worker.batch and worker.stop()]
+        while asked:
+            for worker in wait_for_messages(asked):
+                message = worker.received()
+                if not isinstance(message, Results):
+                    asked.remove(worker)  # It has sent all, or is dead or overdue.
+                    continue
+                for outcome in message.results:
+                    if isinstance(outcome, Raised):
+                        raise outcome.error
+                    if isinstance(outcome, Breakdown) and outcome.device_lost:
+                        break  # Not a result yet: the case would be tried again.
+                    yield worker.batch.popleft(), outcome
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Yield a breakdown for each case that waits to run alone, of operators that only crash."""

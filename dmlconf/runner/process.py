@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.registry import BackendName
-from dmlconf.runner.worker import Ready, Task, work
+from dmlconf.runner.worker import Ready, Stop, Task, work
 
 __all__ = ["START_SECONDS", "WorkerProcess", "wait_for_messages"]
 
@@ -104,6 +104,21 @@ class WorkerProcess:
             return False
         return True
 
+    def received(self) -> Any:
+        """Return the next message; None if there is none, or the process died while it sent it."""
+        try:
+            return self.connection.recv() if self.connection.poll() else None
+        except Exception:  # What arrives from a process that dies may be cut anywhere.
+            return None
+
+    def stop(self) -> bool:
+        """Ask the process for what it has, and return whether it was alive to be asked."""
+        try:
+            self.connection.send(Stop())
+        except OSError:
+            return False
+        return True
+
     def extend(self) -> None:
         """Move the deadline by the time for another case."""
         self.deadline = monotonic() + self._timeout
@@ -148,8 +163,15 @@ class WorkerProcess:
                 os.truncate(self._diagnostics, 0)
 
 
-def wait_for_messages(workers: Sequence[WorkerProcess]) -> list[WorkerProcess]:
-    """Return the workers that sent something, died or are overdue, waiting for the first."""
+def wait_for_messages(
+    workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
+) -> list[WorkerProcess]:
+    """Return the workers that sent something, died or are overdue, waiting for the first.
+
+    Args:
+        workers: whom to wait for.
+        given_up: whether to stop waiting, and return none.
+    """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()
         connections = [worker.connection for worker in workers]
@@ -161,7 +183,7 @@ def wait_for_messages(workers: Sequence[WorkerProcess]) -> list[WorkerProcess]:
             worker for worker in workers
             if worker.connection in speaking or worker.dead or now >= worker.deadline
         ]  # fmt: skip
-        if noticed:
+        if noticed or given_up():
             return noticed
 
 

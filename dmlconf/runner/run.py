@@ -10,7 +10,7 @@ from typing import Final
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.earlier import EarlierRun
-from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
+from dmlconf.runner.interrupts import Uninterrupted, forget_interrupt, raise_if_interrupted
 from dmlconf.runner.judge import not_run
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.log_consistency import cases_digest
@@ -90,6 +90,7 @@ def run(
         except KeyboardInterrupt:
             pass
         finally:
+            forget_interrupt()
             for case, of_case in (attempts or {}).items():
                 if case in unreached:
                     record(verdict_of_attempts(of_case))

@@ -1,8 +1,9 @@
 """The worker process: runs batches of cases on a backend that may break down.
 
-Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
-`Refused` once, then `Results` with one result for each case, in order. The last message of a batch
-says so: only then is the next batch sent, because a process that hangs would not read it.
+Messages to a worker are batches of cases, `Stop`, or None to end it. Messages from it are `Ready`
+or `Refused` once, then `Results` with one result for each case, in order. The last message of a
+batch says so: only then is the next batch sent, because a process that hangs would not run it. The
+answer to `Stop` is `Stopped`, after the results that were reached by then.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,6 +52,8 @@ __all__ = [
     "Ready",
     "Refused",
     "Results",
+    "Stop",
+    "Stopped",
     "Task",
     "outcomes",
     "run_batch",
@@ -115,6 +119,16 @@ class Results:
     results: Sequence[Any]
     last: bool
     memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The worker is to send what it has, and nothing after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The worker has sent all results that it had when it was asked to stop."""
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
@@ -241,26 +255,79 @@ def work(
     except Exception as error:
         connection.send(Refused(f"{backend}: {type(error).__name__}: {_spoken(error)}"))
         return
+    sender = _Sender(connection)
+    batches: SimpleQueue[Any] = SimpleQueue()
+    reader = (connection, batches, sender)
+    threading.Thread(target=_read, args=reader, name="batches", daemon=True).start()
     try:
-        while (batch := connection.recv()) is not None:
-            for gathered in _gathered(results(batch)):
-                connection.send(gathered)
+        while (batch := batches.get()) is not None:
+            if isinstance(batch, Exception):
+                raise batch
+            sender.begin_batch()
+            for result in results(batch):
+                sender.add(result)
+            sender.end_batch()
     except (EOFError, OSError):
         pass  # dmlconf has ended; nothing waits for results.
     finally:
         instance.close()
 
 
-def _gathered(results: Iterator[Any]) -> Iterator[Results]:
-    """Yield together the results that come within a short time."""
-    together: list[Any] = []
-    began = monotonic()
-    for result in results:
-        together.append(result)
-        if monotonic() - began >= GATHER_SECONDS:
-            yield Results(together, last=False)
-            together, began = [], monotonic()
-    yield Results(together, last=True, memory=committed_bytes())
+def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
+    """Pass on what dmlconf sends; a thread of its own, as `Stop` may come while a case runs."""
+    try:
+        while True:
+            message = connection.recv()
+            if isinstance(message, Stop):
+                sender.stop()
+                continue
+            batches.put(message)
+            if message is None:
+                return
+    except Exception as error:
+        batches.put(error)
+
+
+class _Sender:
+    """Sends together the results that come within a short time, from either thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._together: list[Any] = []
+        self._began = monotonic()
+        self._stopped = False
+
+    def begin_batch(self) -> None:
+        """Note when a batch begins."""
+        self._began = monotonic()
+
+    def add(self, result: Any) -> None:
+        """Send a result, now or with the next ones."""
+        with self._lock:
+            self._together.append(result)
+            if monotonic() - self._began >= GATHER_SECONDS:
+                self._send(last=False)
+
+    def end_batch(self) -> None:
+        """Send the rest of a batch."""
+        with self._lock:
+            self._send(last=True)
+
+    def stop(self) -> None:
+        """Send what there is, and then nothing any more."""
+        with self._lock, suppress(OSError):
+            if self._together:
+                self._send(last=False)
+            self._stopped = True
+            self._connection.send(Stopped())
+
+    def _send(self, *, last: bool) -> None:
+        if self._stopped:
+            return
+        memory = committed_bytes() if last else 0
+        self._connection.send(Results(self._together, last=last, memory=memory))
+        self._together, self._began = [], monotonic()
 
 
 def _isolate(diagnostics: Path) -> None:

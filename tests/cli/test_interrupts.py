@@ -16,6 +16,7 @@ import pytest
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
 from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
+from tests.runner import witness
 from tests.runner.processes import running
 
 pytestmark = [
@@ -169,6 +170,32 @@ def test_while_a_class_is_made_does_not_replace_the_exit_code(tmp_path: Path) ->
     path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
     done = dmlconf(tmp_path, "list", PYTHONPATH=path)
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_outcomes_that_wait_in_pipes_get_their_verdicts(tmp_path: Path, number: int) -> None:
+    witness.install(tmp_path / "plugins")
+    (tmp_path / "case.yaml").write_text(witness.CASES, encoding="utf-8")
+    notes = tmp_path / "notes"
+    process = beginning(
+        tmp_path, "run", "case.yaml", "-b", "witness", "-j", "2", "--log", LOG,
+        PYTHONPATH=os.pathsep.join(
+            (str(tmp_path / "plugins"), environment(tmp_path)["PYTHONPATH"])
+        ),
+        **{witness.FILE: str(notes)},
+    )  # fmt: skip
+    while text_of(notes).count("\n") < 60:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    handed_over = text_of(notes).splitlines()
+    os.killpg(process.pid, number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 6, errors
+    log = read_log(tmp_path / LOG)
+    judged = {v.case for v in log.verdicts if v.status is not Status.NOT_RUN}
+    assert len(judged) < witness.COUNT
+    assert set(handed_over) <= judged
+    assert "Traceback" not in errors
 
 
 def scratch_folders(path: Path) -> list[Path]:

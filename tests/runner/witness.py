@@ -1,0 +1,80 @@
+"""A plugin's backend that notes each case whose outcome it has handed over.
+
+The note is a line in the file that an environment variable names. It is written when the worker
+asks for the next outcome, so the one before is the worker's by then.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
+from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["CASES", "COUNT", "FILE", "Witness", "create", "install"]
+
+FILE: Final = "DMLCONF_TEST_WITNESS"
+
+COUNT: Final = 400
+
+CASES: Final = f"""
+operator: TILE
+cases:
+  - matrix: {{Number: "=range({COUNT})"}}
+    desc:
+      InputTensor:
+        Sizes: [30000]
+        DataType: FLOAT32
+        fill: {{uniform: {{low: -1, high: 1, seed: =Number}}}}
+      OutputTensor: {{Sizes: [60000], DataType: FLOAT32}}
+      Repeats: [2]
+"""
+"""Cases that the backend runs sooner than dmlconf judges them, so that outcomes wait in pipes."""
+
+
+class Witness:
+    """The reference; each fiftieth case takes longer."""
+
+    def __init__(self) -> None:
+        self._notes = os.open(os.environ[FILE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def environment(self) -> Environment:
+        """Return what names no device."""
+        return Environment("witness", "1", "one", "1")
+
+    def capabilities(self) -> Capabilities:
+        """Return everything."""
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield what the reference computes."""
+        for place, case in enumerate(cases, 1):
+            if case.identifier.endswith(("00]", "50]")):
+                time.sleep(0.3)
+            yield run_case(case)
+            if place < len(cases):  # The worker looks for one too many before it takes the last.
+                os.write(self._notes, f"{case.identifier}\n".encode())
+
+    def close(self) -> None:
+        """Give nothing back."""
+
+
+def create(argument: str) -> Backend:
+    """Make the backend."""
+    return Witness()
+
+
+def install(folder: Path) -> None:
+    """Write a distribution that registers the backend `witness` into a folder."""
+    information = folder / "witness-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Name: witness\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[dmlconf.backends]\nwitness = tests.runner.witness:create\n", encoding="utf-8"
+    )
