@@ -51,12 +51,14 @@ class Certificate:
         signers: those whose signatures are valid.
         members: the contents of the archive by name.
         outcomes: of each case that ran.
+        lacking: keys that must have signed it and have not.
     """
 
     predicate: Predicate
     signers: tuple[Signer, ...]
     members: Mapping[str, bytes]
     outcomes: StoredOutcomes
+    lacking: tuple[PublicKey, ...] = ()
 
 
 def new_certificate(
@@ -96,7 +98,7 @@ def _signed(archive: Archive, envelope: Envelope, key: PrivateKey) -> bytes:
     return archive_bytes(
         {
             **archive.members,
-            _ENVELOPE: envelope_bytes(envelope.signed(key.public.keyid, key.sign)),
+            _ENVELOPE: envelope_bytes(envelope.signed(key.public.hint, key.sign)),
             _SIGNERS: enclosed + key.public.pem,
         }
     )
@@ -107,11 +109,11 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
 
     Args:
         path: its file.
-        keys: public keys that must have signed it.
+        keys: public keys that must have signed it; the certificate names those that have not.
 
     Raises:
-        RefusedError: it is not a certificate, was changed after it was made, or lacks the
-            signature of a key; the error names the cases whose outputs were changed, if known.
+        RefusedError: it is not a certificate, or was changed after it was made; the error names
+            the cases whose outputs were changed, if known.
         MissingExtraError: it is signed, and `cryptography` is not installed.
     """
     archive = read_archive(path, _REQUIRED)
@@ -136,7 +138,9 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
         reasons.append("outputs.bin does not match outcomes.jsonl")
     if reasons:
         raise RefusedError(*map(printable, reasons), cases=cases)
-    return Certificate(predicate, signers, members, outcomes)
+    have_signed = {signer.keyid for signer in signers}
+    lacking = tuple(key for key in keys if key.keyid not in have_signed)
+    return Certificate(predicate, signers, members, outcomes, lacking)
 
 
 def _signers(
@@ -145,7 +149,7 @@ def _signers(
     """Return the owners of an envelope's signatures.
 
     Raises:
-        RefusedError: no known key made a signature, or a key that must have signed has not.
+        RefusedError: no known key made a signature, or a key that came with it has not signed.
         MissingExtraError: there are signatures, and `cryptography` is not installed.
     """
     known = {key.keyid: (key, True) for key in keys}
@@ -177,12 +181,10 @@ def _signers(
 
 
 def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
-    """Return complaints about given keys, or keys enclosed as a signer's, that have not signed."""
+    """Return complaints about keys enclosed as a signer's that have not signed."""
     have_signed = {signer.keyid for signer in signers}
     return [
-        f"the key {keyid} has not signed it"
-        if trusted
-        else f"{_SIGNERS} holds the key {keyid}, which has not signed it"
+        f"{_SIGNERS} holds the key {keyid}, which has not signed it"
         for keyid, (_, trusted) in known.items()
-        if keyid not in have_signed
+        if not trusted and keyid not in have_signed
     ]

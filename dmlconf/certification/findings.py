@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.certification.certificate import Signer
 from dmlconf.certification.statement import Predicate
@@ -19,6 +19,9 @@ class FindingKind(StrEnum):
     """Why a certificate does not hold."""
 
     REFUSED = "not a certificate, or changed after it was made"
+    OTHER_KEY = "signed, but not with this key"
+    UNSIGNED = "not signed"
+    OTHER_BACKEND = "of a backend that you did not allow"
     OTHER_VERSION = "made for another version"
     OTHER_DEMAND = "made for another demand"
     INCOMPLETE = "incomplete"
@@ -50,6 +53,9 @@ class Finding:
     cases: tuple[str, ...] = ()
 
 
+_REFUSING: Final = (FindingKind.REFUSED, FindingKind.OTHER_KEY, FindingKind.UNSIGNED)
+
+
 @dataclass(frozen=True, slots=True)
 class Verification:
     """What a verifier knows about a certificate.
@@ -79,7 +85,7 @@ class Verification:
     @property
     def result(self) -> Result:
         """The result that follows from the findings."""
-        if any(finding.kind is FindingKind.REFUSED for finding in self.findings):
+        if any(finding.kind in _REFUSING for finding in self.findings):
             return Result.REFUSED
         return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.certification.errors import CertificationError, MissingExtraError
+from dmlconf.certification.json_text import canonical_json
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 
@@ -31,7 +32,7 @@ __all__ = [
     "public_key",
     "public_keys",
     "read_private_key",
-    "read_public_key",
+    "read_public_keys",
 ]
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
@@ -59,6 +60,10 @@ Source: `ge25519_has_small_order` of libsodium.
 _PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLIC KEY-----\n")
 
 
+_KEYS: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----")
+"""A public key in a file of the user's, whatever its line ends are and whatever is around it."""
+
+
 @dataclass(frozen=True, slots=True)
 class PublicKey:
     """A public key.
@@ -66,11 +71,23 @@ class PublicKey:
     Attributes:
         pem: SubjectPublicKeyInfo as PEM.
         keyid: SHA-256 of its DER form, in hexadecimal.
+        origin: the file that it was read from; empty for one in a certificate.
     """
 
     pem: bytes
     keyid: str
     _key: Ed25519PublicKey
+    origin: str = ""
+
+    @property
+    def hint(self) -> str:
+        """The identifier that `securesystemslib` computes of this key, for DSSE's `keyid`.
+
+        That library does not try keys whose identifier differs from a signature's.
+        """
+        public = {"public": self._key.public_bytes_raw().hex()}
+        key = {"keytype": "ed25519", "scheme": "ed25519", "keyval": public}
+        return sha256(canonical_json(key)).hexdigest()
 
     def verifies(self, signature: bytes, message: bytes) -> bool:
         """Return whether a signature of a message was made with the private half of this key."""
@@ -125,20 +142,25 @@ def read_private_key(path: Path) -> PrivateKey:
     return PrivateKey(_public(key.public_key()), key)
 
 
-def read_public_key(path: Path) -> PublicKey:
-    """Read a public key.
+def read_public_keys(path: Path) -> tuple[PublicKey, ...]:
+    """Read the public keys in a file, one at least.
 
     Raises:
         MissingExtraError: `cryptography` is not installed.
-        CertificationError: the file is not a public Ed25519 key.
+        CertificationError: the file holds something else, or a key that is not Ed25519.
     """
     _library()
     content = _content(path)
     if b"PRIVATE KEY" in content:
         message = "is a private key; `openssl pkey -in FILE -pubout` gives the public one"
         raise CertificationError(printable(f"{path} {message}"))
+    texts = _KEYS.findall(content) or [content]  # The error then says what it is.
+    if content.count(b"-----BEGIN ") > len(texts):
+        raise CertificationError(printable(f"{path} has more than public keys in PEM"))
+    if len(texts) > MOST_KEYS:
+        raise CertificationError(printable(f"{path} has more than {MOST_KEYS} keys"))
     try:
-        return public_key(content)
+        return tuple(replace(public_key(text), origin=str(path)) for text in texts)
     except ValueError as error:
         raise CertificationError(printable(f"{path} {error}")) from error
 

@@ -11,7 +11,10 @@ __all__ = ["profile_digest"]
 
 
 def profile_digest(profile: Profile) -> str:
-    """Return the SHA-256 of everything a profile demands, in hexadecimal."""
+    """Return the SHA-256 of which cases and verdicts a profile demands, in hexadecimal.
+
+    How many may be waived is not among them: each verifier may have a limit of their own.
+    """
     statuses = {
         str(status): None if kinds is None else sorted(kinds)
         for status, kinds in profile.statuses.items()

@@ -17,6 +17,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import needs_at_most
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
@@ -57,6 +58,7 @@ class Profile:
         optional_data_types: data types that a device may lack.
         statuses: the statuses that verdicts may have, each with the kinds of reason that are
             allowed with it; None for all.
+        max_waived: how many cases the sender's waivers may excuse; None for any number.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Profile:
     parts: tuple[str, ...] = ()
     optional_data_types: frozenset[DataType] = frozenset()
     statuses: Mapping[Status, frozenset[ReasonKind] | None] = field(default_factory=dict)
+    max_waived: WaivedLimit | None = None
 
     def counts(self, planned: PlannedCase) -> bool:
         """Return whether a case must have a verdict.
@@ -216,6 +219,7 @@ def _profile(path: Path, name: str, parts: Iterable[str]) -> Profile:
             Status(status): None if kinds == "any" else frozenset(map(ReasonKind, kinds))
             for status, kinds in data.get("statuses", {"passed": "any"}).items()
         },
+        max_waived=WaivedLimit.parse(str(data["max_waived"])) if "max_waived" in data else None,
     )
 
 
@@ -250,6 +254,11 @@ def _problems(document: Document) -> list[Problem]:
         message = f"there is no feature level {data['feature_level']}"
         hint = f"the levels are {', '.join(known)}"
         problems.append(document.problem(("feature_level",), message, hint))
+    if "max_waived" in data:
+        try:
+            WaivedLimit.parse(str(data["max_waived"]))
+        except ValueError as error:
+            problems.append(document.problem(("max_waived",), f"{data['max_waived']} {error}"))
     for index, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)

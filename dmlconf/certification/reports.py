@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from dmlconf.certification.acceptance import share_text
 from dmlconf.certification.findings import Result, Verification
 from dmlconf.documents.problems import printable
+from dmlconf.runner.verdict import ReasonKind
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,31 +34,37 @@ def sentence(verification: Verification) -> str:
             return f"{name}: the certificate holds: {cases:,} cases were judged again"
         case Result.DOES_NOT_HOLD:
             return f"{name}: the certificate does not hold"
+        case Result.REFUSED if verification.predicate is not None:
+            return f"{name}: refused: {', '.join(f.kind for f in verification.findings)}"
         case Result.REFUSED:
             return f"{name}: refused: not a certificate, or changed after it was made"
 
 
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Yield the facts about a certificate, each with its name."""
-    statement = verification.statement
-    for key in ("vendor", "product", "contact"):
-        if key in statement:
-            yield f"{key.capitalize()} (according to the sender)", str(statement[key])
-    for signer in verification.signers:
-        origin = "a key given with --key" if signer.trusted else "an enclosed key"
-        yield "Signed by", f"{signer.keyid} ({origin})"
+    """Yield the facts about a certificate, each with its name; first what is decided upon."""
     predicate = verification.predicate
     if predicate is None:
         return
     environment = predicate.environment
-    source = "a recording of" if predicate.source.recording else ""
-    tested = f"{source} {environment['backend']} {environment['version']}".strip()
-    yield "Tested", tested
-    yield "Backend", predicate.source.backend
-    for key in ("adapter", "driver", "platform"):
-        yield key.capitalize(), str(environment[key] or "none")
-    yield "Feature level", str(predicate.capabilities.feature_level)
+    backend, version = environment["backend"], environment["version"]
+    yield "Device", str(environment["adapter"] or "none")
+    yield "Driver", str(environment["driver"] or "none")
+    yield "DirectML", str(version) if backend == "directml" else f"none: {backend} {version}"
     yield "Profile", predicate.profile
+    yield "Waived", _waived(verification)
+    for signer in verification.signers:
+        origin = "a key given with --key" if signer.trusted else "an enclosed key"
+        yield "Signed by", f"{signer.keyid} ({origin})"
+    if not verification.signers:
+        yield "Signed by", "nobody"
+    statement = verification.statement
+    for key in ("vendor", "product", "contact"):
+        if key in statement:
+            yield f"{key.capitalize()} (according to the sender)", str(statement[key])
+    yield "Source", "a recording" if predicate.source.recording else "a run"
+    yield "Backend", predicate.source.backend
+    yield "Platform", str(environment["platform"] or "none")
+    yield "Feature level", str(predicate.capabilities.feature_level)
     yield "Challenge", "none" if predicate.challenge is None else str(predicate.challenge)
     if verification.run is not None:
         yield "Run", " to ".join(verification.run)
@@ -65,6 +74,27 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     if verification.summary:
         counts = sorted(verification.summary.items(), key=lambda item: -item[1])
         yield "Verdicts", ", ".join(f"{count:,} {status}" for status, count in counts)
+
+
+_EXCUSES: Final = {
+    ReasonKind.WAIVER: "by waivers of the sender",
+    ReasonKind.KNOWN_FAULT: "by known faults of DirectML",
+    ReasonKind.SUBSTRATE: "by limits of the substrate",
+}
+
+
+def _waived(verification: Verification) -> str:
+    """Return how many failures are excused, and by what."""
+    cases = sum(verification.summary.values())
+    if not cases:
+        return "not known: no case was judged"
+    counts: Counter[str] = Counter()
+    for name, waived in verification.waived.items():
+        counts[name.partition(":")[0]] += len(waived)
+    if not counts:
+        return f"none of {cases:,} cases"
+    parts = [f"{counts[kind]:,} {text}" for kind, text in _EXCUSES.items() if counts[kind]]
+    return f"{share_text(counts.total(), cases)}: {', '.join(parts)}"
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
@@ -145,6 +175,11 @@ def json_text(verification: Verification) -> str:
         },
         "run": list(verification.run) if verification.run else None,
         "summary": dict(verification.summary),
+        "waived_by_sender": sum(
+            len(cases)
+            for name, cases in verification.waived.items()
+            if name.startswith(f"{ReasonKind.WAIVER}: ")
+        ),
         "excused": {name: list(cases) for name, cases in verification.waived.items()},
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"

@@ -7,17 +7,24 @@ the certificate, by this dmlconf's cases, reference and rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
 import dmlconf
-from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.certification.acceptance import (
+    not_allowed_backend,
+    notes_on_dates,
+    notes_on_origin,
+    notes_on_waivers,
+    too_many_waived,
+    waived_by_sender,
+)
 from dmlconf.certification.certificate import Certificate, read_certificate
 from dmlconf.certification.contents import (
     read_log_member,
@@ -44,6 +51,7 @@ from dmlconf.certification.replay import (
     Evidence,
     judge_again,
 )
+from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Entries
 from dmlconf.runner.execution import Limits, processes_that_pay
@@ -52,7 +60,7 @@ from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import ReasonKind, Verdict
 from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+from dmlconf.runner.waivers import NO_WAIVERS, Waiver, Waivers
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Demand", "not_allowed", "verify"]
@@ -74,6 +82,8 @@ class Demand:
         profile: the profile that it must meet; None for any bundled one.
         substrate: the content of a file with limits of a substrate that are accepted as an excuse;
             None accepts none.
+        backends: names of backends that are accepted besides DirectML on an adapter.
+        max_waived: how many cases the sender's waivers may excuse; None for what the profile says.
         store: keeps the contents of checked case files; None checks them again.
         limits: how many processes judge; None for as many as pay off.
     """
@@ -83,6 +93,8 @@ class Demand:
     challenge: int | None = None
     profile: Profile | None = None
     substrate: bytes | None = None
+    backends: Collection[str] = ()
+    max_waived: WaivedLimit | None = None
     store: Entries | None = None
     limits: Limits | None = None
 
@@ -127,6 +139,8 @@ def _verification(
         str(path), (), predicate=predicate, signers=certificate.signers,
         statement=_statement(certificate, folder),
     )  # fmt: skip
+    if certificate.lacking:
+        return replace(known, findings=(_other_key(certificate),))
     profile = _profile(certificate, demand)
     suite = load_suite(demand.suite_paths, store=demand.store, challenge=predicate.challenge)
     findings = [*_other_versions(certificate, suite, profile), *_other_demands(certificate, demand)]
@@ -148,6 +162,8 @@ def _verification(
     findings += _incomplete(plan, log, certificate, verdicts)
     findings += wrong_log(log, verdicts)
     findings += not_allowed(profile, verdicts.values())
+    if too_many := too_many_waived(demand.max_waived or profile.max_waived, verdicts):
+        findings.append(Finding(FindingKind.NOT_ALLOWED, too_many, waived_by_sender(verdicts)))
     findings += [Finding(FindingKind.INCOMPLETE, text)
                  for text in shortcomings(profile, predicate.capabilities)]  # fmt: skip
     findings += [Finding(FindingKind.ENVIRONMENT, printable(text))
@@ -163,6 +179,17 @@ def _verification(
         summary=dict(Counter(str(verdict.status) for verdict in verdicts.values())),
         waived=excused_cases(verdicts),
     )
+
+
+def _other_key(certificate: Certificate) -> Finding:
+    """Return the finding that keys of the verifier have not signed it, and who has."""
+    lacking = ", ".join(f"{key.keyid} ({key.origin})" for key in certificate.lacking)
+    if not certificate.signers:
+        return Finding(
+            FindingKind.UNSIGNED, printable(f"nobody has signed it; you require {lacking}")
+        )
+    signers = ", ".join(signer.keyid for signer in certificate.signers)
+    return Finding(FindingKind.OTHER_KEY, printable(f"not by {lacking}, but by {signers}"))
 
 
 def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
@@ -236,6 +263,9 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
     if demand.profile is not None and predicate.profile != demand.profile.name:
         message = f"it is for profile {predicate.profile}, not for {demand.profile.name}"
         yield Finding(FindingKind.OTHER_DEMAND, printable(message))
+    backend = not_allowed_backend(predicate, demand.backends)
+    if backend is not None:
+        yield Finding(FindingKind.OTHER_BACKEND, printable(backend))
     enclosed = certificate.members.get("substrate.yaml")
     if enclosed is not None and enclosed != demand.substrate:
         message = "it excuses failures by limits of a substrate that you did not accept: "
@@ -259,7 +289,7 @@ def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
     if "waivers.yaml" in members:
         name = "waivers.yaml"
         file = _read(read_waivers, name, members[name], folder)
-        waivers = waivers_of_run(file.waivers, log.header)
+        waivers = waivers_of_run(tuple(_placed(each, name) for each in file.waivers), log.header)
     return Evidence(
         folder=folder,
         environment=log.header.environment,
@@ -269,6 +299,12 @@ def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
         substrate=substrate,
         waivers=waivers,
     )
+
+
+def _placed(waiver: Waiver, name: str) -> Waiver:
+    """Return a waiver that is said to be in a member, not in the folder where it was read."""
+    at = waiver.location
+    return waiver if at is None else replace(waiver, location=replace(at, path=Path(name)))
 
 
 def _incomplete(
@@ -324,37 +360,23 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield what anyone who accepts the certificate must know."""
-    predicate = certificate.predicate
-    if not certificate.signers:
-        yield "it is not signed: nobody vouches for its origin"
-    elif not any(signer.trusted for signer in certificate.signers):
-        yield ("it is signed with the keys that came with it: give the vendor's key with --key, "
-               "otherwise nobody vouches for whose they are")  # fmt: skip
+    """Yield what anyone who accepts the certificate must know, the gravest first."""
+    predicate, now = certificate.predicate, datetime.now(UTC)
+    yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
+    yield from notes_on_waivers(waivers.waivers, verdicts, log.header.started, now)
+    yield from notes_on_dates(log, now)
     if demand.profile is None:
         yield f"the sender chose the profile {predicate.profile}: give yours with --profile"
     if predicate.challenge is None:
         yield "it was made without a challenge: it may be as old as the suite"
     elif demand.challenge is None:
         yield "whoever chose its challenge could try many: give yours with --challenge"
-    if predicate.environment["backend"] == REFERENCE:
-        yield f"it is of {REFERENCE}, which is dmlconf's own reference, not of a device"
-    if predicate.source.recording is not None:
-        yield "it is of an earlier recording, not of a run"
-        if known := certificate.outcomes.known_places:
-            yield (f"it has only samples of {known:,} large outputs, at places that could be known "
-                   "before the run")  # fmt: skip
-    if predicate.dmlconf != dmlconf.__version__:
-        yield f"dmlconf {predicate.dmlconf} wrote it; this is {dmlconf.__version__}, same suite"
+    untested = sum(map(_untested, verdicts.values()))
     lacking = frozenset(DataType) - predicate.capabilities.data_types
     if lacking:
-        untested = sum(map(_untested, verdicts.values()))
         types = ", ".join(sorted(lacking))
         yield f"the device lacks {types}, so {untested:,} cases were not run"
     if log.header.environment["details"].get("half"):
         yield "FLOAT16 was computed in FLOAT16, and is judged accordingly"
-    expired = [waiver for waiver in waivers.waivers if waiver.until < datetime.now(UTC).date()]
-    for waiver in expired:
-        yield f"the waiver {waiver.name} was valid on the day of the run, but ended {waiver.until}"
     if other_figures:
         yield f"{other_figures:,} cases have different figures here than in the log"

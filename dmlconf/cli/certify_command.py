@@ -14,9 +14,10 @@ from typing import Final
 import click
 
 from dmlconf.cases.loader import load_suite, require_valid
+from dmlconf.certification.acceptance import too_many_waived, waived_by_sender
 from dmlconf.certification.certificate import SUFFIX, new_certificate
 from dmlconf.certification.contents import read_statement_file, waivers_of_run
-from dmlconf.certification.findings import Finding
+from dmlconf.certification.findings import Finding, FindingKind
 from dmlconf.certification.journal import Journal, journal_path
 from dmlconf.certification.keys import read_private_key
 from dmlconf.certification.making import (
@@ -31,13 +32,15 @@ from dmlconf.certification.making import (
 from dmlconf.certification.profiles import required_cases, shortcomings
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.verification import not_allowed
+from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.cache import checked_files
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend, complete_profile
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.files import replaced
+from dmlconf.cli.files import OutputError, replaced
+from dmlconf.cli.max_waived import max_waived_option
 from dmlconf.cli.options import challenge_option, color_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
@@ -74,6 +77,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
               help="Sign it with this private key; `dmlconf sign` can do so later.")  # fmt: skip
 @option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Accept the known failures that this file lists.")  # fmt: skip
+@max_waived_option
 @option(
     "--statement",
     metavar="FILE",
@@ -93,6 +97,7 @@ def command(
     output: Path,
     key: Path | None,
     waivers: Path | None,
+    max_waived: WaivedLimit | None,
     statement: Path | None,
     challenge: int | None,
     resume: bool,
@@ -107,7 +112,8 @@ def command(
     FILE.dmlcert.partial until the certificate is written; --resume continues from there.
 
     Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
-    (a message lists what is missing); otherwise the same as for run.
+    (a message lists what is missing); 8 the certificate could not be written; otherwise the same as
+    for run.
     """
     if output.suffix != SUFFIX:
         raise click.BadParameter(printable(f"{output} does not end in {SUFFIX}"), param_hint="-o")
@@ -126,6 +132,8 @@ def command(
         accepted.require_cases(paths)
     replaced(output, None)
     demanded = named_profile(profile)
+    if max_waived is not None:
+        demanded = replace(demanded, max_waived=max_waived)
     suite = load_suite(suite_paths(paths), store=checked_files(), challenge=challenge)
     plan = list(required_cases(demanded, suite.plan()))
     require_valid(suite, plan)
@@ -162,7 +170,12 @@ def command(
             certificate = _new_contents(order, device, header, journal, limits, bar)
             if certificate.findings:
                 return _not_allowed(output, certificate.findings)
-            replaced(output, new_certificate(certificate.predicate, certificate.members, private))
+            content = new_certificate(certificate.predicate, certificate.members, private)
+            try:
+                replaced(output, content)
+            except OutputError:
+                say("The outcomes are kept: --resume writes the certificate")
+                raise
             journal.done()
     finally:
         device.close()
@@ -222,8 +235,11 @@ def _new_contents(
             verdicts[verdict.case] = verdict
             advance(verdict.status.fails_run)
     counts = Counter(verdict.status for verdict in verdicts.values()).most_common()
+    findings = list(not_allowed(order.profile, verdicts.values()))
+    if too_many := too_many_waived(order.profile.max_waived, verdicts):
+        findings.append(Finding(FindingKind.NOT_ALLOWED, too_many, waived_by_sender(verdicts)))
     return _NewContents(
-        list(not_allowed(order.profile, verdicts.values())),
+        findings,
         predicate_of(order, device, header),
         members_of(order, header, verdicts, outcomes, finished),
         ", ".join(f"{count:,} {status}" for status, count in counts),

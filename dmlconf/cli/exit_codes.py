@@ -43,12 +43,15 @@ def exit_code_of(error: ExpectedError) -> ExitCode:
         RefusedError,
         UnwritableJournalError,
     )
+    from dmlconf.cli.files import OutputError
     from dmlconf.documents.problems import InvalidFilesError
     from dmlconf.runner.log import InvalidLogError, LogWriteError
 
     match error:
         case BackendError():
             return ExitCode.BACKEND
+        case OutputError():
+            return ExitCode.OUTPUT
         case UnwritableJournalError():
             return ExitCode.INCOMPLETE
         case CertificationError():

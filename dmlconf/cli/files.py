@@ -7,16 +7,21 @@ from pathlib import Path
 
 import click
 
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import ExpectedError, printable
 
-__all__ = ["replaced"]
+__all__ = ["OutputError", "replaced"]
+
+
+class OutputError(ExpectedError):
+    """A result cannot be written although all that it says is known, as on a full disk."""
 
 
 def replaced(path: Path, content: bytes | None, option: str = "-o") -> None:
     """Replace a file atomically; without content, only check that this is possible.
 
     Raises:
-        click.UsageError: it is not.
+        click.UsageError: it is not possible, before there is any content.
+        OutputError: the content could not be written.
     """
     temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
     try:
@@ -27,4 +32,7 @@ def replaced(path: Path, content: bytes | None, option: str = "-o") -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise click.UsageError(printable(f"{option} {path}: {error.strerror or error}")) from error
+        message = printable(f"{option} {path}: {error.strerror or error}")
+        if content is None:
+            raise click.UsageError(message) from error
+        raise OutputError(message) from error

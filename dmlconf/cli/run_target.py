@@ -137,10 +137,14 @@ class TargetRun:
             for recording in expected.recordings:
                 warn(recording.stale_note(self.paths))
         reports = [(name, labelled(file, target.label)) for name, file in self.reports]
-        if written is None:
-            shown = shown_elsewhere(log, reports, self.details)
-        else:
-            shown = show(written, reports, **self.details)
+        try:
+            if written is None:
+                shown = shown_elsewhere(log, reports, self.details)
+            else:
+                shown = show(written, reports, **self.details)
+        except KeyboardInterrupt:
+            say(f"interrupted: reports may be missing; dmlconf report {log} writes them")
+            shown = False
         if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
         slower: list[str] = []

@@ -10,13 +10,15 @@ from typing import Final
 import click
 
 from dmlconf.certification.findings import Result
-from dmlconf.certification.keys import read_public_key
+from dmlconf.certification.keys import read_public_keys
 from dmlconf.certification.reports import FORMATS, table
 from dmlconf.certification.verification import Demand, verify
+from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.cache import checked_files
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_profile
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.max_waived import max_waived_option
 from dmlconf.cli.options import challenge_option, color_option, jobs_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
@@ -40,7 +42,8 @@ _CODES: Final = {
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @option("--key", "keys", multiple=True, metavar="PUB.pem",
               type=click.Path(path_type=Path),
-              help="A public key that must have signed it.")  # fmt: skip
+              help="A public key that must have signed it; all of them, if the file has "
+              "several.")  # fmt: skip
 @challenge_option("The challenge number that it must have been made with.")
 @option("--profile", metavar="PROFILE", shell_complete=complete_profile,
               help="The profile that it must meet; by default the one that it names. For your own "
@@ -51,6 +54,10 @@ _CODES: Final = {
     metavar="FILE",
     help="Accept failures caused by the limits that this file lists.",
 )
+@option("--allow-backend", "backends", multiple=True, metavar="NAME",
+              help="Also accept a certificate of this backend, such as numpy or a plugin's, or of "
+              "directml without an adapter and a driver.")  # fmt: skip
+@max_waived_option
 @jobs_option("as many as pay off")
 @option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
@@ -63,6 +70,8 @@ def command(
     challenge: int | None,
     profile: str | None,
     substrate: Path | None,
+    backends: tuple[str, ...],
+    max_waived: WaivedLimit | None,
     jobs: int | None,
     report_options: tuple[str, ...],
     quiet: bool,
@@ -72,7 +81,7 @@ def command(
 
     Neither the device nor a network is needed. The cases are those of the bundled suite, or those
     under PATHS. Without --key the keys that signed are listed, but nobody vouches for whose they
-    are.
+    are. A certificate of anything but DirectML on an adapter needs --allow-backend.
 
     Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is not a
     certificate, or was changed after it was made.
@@ -80,10 +89,12 @@ def command(
     reports = parse_reports(report_options, FORMATS)
     demand = Demand(
         suite_paths=suite_paths(paths),
-        keys=tuple(map(read_public_key, keys)),
+        keys=tuple(key for file_of_keys in keys for key in read_public_keys(file_of_keys)),
         challenge=challenge,
         profile=None if profile is None else named_profile(profile),
         substrate=_accepted(substrate) if substrate else None,
+        backends=backends,
+        max_waived=max_waived,
         store=checked_files(),
         limits=Limits(jobs) if jobs else None,
     )

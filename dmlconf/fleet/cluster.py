@@ -8,11 +8,11 @@ threads.
 from __future__ import annotations
 
 import logging
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from dmlconf.backends.protocol import BackendError
 from dmlconf.fleet.patience import in_thread, within
+from dmlconf.runner.interrupts import deferred_interrupts, discarded_interrupts
 
 __all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
 
@@ -121,10 +122,13 @@ class Cluster:
         self._others = 0
         self._answered = monotonic()
         self._ended = threading.Event()
+        # Otherwise Dask leaves `dask-scratch-space` in the folder for temporary files.
+        self._scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
         local, _, count = address.partition(":")
         try:
+            _configure({"temporary-directory": self._scratch.name})
             if local == "local":
-                self._local = _LocalCluster(int(count))
+                self._local = _LocalCluster(int(count), self._scratch.name)
                 address = self._local.address
             security = None if self._local is None else self._local.security
             self._client = within(
@@ -138,8 +142,11 @@ class Cluster:
                 ),
             )
             within(_SCHEDULER_SECONDS, self._refresh)
-        except Exception as error:  # Whatever Dask raises here, it cannot be used.
-            self._close_local()
+        except BaseException as error:
+            self._release()
+            if not isinstance(error, Exception):
+                raise
+            # Whatever Dask raises here, it cannot be used.
             reason = str(error) or type(error).__name__
             raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
         in_thread(self._refresh_on)
@@ -151,18 +158,21 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """End what still runs for this connection, and close it."""
-        self._ended.set()
-        with suppress(Exception):  # What is gone need not be ended.
-            for future in self._futures.values():
-                future.release()
-        with suppress(Exception):
-            within(_FAREWELL_SECONDS, lambda: self._client.close(timeout=2))
-        self._close_local()
+        """End what still runs for this connection, and close it; no interrupt ends that halfway."""
+        with discarded_interrupts():
+            self._ended.set()
+            with suppress(Exception):  # What is gone need not be ended.
+                for future in self._futures.values():
+                    future.release()
+            with suppress(Exception):
+                within(_FAREWELL_SECONDS, lambda: self._client.close(timeout=2))
+            self._release()
 
-    def _close_local(self) -> None:
+    def _release(self) -> None:
         if self._local is not None:
             self._local.close()
+        with discarded_interrupts():
+            self._scratch.cleanup()
 
     @property
     def address(self) -> str:
@@ -283,6 +293,12 @@ def _silence_dask() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def _configure(settings: Mapping[str, Any]) -> None:
+    import dask
+
+    dask.config.set(settings)
+
+
 class _LocalCluster:
     """A scheduler and workers on this machine that no other user of it can reach.
 
@@ -291,34 +307,48 @@ class _LocalCluster:
         security: the TLS key that clients and workers need.
     """
 
-    def __init__(self, workers: int) -> None:
-        import dask
+    def __init__(self, workers: int, scratch: str) -> None:
+        """Start them.
+
+        Args:
+            workers: how many.
+            scratch: the folder for their files.
+        """
         from distributed import LocalCluster
         from distributed.security import Security
 
-        dask.config.set(_LOCAL_SETTINGS)
+        _configure(_LOCAL_SETTINGS)
         self.security = Security.temporary()
-        self._scratch = TemporaryDirectory(prefix="dmlconf-cluster-", ignore_cleanup_errors=True)
-        with _interrupts_blocked():
-            self._cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                resources={RESOURCE: 1},
-                dashboard_address=None,
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-                host="127.0.0.1",
-                security=self.security,
-                local_directory=self._scratch.name,
-            )
+        self._cluster: Any = None
+        try:
+            # A terminal and service managers send signals to all processes of the group.
+            with deferred_interrupts(inherited=True):
+                self._cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    resources={RESOURCE: 1},
+                    dashboard_address=None,
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # Any port.
+                    memory_limit=0,
+                    silence_logs=logging.CRITICAL,
+                    host="127.0.0.1",
+                    security=self.security,
+                    local_directory=scratch,
+                    env=dict.fromkeys(("TMPDIR", "TEMP", "TMP"), scratch),
+                )
+        except BaseException:
+            self.close()
+            raise
         self.address: str = self._cluster.scheduler_address
 
     def close(self) -> None:
-        """End the processes, and remove their scratch folder."""
-        with suppress(Exception):  # What is gone need not be ended.
-            within(2 * _FAREWELL_SECONDS, lambda: self._cluster.close(timeout=_FAREWELL_SECONDS))
-        self._scratch.cleanup()
+        """End the processes; no interrupt ends that halfway."""
+        with discarded_interrupts():
+            if self._cluster is not None:
+                close = partial(self._cluster.close, timeout=_FAREWELL_SECONDS)
+                with suppress(Exception):  # What is gone need not be ended.
+                    within(2 * _FAREWELL_SECONDS, close)
 
 
 _LOCAL_SETTINGS: Final = {
@@ -328,19 +358,3 @@ _LOCAL_SETTINGS: Final = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Keep Ctrl-C from threads and processes that start now; this process still gets it after.
-
-    The terminal sends it to every process of the group, and workers would print tracebacks.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -14,6 +14,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.fleet.assignments import Assignments, Loss
 from dmlconf.fleet.cluster import Answer, Cluster, WorkerInfo
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
+from dmlconf.runner.interrupts import discarded_interrupts, grace
 from dmlconf.runner.judge import judge
 from dmlconf.runner.session import no_expectation
 from dmlconf.runner.verdict import Verdict
@@ -90,7 +91,8 @@ class Fleet:
 
     def close(self) -> None:
         """End the job on all workers."""
-        self._cluster.tell_all(finish, self._job.identifier)
+        with discarded_interrupts():
+            self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
         """Prepare all connected workers, and return them.
@@ -142,22 +144,34 @@ class Fleet:
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
+            KeyboardInterrupt: there was an interrupt, and the batches at work had time to end.
         """
         run = _Run(Assignments(plan), {member.info.address: member for member in members})
-        while run.assignments.unfinished:
-            yield from self._lose(run, waivers)
-            self._give(run)
+        with grace() as interrupt:
+            while run.assignments.unfinished:
+                if interrupt.requested:
+                    yield from self._last_batches(run, waivers)
+                    interrupt.deliver()
+                yield from self._lose(run, waivers)
+                self._give(run)
+                answer = self._cluster.answer(0.25)
+                if answer is not None and answer.call in self._preparing:
+                    for refusal in self._admitted(answer, like=run.device):
+                        self._on_trouble(refusal)
+                    member = self.members.get(answer.worker)
+                    if member is not None:
+                        run.members[answer.worker] = member
+                elif answer is not None:
+                    yield from self._returned(run, answer, waivers)
+                if not self._can_continue(run):
+                    return
+
+    def _last_batches(self, run: _Run, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
+        """Yield the verdicts of the batches that workers have; interrupts end the wait for them."""
+        while run.busy and self._cluster.alive:
             answer = self._cluster.answer(0.25)
-            if answer is not None and answer.call in self._preparing:
-                for refusal in self._admitted(answer, like=run.device):
-                    self._on_trouble(refusal)
-                member = self.members.get(answer.worker)
-                if member is not None:
-                    run.members[answer.worker] = member
-            elif answer is not None:
+            if answer is not None and answer.call not in self._preparing:
                 yield from self._returned(run, answer, waivers)
-            if not self._can_continue(run):
-                return
 
     def _can_continue(self, run: _Run) -> bool:
         if not self._cluster.alive:

@@ -6,7 +6,7 @@ import _thread
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final, NoReturn
 
 __all__ = [
@@ -14,7 +14,9 @@ __all__ = [
     "INTERRUPTS",
     "Grace",
     "Uninterrupted",
+    "blocked_interrupts",
     "deferred_interrupts",
+    "discarded_interrupts",
     "forget_interrupt",
     "grace",
     "raise_if_interrupted",
@@ -164,10 +166,45 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
         inherited: whether processes that start in the block defer them too, until they
             say otherwise.
     """
+    pending: list[int] = []
+    with _noted_interrupts(pending, inherited=inherited):
+        yield
+    if pending:
+        signal.raise_signal(pending[0])
+
+
+@contextmanager
+def discarded_interrupts() -> Iterator[None]:
+    """Heed no interrupts; for what ends soon anyway, when there is nothing left to end."""
+    with _noted_interrupts([], inherited=False):
+        yield
+
+
+@contextmanager
+def blocked_interrupts() -> Iterator[None]:
+    """Block interrupts in this thread, and in threads and processes that it starts in the block.
+
+    Does nothing where the platform has no masks of signals.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker  # Takes a while to import.
+
+    # It unblocks SIGINT and SIGTERM in the thread that starts it, as the first process does.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    pending: list[int] = []
     handlers: dict[int, _Handler] = {}
     for number in INTERRUPTS:
         handler = signal.getsignal(number)
@@ -175,14 +212,9 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
             handlers[number] = handler
             signal.signal(number, lambda received, frame: pending.append(received))
     # A mask is not enough here: one of NumPy's threads would receive the signal.
-    masks = inherited and hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers) if masks else set()
     try:
-        yield
+        with blocked_interrupts() if inherited else nullcontext():
+            yield
     finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if pending:
-            signal.raise_signal(pending[0])

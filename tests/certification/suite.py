@@ -85,6 +85,9 @@ VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
 OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 
 
+_ALLOWED: Final = ("--allow-backend", "miniature", "--allow-backend", "numpy")
+
+
 def furnished(folder: Path) -> Path:
     """Write the suite, the profile and the keys NAME.pem and NAME.pub.pem into a folder."""
     cases = folder / "suite"
@@ -123,8 +126,9 @@ def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
 
 
 def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
-    """Verify a certificate in a furnished folder."""
-    return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
+    """Verify a certificate in a furnished folder, of whichever backend of the tests."""
+    options = ("--profile", "small.yaml", "-q", *_ALLOWED)
+    return dmlconf_here(folder, "verify", file, "suite", *options, *more)
 
 
 def spoken(done: CompletedProcess[str]) -> str:

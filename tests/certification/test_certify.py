@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -121,23 +122,44 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
     assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-def test_a_journal_on_a_full_disk_is_gone_on_with(folder: Path) -> None:
+def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
+    """Certify where no file can have more than so many bytes."""
+
     def limited() -> None:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
-    command = [*DMLCONF, *arguments("-o", "it.dmlcert")]
+    command = [*DMLCONF, *arguments("-o", "it.dmlcert", *more)]
     own = environment(folder, PYTHONDONTWRITEBYTECODE="1")  # Python writes half of its files.
-    done = subprocess.run(
+    return subprocess.run(
         command, cwd=folder, env=own, preexec_fn=limited, timeout=120,
         capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+def test_a_journal_on_a_full_disk_is_gone_on_with(folder: Path) -> None:
+    done = on_a_full_disk(folder, 4096)
     assert done.returncode == 6, done.stderr
     assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     again = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+def test_a_certificate_on_a_full_disk_is_written_later(folder: Path) -> None:
+    noise = "".join(f"# {Random(line).randbytes(40).hex()}\n" for line in range(4000))
+    statement = f"vendor: Example\nproduct: Adapter\n{noise}"
+    (folder / "statement.yaml").write_text(statement, encoding="utf-8")
+    more = ("--statement", "statement.yaml")
+    done = on_a_full_disk(folder, 100_000, *more)
+    assert done.returncode == 8, done.stderr
+    assert "it.dmlcert: File too large" in done.stderr
+    assert "The outcomes are kept: --resume writes the certificate" in done.stderr
+    assert not list(folder.glob("*.dmlcert"))
+    again = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume", *more))
     assert again.returncode == 0, again.stderr
 
 
@@ -224,7 +246,7 @@ def test_several_parties_sign_later_and_elsewhere(folder: Path) -> None:
     assert "nobody vouches for whose they are" in spoken(done)
     done = verified(folder, *keys, "--key", "outsider.pub.pem")
     assert done.returncode == 3
-    assert "has not signed it" in spoken(done)
+    assert "signed, but not with this key: not by " in spoken(done)
 
 
 def test_one_key_signs_once(folder: Path) -> None:

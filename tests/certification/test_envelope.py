@@ -55,7 +55,8 @@ def test_securesystemslib_verifies_a_certificate(folder: Path) -> None:
     data = json.loads(attestation(folder))
     keyid = data["signatures"][0]["keyid"]
     envelope = OtherEnvelope.from_dict(data)
-    right = SSlibKey.from_crypto(VENDOR.public_key(), keyid=keyid)
+    right = SSlibKey.from_crypto(VENDOR.public_key())
+    assert right.keyid == keyid
     assert envelope.verify([right], 1) == {keyid: right}
     wrong = SSlibKey.from_crypto(OUTSIDER.public_key(), keyid=keyid)
     with pytest.raises(VerificationError):

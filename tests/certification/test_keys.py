@@ -18,7 +18,7 @@ from dmlconf.certification.keys import (
     public_key,
     public_keys,
     read_private_key,
-    read_public_key,
+    read_public_keys,
 )
 from tests.cli.process import dmlconf, dmlconf_here
 
@@ -40,8 +40,8 @@ def test_a_new_key_is_pkcs8_and_for_its_owner_alone(tmp_path: Path) -> None:
     if sys.platform != "win32":
         assert stat.S_IMODE(private.stat().st_mode) == 0o600
     signature = read_private_key(private).sign(b"message")
-    assert read_public_key(public).verifies(signature, b"message")
-    assert not read_public_key(public).verifies(signature, b"massage")
+    assert read_public_keys(public)[0].verifies(signature, b"message")
+    assert not read_public_keys(public)[0].verifies(signature, b"massage")
 
 
 def test_no_key_is_overwritten(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
     openssl(tmp_path, "genpkey", "-algorithm", "ed25519", "-out", "key.pem")
     openssl(tmp_path, "pkey", "-in", "key.pem", "-pubout", "-out", "key.pub.pem")
     private = read_private_key(tmp_path / "key.pem")
-    public = read_public_key(tmp_path / "key.pub.pem")
+    public = read_public_keys(tmp_path / "key.pub.pem")[0]
     assert public.keyid == private.public.keyid
     assert public.verifies(private.sign(b"message"), b"message")
 
@@ -95,7 +95,7 @@ def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
         "text.pem": "is not a public key",
     }.items():
         with pytest.raises(CertificationError, match=message):
-            read_public_key(tmp_path / name)
+            read_public_keys(tmp_path / name)
 
 
 def test_refuses_keys_under_which_anybody_can_sign(tmp_path: Path) -> None:

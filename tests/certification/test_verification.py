@@ -130,7 +130,7 @@ def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
 def test_a_directml_has_no_level_that_came_after_it(folder: Path, version: str, code: int) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
-            environment |= {"backend": "directml", "version": version}
+            environment |= {"backend": "directml", "version": version, "driver": "1"}
             environment["details"] = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
         forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "directml"
 

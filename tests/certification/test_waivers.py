@@ -8,8 +8,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tests.certification import suite
 from tests.certification.forging import Forgery, taken_apart
-from tests.certification.suite import VENDOR, arguments, certified, furnished, spoken, verified
+from tests.certification.suite import VENDOR, arguments, certified, furnished, spoken
 from tests.cli.process import dmlconf_here
 
 CASE = "tile/matrix/stated-again"
@@ -27,11 +28,20 @@ waivers:
 """
 
 
+LIMIT = ("--max-waived", "1")
+"""The suite is so small that 1% of it are no case."""
+
+
+def verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    return suite.verified(folder, *LIMIT, *more, file=file)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = furnished(tmp_path_factory.mktemp("waivers"))
     (folder / "waivers.yaml").write_text(WAIVERS, encoding="utf-8")
-    certified(folder, "--waivers", "waivers.yaml", "--key", "vendor.pem", backend=BACKEND)
+    more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", *LIMIT)
+    certified(folder, *more, backend=BACKEND)
     return folder
 
 
@@ -54,7 +64,7 @@ def test_without_its_waiver_there_is_no_certificate(folder: Path) -> None:
     assert done.returncode == 1
     assert CASE in done.stderr
     # What ran is kept, so the waiver can be added.
-    more = ("--resume", "--waivers", "waivers.yaml")
+    more = ("--resume", "--waivers", "waivers.yaml", *LIMIT)
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", *more, backend=BACKEND))
     assert done.returncode == 0, done.stderr
 
@@ -101,6 +111,57 @@ def test_a_failure_beyond_the_bound_is_stale(folder: Path) -> None:
     done = forged(folder, change)
     assert done.returncode == 1
     assert "`fails worse than waived`" in spoken(done)
+    assert "by a-tenth-off (waivers.yaml:4)" in spoken(done)
+
+
+def test_more_waived_cases_than_the_profile_allows_do_not_hold(folder: Path) -> None:
+    done = suite.verified(folder, "--key", "vendor.pub.pem")
+    assert done.returncode == 1
+    said = "waivers of the sender excuse 1 of 14 cases (7.14%), more than the 1% allowed"
+    assert said in spoken(done)
+    for limit, code in (("0", 1), ("7.2%", 0), ("7.1%", 1), ("100%", 0)):
+        done = suite.verified(folder, "--max-waived", limit)
+        assert done.returncode == code, limit
+    for limit in ("some", "1.5", "101%", "-1"):
+        assert suite.verified(folder, f"--max-waived={limit}").returncode == 2
+
+
+def test_more_waived_cases_than_the_profile_allows_give_no_certificate(folder: Path) -> None:
+    more = ("-o", "third.dmlcert", "--waivers", "waivers.yaml")
+    done = dmlconf_here(folder, *arguments(*more, backend=BACKEND))
+    assert done.returncode == 1
+    assert "more than the 1% allowed" in done.stderr
+
+
+def test_a_certificate_in_which_all_is_wrong_and_all_is_waived_does_not_hold(
+    tmp_path: Path,
+) -> None:
+    furnished(tmp_path)
+    text = WAIVERS.replace(f"[{CASE}]", '["*"]').replace("elements: 4", "elements: 1000000000")
+    (tmp_path / "waivers.yaml").write_text(text + "    intermittent: true\n", encoding="utf-8")
+    more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", "--max-waived", "100%")
+    certified(tmp_path, *more, backend="miniature:scaled")
+    done = suite.verified(tmp_path, "--key", "vendor.pub.pem")
+    assert done.returncode == 1
+    assert "waivers of the sender excuse" in spoken(done)
+    done = suite.verified(tmp_path, "--key", "vendor.pub.pem", "--max-waived", "100%")
+    assert done.returncode == 0
+    noted = spoken(done).partition("Before you accept it:")[2]
+    assert "up to 1e+09 wrong elements in an output, off by any amount" in noted
+    assert "the waiver a-tenth-off is valid until 2099-12-31," in noted
+
+
+def test_the_largest_bounds_are_named(folder: Path) -> None:
+    done = verified(folder, "--key", "vendor.pub.pem")
+    noted = spoken(done).partition("Before you accept it:")[2]
+    assert "waivers of the sender excuse 1 of 14 cases (7.14%); they accept up to 4 wrong" in noted
+
+    def change(forgery: Forgery) -> None:
+        text = forgery.others["waivers.yaml"]
+        forgery.others["waivers.yaml"] = text.replace(b"{elements: 4}", b"{ulp: 1000000000}")
+
+    noted = spoken(forged(folder, change)).partition("Before you accept it:")[2]
+    assert "any number of wrong elements in an output, off by up to 1e+09 ULP" in noted
 
 
 def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dmlconf.runner.log import read_log
 from tests.cli.process import beginning, text_of, write
 from tests.fleet.suites import MATRIX
 
@@ -80,7 +81,10 @@ def cluster(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run on a local cluster that has its first verdict and goes on for a while."""
     write(tmp_path, MATRIX.replace("[0, 1, 2]", '"=range(60)"'))
     arguments = ("--scheduler", "local:2", "--log", "run.jsonl", *SLOW)
-    process = beginning(tmp_path, "run", "tile.yaml", *arguments)
+    (tmp_path / "temporary").mkdir()
+    process = beginning(
+        tmp_path, "run", "tile.yaml", *arguments, TMPDIR=str(tmp_path / "temporary")
+    )
     while text_of(tmp_path / "run.jsonl").count("\n") < 2:
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
@@ -124,11 +128,32 @@ def test_another_user_neither_runs_code_nor_reads(cluster: subprocess.Popen[str]
     assert cluster.poll() is None
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_no_scratch_folder_and_no_traceback(
-    cluster: subprocess.Popen[str], tmp_path: Path
+    cluster: subprocess.Popen[str], tmp_path: Path, number: int
 ) -> None:
-    os.killpg(cluster.pid, signal.SIGINT)
+    os.killpg(cluster.pid, number)
     _, errors = cluster.communicate(timeout=60)
     assert cluster.returncode == 6
     assert "Traceback" not in errors
     assert not list(tmp_path.rglob("dask-scratch-space"))
+    assert not list((tmp_path / "temporary").iterdir())
+    assert read_log(tmp_path / "run.jsonl").footer is not None
+
+
+def test_an_interrupt_after_a_complete_log_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    process = beginning(
+        tmp_path, "run", "tile.yaml", "--scheduler", "local:1", "--log", "run.jsonl", "-q"
+    )
+    while '"record":"footer"' not in text_of(tmp_path / "run.jsonl"):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.001)
+    while process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    _, errors = process.communicate(timeout=60)
+    assert read_log(tmp_path / "run.jsonl").complete
+    assert process.returncode == 1, errors  # One case fails.
+    assert "Traceback" not in errors

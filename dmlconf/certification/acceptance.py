@@ -1,0 +1,176 @@
+"""What a verifier must know, or must have allowed, before a certificate is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import dmlconf
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.certification.certificate import Certificate
+from dmlconf.certification.statement import Predicate
+from dmlconf.certification.waived_limit import WaivedLimit
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import ReasonKind, Verdict
+from dmlconf.runner.waivers import Waiver
+
+__all__ = [
+    "not_allowed_backend",
+    "notes_on_dates",
+    "notes_on_origin",
+    "notes_on_waivers",
+    "share_text",
+    "too_many_waived",
+    "waived_by_sender",
+]
+
+_DIRECTML: Final = "directml"
+
+_LONGEST_RUN: Final = timedelta(days=30)
+_OLDEST_RUN: Final = timedelta(days=366)
+_LONGEST_WAIVER: Final = timedelta(days=2 * 366)
+"""From the day of the run to the waiver's last day."""
+
+
+def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str | None:
+    """Return why a certificate's backend is not accepted; None if it is.
+
+    Args:
+        predicate: what the certificate says about itself.
+        allowed: names of backends that the verifier accepts besides DirectML on an adapter.
+    """
+    environment = predicate.environment
+    name = str(environment["backend"])
+    if name in allowed:
+        return None
+    if name != _DIRECTML:
+        said = f"it is of the backend {name}, not of DirectML on an adapter"
+    else:
+        lacking = [key for key in ("adapter", "driver") if not environment[key]]
+        if not lacking:
+            return None
+        said = f"it is of DirectML, but names no {' and no '.join(lacking)}"
+    return f"{said}: if you accept that, add --allow-backend {name}"
+
+
+def waived_by_sender(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+    """Return the cases that fail and that the sender's waivers excuse."""
+    return tuple(
+        case
+        for case, verdict in verdicts.items()
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.WAIVER
+    )
+
+
+def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) -> str | None:
+    """Return why the sender's waivers excuse too many cases; None if they do not."""
+    waived = len(waived_by_sender(verdicts))
+    if limit is None or not limit.exceeded(waived, len(verdicts)):
+        return None
+    return (
+        f"waivers of the sender excuse {share_text(waived, len(verdicts))}, more than the {limit} "
+        "allowed: read them, and if you accept them, add --max-waived"
+    )
+
+
+def share_text(count: int, of: int) -> str:
+    """Return `3 of 1,234 cases (0.24%)`."""
+    share = 100 * count / of if of else 0.0
+    return f"{count:,} of {of:,} case{'s' if of != 1 else ''} ({share:.3g}%)"
+
+
+def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator[str]:
+    """Yield what must be known about who made a certificate, and of what."""
+    predicate = certificate.predicate
+    if not certificate.signers:
+        yield "it is not signed: nobody vouches for its origin"
+    elif not demands_keys:
+        yield ("it is signed with the keys that came with it: give the vendor's key with --key, "
+               "otherwise nobody vouches for whose they are")  # fmt: skip
+    name = str(predicate.environment["backend"])
+    if name == REFERENCE:
+        yield f"it is of {REFERENCE}, which is dmlconf's own reference, not of a device"
+    elif name != _DIRECTML:
+        yield f"it is of the backend {predicate.source.backend}, which you allowed, not of DirectML"
+    if predicate.source.recording is not None:
+        yield "it is of an earlier recording, not of a run"
+        if known := certificate.outcomes.known_places:
+            yield (f"it has only samples of {known:,} large outputs, at places that could be known "
+                   "before the run")  # fmt: skip
+    if predicate.dmlconf != dmlconf.__version__:
+        yield f"dmlconf {predicate.dmlconf} wrote it; this is {dmlconf.__version__}, same suite"
+
+
+def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
+    """Yield what is odd about the times of a run, which are those of the sender's clock."""
+    assert log.footer is not None
+    try:
+        started = datetime.fromisoformat(log.header.started)
+        finished = datetime.fromisoformat(log.footer.finished)
+        lasted, ago = finished - started, now - finished
+    except (ValueError, TypeError, OverflowError):
+        return  # `implausible` says so.
+    if lasted > _LONGEST_RUN:
+        yield f"the run lasted {lasted.days:,} days, from {started.date()} to {finished.date()}"
+    if ago > _OLDEST_RUN:
+        yield f"the run ended on {finished.date()}, {ago.days:,} days ago"
+
+
+def notes_on_waivers(
+    waivers: Sequence[Waiver], verdicts: Mapping[str, Verdict], started: str, now: datetime
+) -> Iterator[str]:
+    """Yield what the sender's waivers excuse, how much they permit, and how long.
+
+    Args:
+        waivers: those that apply to the device.
+        verdicts: reached here, by case.
+        started: when the run began, as the log says.
+        now: the time of the verification.
+    """
+    cases = waived_by_sender(verdicts)
+    if not cases:
+        return
+    messages = [verdicts[case].reason.message for case in cases if verdicts[case].reason]  # type: ignore[union-attr]  # The condition says that it is there.
+    used = [w for w in waivers if any(text.startswith(f"{w.name}: ") for text in messages)]
+    yield (
+        f"waivers of the sender excuse {share_text(len(cases), len(verdicts))}; they accept "
+        f"{_widest(used)}"
+    )
+    day = datetime.fromisoformat(started).date()
+    for waiver in used:
+        if waiver.until < now.date():
+            yield (f"the waiver {waiver.name} was valid on the day of the run, but ended "
+                   f"{waiver.until}")  # fmt: skip
+        elif waiver.until - day > _LONGEST_WAIVER:
+            years = (waiver.until - day).days // 365
+            yield f"the waiver {waiver.name} is valid until {waiver.until}, {years} years after "\
+                  "the run"  # fmt: skip
+
+
+def _widest(waivers: Sequence[Waiver]) -> str:
+    """Return the largest bounds of waivers, in words."""
+    wrong = [w.bound for w in waivers if w.failure is ReasonKind.WRONG_VALUES]
+    others = sorted({str(w.failure) for w in waivers if w.failure is not ReasonKind.WRONG_VALUES})
+    parts = []
+    if wrong:
+        elements = _largest([bound.elements for bound in wrong])
+        count = "any number of" if elements is None else f"up to {elements:,g}"
+        errors = []
+        for name, values in (
+            ("ULP", [bound.ulp for bound in wrong]),
+            ("times the limit", [bound.share_of_limit for bound in wrong]),
+        ):
+            largest = _largest(values)
+            if largest is not None:
+                errors.append(f"{largest:,g} {name}")
+        by = f"by up to {' and '.join(errors)}" if errors else "by any amount"
+        parts.append(f"{count} wrong elements in an output, off {by}")
+    parts += [f"the failure `{name}`" for name in others]
+    return " and ".join(parts)
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    """Return the largest bound; None if one of them is no bound."""
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None

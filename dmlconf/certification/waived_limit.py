@@ -1,0 +1,50 @@
+"""How many cases the sender's waivers may excuse: a number, or a share of all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+__all__ = ["WaivedLimit"]
+
+_FORM: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d{1,6})?)(?P<percent>%?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class WaivedLimit:
+    """The most cases that waivers of the sender may excuse in a certificate.
+
+    Known faults of DirectML and limits of a substrate do not count: the verifier has the former,
+    and gives the latter.
+
+    Attributes:
+        number: of cases, or of percent.
+        percent: whether it is a share of the profile's cases.
+    """
+
+    number: Fraction
+    percent: bool
+
+    @classmethod
+    def parse(cls, text: str) -> WaivedLimit:
+        """Read `20` or `0.5%`.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        match = _FORM.fullmatch(text.strip())
+        if match is None or (not match["percent"] and "." in match["number"]):
+            raise ValueError("is neither a number of cases such as 20 nor a share such as 0.5%")
+        number = Fraction(match["number"])
+        if match["percent"] and number > 100:
+            raise ValueError("is more than 100%")
+        return cls(number, bool(match["percent"]))
+
+    def exceeded(self, waived: int, cases: int) -> bool:
+        """Return whether so many waived ones of so many cases are too many."""
+        return waived > (self.number * cases / 100 if self.percent else self.number)
+
+    def __str__(self) -> str:
+        return f"{float(self.number):g}%" if self.percent else f"{int(self.number):,}"

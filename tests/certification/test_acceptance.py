@@ -1,0 +1,171 @@
+"""What a verifier allows and learns: backends, keys, dates, and the first lines of a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.certification.forging import Forgery, taken_apart
+from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.cli.process import dmlconf_here
+
+KEYIDS = {
+    "vendor": "536a221206c6e9183b3fcc0476c8b68fd7b0f57c10d2687d8d14736677b32461",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = furnished(tmp_path_factory.mktemp("acceptance"))
+    certified(folder, "--key", "vendor.pem")
+    return folder
+
+
+def plainly_verified(folder: Path, *more: str, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    """Verify a certificate without allowing any backend."""
+    return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
+
+
+def forged(folder: Path, change: Callable[[Forgery], object]) -> str:
+    forgery = taken_apart(folder / "it.dmlcert")
+    change(forgery)
+    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+    return "forged.dmlcert"
+
+
+def environment(**fields: object) -> Callable[[Forgery], None]:
+    """Return the change of these fields in both places that tell the environment."""
+
+    def change(forgery: Forgery) -> None:
+        for each in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+            each |= fields
+
+    return change
+
+
+def of_directml(**fields: object) -> Callable[[Forgery], None]:
+    def change(forgery: Forgery) -> None:
+        details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
+        environment(backend="directml", version="1.15.4", details=details, **fields)(forgery)
+        forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "directml"
+
+    return change
+
+
+def test_another_backend_than_directml_must_be_allowed(folder: Path) -> None:
+    done = plainly_verified(folder)
+    assert done.returncode == 1
+    assert "of a backend that you did not allow: it is of the backend miniature" in spoken(done)
+    assert "--allow-backend miniature" in spoken(done)
+    assert plainly_verified(folder, "--allow-backend", "numpy").returncode == 1
+    done = plainly_verified(folder, "--allow-backend", "miniature")
+    assert done.returncode == 0
+    assert "it is of the backend miniature:level=6_4, which you allowed" in spoken(done)
+
+
+@pytest.mark.parametrize(
+    ("fields", "lacking"),
+    [
+        ({"adapter": None, "driver": "1"}, "names no adapter"),
+        ({"adapter": "Contoso", "driver": None}, "names no driver"),
+        ({"adapter": "", "driver": ""}, "names no adapter and no driver"),
+    ],
+)
+def test_directml_must_be_on_an_adapter_with_a_driver(
+    folder: Path, fields: dict[str, object], lacking: str
+) -> None:
+    file = forged(folder, of_directml(**fields))
+    done = plainly_verified(folder, file=file)
+    assert done.returncode == 1
+    assert lacking in spoken(done)
+    assert plainly_verified(folder, "--allow-backend", "directml", file=file).returncode == 0
+
+
+def test_directml_on_an_adapter_needs_no_permission(folder: Path) -> None:
+    file = forged(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+    done = plainly_verified(folder, file=file)
+    assert done.returncode == 0, done.stdout
+    assert spoken(done).startswith(
+        "Device Contoso 1 Driver 32.0.1 DirectML 1.15.4 Profile small Waived none of 14 cases "
+        f"Signed by {KEYIDS['vendor']}"
+    )
+
+
+def test_a_wrong_key_names_the_signer(folder: Path) -> None:
+    done = verified(folder, "--key", "outsider.pub.pem", "--report", "json:key.json")
+    assert done.returncode == 3
+    assert "refused: signed, but not with this key" in spoken(done)
+    assert "(outsider.pub.pem), but by " + KEYIDS["vendor"] in spoken(done)
+    [finding] = json.loads((folder / "key.json").read_text("utf-8"))["findings"]
+    assert finding["kind"] == "signed, but not with this key"
+
+
+def test_an_unsigned_certificate_is_not_said_to_be_signed(folder: Path) -> None:
+    forgery = taken_apart(folder / "it.dmlcert")
+    (folder / "unsigned.dmlcert").write_bytes(forgery.content(None))
+    done = verified(folder, "--key", "vendor.pub.pem", file="unsigned.dmlcert")
+    assert done.returncode == 3
+    assert "refused" in spoken(done)
+
+
+def test_all_keys_of_a_file_are_required(folder: Path) -> None:
+    keys = [(folder / f"{name}.pub.pem").read_bytes() for name in ("vendor", "second")]
+    for name, content in (
+        ("both.pem", keys[0] + keys[1]),
+        ("other-way-round.pem", keys[1] + keys[0]),
+        ("windows.pem", b"The vendor's\n" + b"\n".join(keys).replace(b"\n", b"\r\n")),
+    ):
+        (folder / name).write_bytes(content)
+        done = verified(folder, "--key", name)
+        assert done.returncode == 3, name
+        assert f"({name}), but by {KEYIDS['vendor']}" in spoken(done)
+    (folder / "twice.pem").write_bytes(keys[0] + keys[0])
+    assert verified(folder, "--key", "twice.pem").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "more", [b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", b"-----BEGIN "]
+)
+def test_a_file_with_keys_and_something_else_is_refused(folder: Path, more: bytes) -> None:
+    key = (folder / "vendor.pub.pem").read_bytes()
+    (folder / "odd.pem").write_bytes(key + key + more)
+    assert verified(folder, "--key", "odd.pem").returncode == 2
+
+
+def times(started: datetime, finished: datetime) -> Callable[[Forgery], None]:
+    def change(forgery: Forgery) -> None:
+        forgery.log[0]["started"] = started.isoformat(timespec="seconds")
+        forgery.log[-1]["finished"] = finished.isoformat(timespec="seconds")
+
+    return change
+
+
+def test_odd_dates_are_noted(folder: Path) -> None:
+    now = datetime.now(UTC)
+    done = verified(folder, file=forged(folder, times(now - timedelta(1), now)))
+    assert "days" not in spoken(done)
+    old = datetime(1970, 1, 1, tzinfo=UTC)
+    done = verified(folder, file=forged(folder, times(old, old + timedelta(1))))
+    assert done.returncode == 0
+    noted = spoken(done).partition("Before you accept it:")[2]
+    assert "the run ended on 1970-01-02, " in noted
+    done = verified(folder, file=forged(folder, times(now - timedelta(50 * 365), now)))
+    noted = spoken(done).partition("Before you accept it:")[2]
+    assert "the run lasted 18,250 days" in noted
+
+
+def test_the_page_begins_with_what_is_decided_upon(folder: Path) -> None:
+    file = forged(folder, of_directml(adapter="Contoso 1", driver="32.0.1"))
+    done = plainly_verified(folder, "--report", "markdown:page.md", file=file)
+    assert done.returncode == 0
+    rows = [
+        line.strip("| ").split(" | ")[0]
+        for line in (folder / "page.md").read_text("utf-8").splitlines()
+        if line.startswith("| ") and line != "| | |"
+    ]
+    assert rows[:6] == ["Device", "Driver", "DirectML", "Profile", "Waived", "Signed by"]
