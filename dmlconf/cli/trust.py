@@ -1,8 +1,9 @@
 """What a configuration file may set only if its user allowed that very file before.
 
 A configuration may come with a stranger's checkout. Its options choose cases, reports and gates, as
-those of other test runners do. Options that load code, reach the network or write outside the
-file's folder count only if the file was allowed (`dmlconf config allow`), or with `--trust-config`.
+those of other test runners do. Options that load code, reach the network, write outside the file's
+folder or decide what a certificate must meet count only if the file was allowed
+(`dmlconf config allow`), or with `--trust-config`.
 
 The record of a file that is allowed is an empty file in the user's own folder, named by the digest
 of path and content. So a file that is changed or moved must be allowed again.
@@ -11,6 +12,8 @@ of path and content. So a file that is changed or moved must be allowed again.
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -30,7 +33,18 @@ _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"
 
 _WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file")})
 
-_BACKENDS: Final = frozenset({"against", "backend"})
+_BACKENDS: Final = frozenset({"against", "also", "backend"})
+
+_OF_VERIFICATION: Final = frozenset(
+    {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
+)
+"""What `verify` demands of a certificate: whoever sends one may send a configuration with it."""
+
+_NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
+"""On Windows, such a path makes the system log in to another machine."""
+
+_OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
+"""Folders whose files name programs to run, and that no checkout can bring along."""
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
@@ -47,6 +61,11 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
         return "loads a library"
     if name == "scheduler":
         return "reaches the network, and lets what answers there run code"
+    if command == "verify" and name in _OF_VERIFICATION:
+        return "decides what a certificate must meet"
+    shares = sys.platform == "win32" and name != "link"
+    if shares and any(_NETWORK_SHARE.match(str(value)) for value in values):
+        return "reaches another machine"
     if name in _BACKENDS:
         return next(filter(None, map(_loaded_by, map(str, values))), None)
     option = isinstance(parameter, click.Option)
@@ -99,6 +118,8 @@ def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
         place = Path(os.path.realpath(file))
         if not any(place.is_relative_to(each) for each in inside):
             return f"writes {place}, which is outside the file's folder"
+        if not _OF_VERSION_CONTROL.isdisjoint(map(str.casefold, place.parts)):
+            return f"writes {place}, where files may name programs to run"
     return None
 
 

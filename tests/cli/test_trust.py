@@ -42,6 +42,8 @@ def run(folder: Path, *arguments: str, command: str = "run") -> subprocess.Compl
         ('report = "json:link/x.json"', "report writes "),
         ('log = "/tmp/planted.jsonl"', "log writes /tmp/planted.jsonl"),
         ('dump = ".."', "dump writes "),
+        ('report = "text:.git/config"', "report writes "),
+        ('log = ".GIT/hooks/post-checkout"', "log writes "),
     ],
 )
 def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
@@ -79,6 +81,25 @@ def test_a_plugin_in_the_file_must_be_allowed(
     done = run(checkout)
     assert done.returncode == 3
     assert "backend loads the plugin lab" in done.stderr
+
+
+def test_a_plugin_that_diagnose_also_runs_must_be_allowed(checkout: Path) -> None:
+    configured(checkout, '[diagnose]\nalso = "evil"')
+    done = run(checkout, "tile/case", command="diagnose")
+    assert done.returncode == 3
+    assert "also loads the plugin evil" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ['allow-backend = "numpy"', 'max-waived = "100%"', 'key = "their.pub.pem"', 'paths = "."'],
+)
+def test_what_a_certificate_must_meet_is_not_for_its_sender(checkout: Path, setting: str) -> None:
+    configured(checkout, f"[verify]\n{setting}")
+    done = run(checkout, "it.dmlcert", command="verify")
+    assert done.returncode == 3
+    assert "decides what a certificate must meet" in done.stderr
+    assert "dmlconf config allow" in done.stderr
 
 
 def test_an_option_that_the_command_line_overrides_needs_no_permission(checkout: Path) -> None:
