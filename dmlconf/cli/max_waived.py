@@ -8,11 +8,12 @@ import click
 
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.command import option
+from dmlconf.cli.parameter_types import ParamType
 
 __all__ = ["max_waived_option"]
 
 
-class _Limit(click.ParamType):
+class _Limit(ParamType[WaivedLimit]):
     name = "limit"
 
     def convert(
