@@ -1,0 +1,45 @@
+"""Outputs that are wrong just as the cases' expectations are get no certificate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.backends.recording.file import recording_bytes
+from dmlconf.backends.recording.model import entry_of
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import ExpectedOutputs
+from tests.backends.recordings import recording
+from tests.certification.suite import PROFILE
+from tests.cli.process import dmlconf_here
+
+SUITE = """
+operator: REDUCE
+cases:
+  - name: mean
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 5]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      Function: AVERAGE
+      Axes: [3]
+    expect: {OutputTensor: [999]}
+"""
+
+
+def test_outputs_as_wrong_as_their_expectations_are_not_certified(tmp_path: Path) -> None:
+    (tmp_path / "suite").mkdir()
+    path = tmp_path / "suite" / "matrix.yaml"
+    path.write_text(SUITE, encoding="utf-8")
+    (tmp_path / "small.yaml").write_text(PROFILE, encoding="utf-8")
+    case = build(next(load_suite([path]).plan()))
+    assert isinstance(case.expectation, ExpectedOutputs)
+    wrong = entry_of(case, Outputs(case.expectation.outputs))
+    kept = replace(recording({}), entries={case.identifier: wrong})
+    (tmp_path / "x.dmlrec").write_bytes(recording_bytes(kept))
+    arguments = ["suite", "-b", "recording:x.dmlrec", "--profile", "small.yaml", "-q"]
+    done = dmlconf_here(tmp_path, "certify", *arguments, "-o", "it.dmlcert")
+    assert done.returncode == 1
+    assert "the expected value and the reference contradict each other: 999 is not" in done.stderr
+    assert not (tmp_path / "it.dmlcert").exists()
