@@ -67,6 +67,8 @@ def export_case(
     if case.in_place:
         entry["in_place"] = dict(case.in_place)
     entry |= _expect(case, folder, expectation)
+    if case.disputes is not None and "expect" in entry:
+        entry["disputes"] = case.disputes
     head = {"operator": case.operator_name}
     if isinstance(case, GraphCase):
         head = {"graph": f"as {case.identifier}"}

@@ -123,6 +123,8 @@ def _about(case: Case) -> Iterator[Text]:
     yield _row("needs", spoken_level(case.level_needs) if listed else _UNLISTED)
     if about.note:
         yield _row("note", about.note.strip())
+    if case.disputes is not None:
+        yield _row("disputes", f"the {case.disputes}, which is wrong here")
 
 
 def _tensors(case: Case) -> Iterator[Text]:

@@ -140,6 +140,9 @@ def _suite(
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     counts = {"cases": str(len(verdicts))}
+    disputed = sum(verdict.disputes is not None for verdict in verdicts)
+    if disputed:
+        counts["disputed"] = str(disputed)
     properties = dict(summary.environment_facts(header)) | digests | counts | rooms
     for number, line in enumerate(shared, start=1):
         properties[f"shared by failures {number}"] = f"{line.sentence}: {line.command}"

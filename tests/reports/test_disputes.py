@@ -1,0 +1,28 @@
+"""Reports count the cases that say that the reference is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports import html, json_report, junit, markdown, picture
+from tests.reports import logs
+
+DISPUTING = replace(logs.PASSED, disputes="reference")
+TWO = logs.run_log(DISPUTING, replace(DISPUTING, case="gather/other"), logs.FAILED)
+
+
+def test_every_report_counts_disputes() -> None:
+    note = f"2 cases dispute the reference, such as {logs.PASSED.case}"
+    for report in (picture.render_text(TWO), markdown.render(TWO), html.render(TWO)):
+        assert note in " ".join(report.split())
+    assert '<property name="disputed" value="2"/>' in junit.render(TWO)
+    data = json.loads(json_report.render(TWO))
+    assert [verdict.get("disputes") for verdict in data["verdicts"]].count("reference") == 2
+    validator(bundled_schema("report")).validate(data)
+
+
+def test_reports_without_disputes_say_nothing_of_them() -> None:
+    log = logs.run_log(logs.PASSED)
+    assert "dispute" not in picture.render_text(log) + markdown.render(log) + junit.render(log)
