@@ -26,6 +26,7 @@ LAYERS: Final = (
     {"reference"},
     {"backends"},
     {"runner"},
+    {"engine"},
     {"diagnosis", "fleet"},
     {"reports", "strength", "coverage", "fuzzing"},
     {"comparison"},

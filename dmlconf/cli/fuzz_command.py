@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -28,7 +28,7 @@ from dmlconf.cli.logs import opened_log
 from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.outputs import prepare_files
-from dmlconf.cli.progress import progress
+from dmlconf.cli.progress import advancing, progress
 from dmlconf.cli.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -38,15 +38,15 @@ from dmlconf.cli.reporting import (
 )
 from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.documents.problems import printable
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Event, Judged
+from dmlconf.engine.run import How, Rounds, Run
+from dmlconf.engine.target import local_target
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
-from dmlconf.runner.against import expectations
-from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.log import LogWriter, RunLog, read_log
-from dmlconf.runner.plan_verdicts import verdicts
-from dmlconf.runner.rounds import in_rounds, rewrite, run_rounds
-from dmlconf.runner.session import make_header, open_backend
+from dmlconf.runner.log import LogWriter, RunLog, read_log, rewrite
 from dmlconf.runner.verdict import Verdict
 
 __all__ = ["command"]
@@ -159,34 +159,33 @@ def command(
     known = device_options.known_limits()
     chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
     total = None if chosen is None else fuzz.width * len(chosen)
-    limits = device_options.limits()
-    opened = open_backend(name, limits, judged=True)
     cases: dict[str, PlannedCase] = {}
-    try:
-        options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
-        options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
-        options |= {"time": seconds} if seconds else {}
-        suite = Suite((), fuzz.digest)
-        expected = expectations(REFERENCE, opened, suite, (), ())
-        header = make_header(suite, (str(folder),), total or 0, opened, expected.name, options)
-        log = log_file or default_log()
-        judge = partial(
-            verdicts, backend=opened, expected=expected, limits=limits, options=JudgeOptions(known)
-        )
-        rounds = _rounds(fuzz, chosen, seconds, cases)
+    options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
+    options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
+    options |= {"time": seconds} if seconds else {}
+    run = Run(
+        suite=Suite((), fuzz.digest),
+        paths=(str(folder),),
+        suite_paths=(),
+        plan=(),
+        chosen=Rounds(_rounds(fuzz, chosen, seconds, cases), total),
+        how=How(name, device_options.limits(), known, compare_unfused=False),
+        against=REFERENCE,
+        most_failures=1 if fail_fast else max_failures,
+        options=options,
+    )
+
+    def forget_passes(event: Event) -> None:
+        if isinstance(event, Judged) and not event.verdict.status.fails_run:
+            cases.pop(event.verdict.case)
+
+    log = log_file or default_log()
+    with Engine(run, local_target(run.how)) as engine:
         with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
-
-            def on_verdict(verdict: Verdict) -> None:
-                advance(verdict.status.fails_run)
-                if not verdict.status.fails_run:
-                    cases.pop(verdict.case)
-
-            footer = run_rounds(
-                rounds, judge, LogWriter(stream), header, on_verdict,
-                most_failures=1 if fail_fast else max_failures,
-            )  # fmt: skip
+            consumers = [advancing(advance), forget_passes]
+            footer = run_through(engine, logging_to(LogWriter(stream)), consumers)
             written = read_log(log, own=True)
-            if len(written.verdicts) != header.selected:
+            if len(written.verdicts) != written.header.selected:
                 stream.seek(0)
                 stream.truncate()
                 rewrite(written, LogWriter(stream))
@@ -197,10 +196,8 @@ def command(
         )  # fmt: skip
         chosen_cases = _save(folder, written, cases)
         if reduce_seconds:
-            trial = Trial(opened, expected.against, known)
+            trial = Trial(engine.backend, engine.expected.against, known)
             reduce_groups(folder, chosen_cases, trial, reduce_seconds)
-    finally:
-        opened.close()
     code, complaints = run_exit_code(footer, Demands())
     for complaint in complaints:
         say(f"Error: {complaint}")
@@ -216,7 +213,8 @@ def _rounds(
 ) -> Iterator[list[PlannedCase]]:
     """Yield cases in rounds, and keep each in `cases`; stop after `seconds`, if given."""
     end = None if seconds is None else monotonic() + seconds
-    for batch in in_rounds(fuzz.cases(numbers), _ROUND):
+    generated = iter(fuzz.cases(numbers))
+    while batch := list(islice(generated, _ROUND)):
         cases.update((planned.identifier, planned) for planned in batch)
         yield batch
         if end is not None and monotonic() >= end:

@@ -13,7 +13,7 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.cli.console import say
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
-from dmlconf.runner.conclusion import Conclusion, JudgeOptions
+from dmlconf.runner.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.runner.judge import Against
 from dmlconf.runner.session import OpenBackend
 from dmlconf.runner.substrate import Substrate
@@ -40,14 +40,11 @@ class Trial:
 
     def verdict(self, case: Case) -> Verdict:
         """Return the verdict on a case."""
-        outcome = next(outcome for _, outcome in self.backend.execute(iter([case])))
         half = self.backend.capabilities.half_precision
         conclusion = Conclusion(
             self.against, self.backend.faults, half, JudgeOptions(self.substrate)
         )
-        verdict = conclusion.of(case, outcome, None)
-        assert verdict is not None, "generated cases have no relations"
-        return verdict
+        return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
         """Return whether a case fails in the way a verdict says."""

@@ -13,7 +13,7 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.selection import load_chosen, nothing_selected, paths_argument, selection_options
 from dmlconf.cli.shards import empty_shard, shard_of, shard_options
 from dmlconf.documents.problems import printable
-from dmlconf.fleet.shards import Shard
+from dmlconf.engine.shards import Shard
 
 __all__ = ["command"]
 

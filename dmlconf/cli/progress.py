@@ -10,8 +10,10 @@ from time import monotonic
 from typing import Final
 
 from dmlconf.cli.console import say
+from dmlconf.engine.consumers import Consumer
+from dmlconf.engine.events import Event, Judged
 
-__all__ = ["progress"]
+__all__ = ["advancing", "progress"]
 
 _SECONDS: Final = 30.0
 """Without a terminal, the longest time without a line."""
@@ -42,6 +44,16 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
             yield lines.advance
         finally:
             lines.end()
+
+
+def advancing(advance: Callable[[bool], None]) -> Consumer:
+    """Return a consumer of a run's events that counts its verdicts."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Judged):
+            advance(event.verdict.status.fails_run)
+
+    return consume
 
 
 class _PeriodicLines:

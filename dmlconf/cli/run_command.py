@@ -30,24 +30,25 @@ from dmlconf.cli.reporting import (
     report_option,
 )
 from dmlconf.cli.resumption import log_to_resume, resume_option
-from dmlconf.cli.run_target import TargetRun
+from dmlconf.cli.run_target import Presentation, run_and_report
 from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
     paths_argument,
     recorded_options,
     selection_options,
+    suite_paths,
 )
 from dmlconf.cli.shards import empty_shard, shard_of, shard_options
 from dmlconf.cli.targets import (
-    RunKind,
     check_scheduler_options,
     connected,
     opened_targets,
     scheduler_options,
 )
 from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
-from dmlconf.fleet.shards import Shard
+from dmlconf.engine.run import How, Run
+from dmlconf.engine.shards import Shard
 from dmlconf.runner.against import AUTO
 from dmlconf.runner.execution import limits_of
 from dmlconf.runner.log import read_log
@@ -190,7 +191,15 @@ def command(
     }
     given = {name: value for name, value in given.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
-    demands = Demands(fail_on, min_passed)
+    shown = Presentation(
+        log_file=log_file, resume=resumed_log is not None, reports=reports,
+        dump_folder=dump_folder, demands=Demands(fail_on, min_passed),
+        base_run=base_run, fail_slower=fail_slower,
+        details={
+            "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
+            "failures": failures,
+        },
+    )  # fmt: skip
     codes = []
     with connected(scheduler) as cluster:
         for name in names:
@@ -201,22 +210,16 @@ def command(
             if shard is not None and not chosen.cases:
                 return empty_shard(shard, planned)
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
-            runner = TargetRun(
-                paths=paths, suite=suite, plan=planned, chosen=chosen, against=against,
-                options=options, waivers=accepted.waivers if accepted else (),
+            run = Run(
+                suite=suite, paths=tuple(map(str, paths)), suite_paths=suite_paths(paths),
+                plan=planned, chosen=chosen,
+                how=How(name, limits, known, compare_unfused, circumstances),
+                against=against, waivers=accepted.waivers if accepted else (),
                 repeat=repeat, shuffle=shuffle, retries=retries,
-                most_failures=1 if fail_fast else max_failures, demands=demands,
-                base_run=base_run, fail_slower=fail_slower,
-                log_file=log_file, resume=resumed_log is not None, reports=reports,
-                dump_folder=dump_folder,
-                details={
-                    "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
-                    "failures": failures,
-                },
+                most_failures=1 if fail_fast else max_failures, options=options,
             )  # fmt: skip
-            kind = RunKind(name, limits, known, compare_unfused, circumstances)
-            with opened_targets(cluster, kind, runner, by_adapter=by_adapter) as targets:
-                codes += [runner.run(target) for target in targets]
+            with opened_targets(cluster, run, by_adapter=by_adapter) as targets:
+                codes += [run_and_report(run, target, shown) for target in targets]
     return max(codes, key=severity)
 
 

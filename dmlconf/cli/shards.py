@@ -16,7 +16,7 @@ from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.parameter_types import ParamType
 from dmlconf.documents.problems import printable
-from dmlconf.fleet.shards import Selected, Shard, parse_shard, selected
+from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status, Verdict
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from dmlconf.cases.model import PlannedCase
+    from dmlconf.engine.target import JudgePlan
     from dmlconf.runner.log import RunLog
-    from dmlconf.runner.repetition import Judge
     from dmlconf.runner.verdict import Verdict
 
 __all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
@@ -48,7 +48,7 @@ FACTOR: Final = _Factor()
 FAIL_SLOWER_HELP: Final = "Fail if an operator takes at least this many times as long, such as 3x."
 
 
-def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: Judge) -> RunLog:
+def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: JudgePlan) -> RunLog:
     """Return the run after timing the cases of operators that seem slower once or twice more.
 
     Args:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.relations import Relation
-from dmlconf.runner.conclusion import Conclusion
+from dmlconf.runner.conclusion import Conclusion, alone_on
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Against, not_asked, unsupported_reason
+from dmlconf.runner.needs_run import answered
 from dmlconf.runner.relations import Stopped, in_other_form
 from dmlconf.runner.session import OpenBackend, no_expectation, open_backend
 from dmlconf.runner.verdict import Verdict
@@ -74,7 +74,7 @@ class Bench:
             BackendError: the backend cannot be used.
         """
         subject = self.open()
-        outputs = in_other_form(case, form, lambda each: self._outcome(subject, each))
+        outputs = answered(in_other_form(case, form), alone_on(subject.execute))
         outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
         half = subject.capabilities.half_precision
         return Conclusion(self.against, subject.faults, half=half).judge(case, outcome)
@@ -99,13 +99,7 @@ class Bench:
     def _judged(self, subject: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
         half = subject.capabilities.half_precision
         conclusion = Conclusion(self.against, subject.faults, half=half)
-
-        verdict = conclusion.of(case, outcome, lambda other: self._outcome(subject, other))
-        assert verdict is not None
-        return verdict
-
-    def _outcome(self, subject: OpenBackend, item: Any) -> Any:
-        return next(result for _, result in subject.execute(iter([item])))
+        return answered(conclusion.of(case, outcome), alone_on(subject.execute))
 
 
 @contextmanager

@@ -22,11 +22,11 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.engine.plan_verdicts import compares_unfused, verdicts
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import expectations
 from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.plan_verdicts import compares_unfused, verdicts
 from dmlconf.runner.session import header_environment, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict

@@ -23,7 +23,7 @@ from dmlconf.backends.circumstances import (
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import is_judged, varied
-from dmlconf.runner.conclusion import RunOne
+from dmlconf.runner.needs_run import Steps
 from dmlconf.runner.verdict import Reason, Status, Verdict
 from dmlconf.tensors.sample import elements_digest
 
@@ -60,11 +60,10 @@ def judge_circumstances(
     exercises: Mapping[Circumstance, UnderCircumstance],
     judge: JudgeOne,
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
-    run_one: RunOne | None = None,
-) -> Verdict | None:
+) -> Steps[Verdict]:
     """Return the verdict on a case that passed plainly, including its runs under circumstances.
 
-    None if that takes another run and there is no `run_one`.
+    A plain run with other inputs is yielded where it decides whether the circumstance is to blame.
 
     Args:
         case: the case.
@@ -72,7 +71,6 @@ def judge_circumstances(
         exercises: its results under each circumstance.
         judge: judges an outcome of a case.
         excuse: returns the verdict on a failure that a known fault, limit or waiver explains.
-        run_one: runs a case plainly, alone.
     """
     results: dict[str, str] = {}
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}
@@ -87,10 +85,8 @@ def judge_circumstances(
         named = replace(finding.verdict, circumstance=str(circumstance))
         settled = excuse(case, finding.outcome, named)
         if settled.status.fails_run and finding.variation:
-            if run_one is None:
-                return None
             other = varied(case, finding.variation)
-            plain = run_one(other)
+            plain: Outcome = yield other
             again = excuse(case, plain, judge(other, plain))
             if again.status.fails_run:
                 return _with_other_inputs(verdict, again, finding.variation, results)
@@ -167,24 +163,21 @@ def _with_other_inputs(
     )  # fmt: skip
 
 
-def run_under(
-    case: Case, circumstances: Iterable[Circumstance], run_one: RunOne
-) -> Exercises | Outcome:
-    """Run a case plainly and then under each circumstance, each time in a process of its own.
+def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
+    """Yield a case plainly and then under each circumstance, to run in a process of its own each.
 
     So it is known which of them a process did not survive.
 
     Args:
         case: the case.
         circumstances: in order.
-        run_one: runs a case or an exercise alone.
     """
-    plain: Outcome = run_one(case)
+    plain: Outcome = yield case
     if not isinstance(plain, Outputs):
         return plain
     under: dict[Circumstance, UnderCircumstance] = {}
     for circumstance in circumstances:
-        result = run_one(Exercise(case, (circumstance,)))
+        result = yield Exercise(case, (circumstance,))
         under[circumstance] = (
             result if isinstance(result, Breakdown) else result.under[circumstance]
         )

@@ -14,14 +14,12 @@ from dmlconf.documents.problems import ExpectedError
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.judge import Against, judge, not_judged
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults
+from dmlconf.runner.needs_run import RunOne, Steps, answered
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "RunOne", "verdict_of"]
-
-RunOne = Callable[[Case | Exercise], Any]
-"""Runs a case or an exercise on the backend under test, alone."""
+__all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "alone_on", "verdict_of"]
 
 Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
 """Yields each case or exercise with its result."""
@@ -86,21 +84,20 @@ class Conclusion:
         waived = self.faults.waive(case, outcome, verdict)
         return self.options.substrate.excuse(case, outcome, waived)
 
-    def of(self, item: Case | Exercise, result: Any, run: RunOne | None = None) -> Verdict | None:
-        """Return the verdict; None if it takes another run and there is no `run`.
+    def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
+        """Return the verdict, in steps: what else must run for it is yielded.
 
         An unexpected exception while judging becomes the verdict, so that others are not lost.
 
         Args:
             item: what was run.
             result: of the run.
-            run: runs a case or an exercise; None while others are still running.
 
         Raises:
-            ExpectedError: a worker could not be replaced, or a recording cannot be read.
+            ExpectedError: a recording cannot be read.
         """
         try:
-            return self._of(item, result, run)
+            return (yield from self._of(item, result))
         except ExpectedError:
             raise
         except Exception as error:
@@ -108,47 +105,37 @@ class Conclusion:
             outcome = result.plain if isinstance(result, Exercises) else result
             return not_judged(case, outcome, error)
 
-    def _of(self, item: Case | Exercise, result: Any, run: RunOne | None) -> Verdict | None:
+    def _of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         """Return the verdict as `of` does, but let exceptions through."""
         case = item.case if isinstance(item, Exercise) else item
         if isinstance(item, Exercise) and isinstance(result, Breakdown):
-            if run is None:
-                return None
             from dmlconf.runner.circumstances import run_under  # Few runs need it.
 
-            result = run_under(case, item.circumstances, run)
+            result = yield from run_under(case, item.circumstances)
         under = result.under if isinstance(result, Exercises) else {}
         outcome = result.plain if isinstance(result, Exercises) else result
-        verdict: Verdict | None
         if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
-            verdict = self._of_graph(case, outcome, run)
+            verdict = yield from self._of_graph(case, outcome)
         else:
             verdict = self.judge(case, outcome)
-        if verdict is None:
-            return None
         verdict = self.excused(case, outcome, verdict)
         if under and verdict.status is Status.PASSED:
             from dmlconf.runner.circumstances import judge_circumstances  # Few runs need it.
 
-            exercised = judge_circumstances(case, verdict, under, self.judge, self.excused, run)
-            if exercised is None:
-                return None
-            verdict = exercised
+            verdict = yield from judge_circumstances(case, verdict, under, self.judge, self.excused)
         return self.options.waivers.applied(case, outcome, verdict)
 
-    def _of_graph(self, case: GraphCase, outcome: Outputs, run: RunOne | None) -> Verdict | None:
+    def _of_graph(self, case: GraphCase, outcome: Outputs) -> Steps[Verdict]:
         """Return the verdict on a graph, which may also run in other forms."""
         verdict = self.judge(case, outcome)
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict
-        if run is None:
-            return None
         from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
 
         if case.relation is not None:
-            return judge_relation(case, outcome, verdict, run, half=self.half)
-        return with_unfused(case, outcome, verdict, run, self.judge)
+            return (yield from judge_relation(case, outcome, verdict, half=self.half))
+        return (yield from with_unfused(case, outcome, verdict, self.judge))
 
 
 def _disputed(verdict: Verdict) -> Verdict:
@@ -169,10 +156,10 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
         execute: as in `OpenBackend`, while nothing else is running.
         conclusion: judges the outcome.
     """
+    run_one = alone_on(execute)
+    return answered(conclusion.of(item, run_one(item)), run_one)
 
-    def run_one(each: Case | Exercise) -> Any:
-        return next(result for _, result in execute(iter([each])))
 
-    verdict = conclusion.of(item, run_one(item), run_one)
-    assert verdict is not None
-    return verdict
+def alone_on(execute: Execute) -> RunOne:
+    """Return a function that runs a case or an exercise alone, and returns the result."""
+    return lambda item: next(result for _, result in execute(iter([item])))

@@ -34,6 +34,7 @@ __all__ = [
     "footer_of",
     "header_of",
     "read_log",
+    "rewrite",
     "verdict_data",
     "verdict_of",
 ]
@@ -181,6 +182,19 @@ class LogWriter:
         except OSError as error:
             name, reason = getattr(self._stream, "name", "?"), error.strerror or error
             raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error
+
+
+def rewrite(log: RunLog, writer: LogWriter) -> None:
+    """Write a log again, with the number of cases that ran as the number selected.
+
+    Raises:
+        LogWriteError: it cannot be written.
+    """
+    writer.header(replace(log.header, selected=len(log.verdicts)))
+    for place, verdict in enumerate(log.verdicts):
+        writer.verdict(verdict, place)
+    if log.footer is not None:
+        writer.footer(log.footer)
 
 
 _OPTIONAL: Final = ("cases_digest", "shard", "workers", "merged_shards", "kept_verdicts")

@@ -27,13 +27,11 @@ from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.graph_evaluation import seen_through
 from dmlconf.runner.figures import figures_of
+from dmlconf.runner.needs_run import Steps
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Run", "Stopped", "in_other_form", "judge_relation", "with_unfused"]
-
-Run = Callable[[Case], Outcome]
-"""Runs one case on the backend under test."""
+__all__ = ["Stopped", "in_other_form", "judge_relation", "with_unfused"]
 
 _FORMS: Mapping[Relation, str] = {
     Relation.EXPORTED: "the same graph with every intermediate as an output",
@@ -80,18 +78,17 @@ class Stopped:
         return f"{self.step} did not run: {message}"
 
 
-def in_other_form(case: GraphCase, relation: Relation, run: Run) -> dict[str, Array] | Stopped:
-    """Return the graph's outputs by name, computed in another form.
+def in_other_form(case: GraphCase, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
+    """Return the graph's outputs by name, computed in another form, whose cases are yielded.
 
     Args:
         case: the graph.
         relation: the form.
-        run: runs a case.
     """
     if relation is Relation.UNFUSED:
-        return _node_by_node(case, run)
+        return (yield from _node_by_node(case))
     if relation is Relation.CUT:
-        return _in_parts(case, run)
+        return (yield from _in_parts(case))
     transform = {
         Relation.EXPORTED: exported,
         Relation.OWNED: owned_otherwise,
@@ -99,7 +96,7 @@ def in_other_form(case: GraphCase, relation: Relation, run: Run) -> dict[str, Ar
     }[relation]
     data = {**case.inputs(), **{node.name: node.data for node in case.graph.constants}}
     other = _graph_case(case, f"{case.identifier}#{relation}", transform(case.graph), data)
-    outcome = run(other)
+    outcome: Outcome = yield other
     if not isinstance(outcome, Outputs) or not case.graph.outputs.keys() <= outcome.arrays.keys():
         return Stopped(_FORMS[relation], outcome)
     return {name: outcome.arrays[name] for name in case.graph.outputs}
@@ -120,7 +117,7 @@ def _graph_case(
     )
 
 
-def _node_by_node(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
+def _node_by_node(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
     graph, inputs = case.graph, case.inputs()
     sources, nodes = graph.sources(), graph.by_name
     computed: dict[Slot, Array] = {
@@ -138,14 +135,14 @@ def _node_by_node(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
                 producer = nodes[source[0]].outputs[source[1]]
                 data[name] = seen_through(computed[source], producer, tensor)
         alone = node_case(case, node, data)
-        outcome = run(alone)
+        outcome: Outcome = yield alone
         if not isinstance(outcome, Outputs) or outputs_fault(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
     return {name: computed[slot] for name, slot in graph.output_sources().items()}
 
 
-def _in_parts(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
+def _in_parts(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
     inputs = case.inputs()
     computed: dict[Slot, Array] = {}
     for number, names in enumerate(halves(case.graph), 1):
@@ -153,7 +150,7 @@ def _in_parts(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
         data = {name: inputs[name] for name in piece.graph.inputs if name not in piece.fed}
         data |= {name: computed[slot] for name, slot in piece.fed.items()}
         half = _graph_case(case, f"{case.identifier}#{number}", piece.graph, data)
-        outcome = run(half)
+        outcome: Outcome = yield half
         if not isinstance(outcome, Outputs) or outputs_fault(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
@@ -161,24 +158,32 @@ def _in_parts(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
 
 
 def judge_relation(
-    case: GraphCase, outcome: Outputs, verdict: Verdict, run: Run, *, half: bool
-) -> Verdict:
+    case: GraphCase, outcome: Outputs, verdict: Verdict, *, half: bool
+) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
+<<<<<<< HEAD
     Where it does, the verdict on the graph's own values stands.
+=======
+    The cases of that form are yielded.
+>>>>>>> 2052c87c (One engine: a run is a value, and what happens in it are events)
 
     Args:
         case: the graph, which names the relation.
         outcome: of the graph itself.
+<<<<<<< HEAD
         verdict: on that.
         run: runs a case on the same backend.
+=======
+        verdict: on that, for everything except the status.
+>>>>>>> 2052c87c (One engine: a run is a value, and what happens in it are events)
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
     if verdict.reason is not None and verdict.reason.kind not in _OF_VALUES:
         return verdict
     form = _FORMS[case.relation]
-    other = in_other_form(case, case.relation, run)
+    other = yield from in_other_form(case, case.relation)
     if not isinstance(other, Stopped) and outputs_fault(case, Outputs(other)) is not None:
         other = Stopped(form, Outputs(other))
     verdict = replace(verdict, expectation=Provenance.RELATION, unchecked_outputs=())
@@ -245,10 +250,9 @@ def with_unfused(
     case: GraphCase,
     outcome: Outputs,
     verdict: Verdict,
-    run: Run,
     judge: Callable[[Case, Outcome], Verdict],
-) -> Verdict:
-    """Return a graph's verdict with the results of its unfused run.
+) -> Steps[Verdict]:
+    """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
 
     Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
     nodes are right one by one, so that the graph compiler is at fault.
@@ -257,10 +261,9 @@ def with_unfused(
         case: the graph.
         outcome: of the backend.
         verdict: on that.
-        run: runs a case on the same backend.
         judge: judges an outcome of the graph.
     """
-    unfused = in_other_form(case, Relation.UNFUSED, run)
+    unfused = yield from in_other_form(case, Relation.UNFUSED)
     if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):

@@ -29,12 +29,13 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
-from dmlconf.runner.conclusion import NO_OPTIONS, Conclusion, JudgeOptions
+from dmlconf.runner.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.exercising import run_items, tasks
 from dmlconf.runner.judge import Against, Recorded, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Header
+from dmlconf.runner.needs_run import NeedsRun, begun, continued
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.worker import run_batch
 
@@ -88,7 +89,7 @@ def open_backend(
     Args:
         name: the backend.
         limits: how to run.
-        judged: whether `dmlconf.runner.plan_verdicts` runs the cases.
+        judged: whether `dmlconf.engine.plan_verdicts` runs the cases.
 
     Raises:
         BackendError: it cannot be used.
@@ -100,7 +101,7 @@ def open_backend(
             f"Name one of them: {', '.join(map(str, variants.values()))}",
         )
     if variants:
-        from dmlconf.runner.variants import open_variants  # Few runs have any.
+        from dmlconf.engine.variants import open_variants  # Few runs have any.
 
         return open_variants(name, variants, limits)
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
@@ -285,25 +286,20 @@ def _judged_part(
 ) -> Generator[Verdict, None, None]:
     """Run a part of a plan as one batch, and then the cases that need another run."""
     declined: deque[Verdict] = deque()
-    again: list[tuple[Case | Exercise, Any]] = []
+    waiting: list[NeedsRun[Verdict]] = []
     cases = runnable(plan, backend.capabilities, declined)
     for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
         while declined:
             yield declined.popleft()
-        verdict = conclusion.of(item, result)
-        if verdict is None:
-            again.append((item, result))
+        judged = begun(conclusion.of(item, result))
+        if isinstance(judged, NeedsRun):
+            waiting.append(judged)
         else:
-            yield verdict
+            yield judged
     yield from declined
-
-    def run_one(item: Case | Exercise) -> Any:
-        return next(result for _, result in backend.execute(iter([item])))
-
-    for item, result in again:
-        verdict = conclusion.of(item, result, run_one)
-        assert verdict is not None
-        yield verdict
+    run_one = alone_on(backend.execute)
+    for each in waiting:
+        yield continued(each, run_one)
 
 
 _GRAPHS_AT_ONCE: Final = 50

@@ -21,6 +21,7 @@ from dmlconf.graphs.relations import (
 )
 from dmlconf.graphs.wiring import faults_of
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.runner.needs_run import answered
 from dmlconf.runner.relations import in_other_form
 from tests.graphs.suites import TWO_NODES, graph_case
 
@@ -52,7 +53,7 @@ def branches(tmp_path: Path) -> GraphCase:
 @pytest.mark.parametrize("relation", Relation)
 def test_every_form_gives_the_same_outputs(branches: GraphCase, relation: Relation) -> None:
     assert lacking(branches.graph, relation) is None
-    outputs = in_other_form(branches, relation, run_case)
+    outputs = answered(in_other_form(branches, relation), run_case)
     assert isinstance(outputs, dict)
     for name, array in evaluate(branches).items():
         np.testing.assert_array_equal(outputs[name], array)

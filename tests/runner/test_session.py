@@ -20,10 +20,10 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.run import run
-from dmlconf.runner.session import in_process, judged, make_header, open_backend, reference
+from dmlconf.runner.log import InvalidLogError, RunLog, read_log
+from dmlconf.runner.session import in_process, judged, open_backend, reference
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.engine.runs import logged_run, run_of
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 
 
@@ -37,19 +37,8 @@ def logged(
     most_failures: int | None = None,
 ) -> RunLog:
     """Run the plan, and return the log as read back."""
-    name = registry.parse(backend)
-    result = open_backend(name, limits)
-    path = directory / "run.jsonl"
-    suite = load_suite([write(directory)])
-    header = make_header(suite, ["cases"], len(planned), result, "numpy", {})
-    try:
-        with path.open("w", encoding="utf-8") as stream:
-            verdicts = judged(planned, result, reference("numpy", name))
-            log = LogWriter(stream)
-            run(planned, verdicts, log, header, on_verdict, most_failures=most_failures)
-    finally:
-        result.close()
-    return read_log(path)
+    run = run_of(directory, planned, backend, limits, most_failures=most_failures)
+    return logged_run(directory, run, on_verdict)
 
 
 def statuses(log: RunLog) -> list[str]:

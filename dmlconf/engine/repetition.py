@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.events import Repeated
+from dmlconf.engine.stream import Judge, Stream
 from dmlconf.runner.verdict import Verdict
 
 __all__ = ["repeated", "shuffled"]
-
-Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
 
 
 def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
@@ -26,8 +26,7 @@ def repeated(
     judge: Judge,
     times: int,
     seed: int | None = None,
-    on_repetition: Callable[[int], None] = lambda repetition: None,
-) -> Generator[Verdict, None, None]:
+) -> Stream:
     """Run the plan several times over, and yield one verdict on each case.
 
     That is the first one that fails the run, as soon as it is reached, and says in which
@@ -38,22 +37,22 @@ def repeated(
         judge: runs a plan, and yields a verdict on each case.
         times: how often, from 1.
         seed: determines the order of each repetition; None keeps the order of the plan.
-        on_repetition: is called with the number of each repetition, from 1, before it begins.
     """
     left = list(plan)
     for repetition in range(1, times + 1):
         if not left:
             return
-        on_repetition(repetition)
+        if times > 1:
+            yield Repeated(repetition, times)
         order = left if seed is None else shuffled(left, seed + repetition - 1)
         failing: set[str] = set()
-        with closing(judge(order)) as verdicts:
-            for verdict in verdicts:
-                if verdict.status.fails_run:
-                    failing.add(verdict.case)
-                    yield _numbered(verdict, repetition, times)
-                elif repetition == times:
-                    yield verdict
+        with closing(judge(order)) as stream:
+            for each in stream:
+                if isinstance(each, Verdict) and each.status.fails_run:
+                    failing.add(each.case)
+                    yield _numbered(each, repetition, times)
+                elif not isinstance(each, Verdict) or repetition == times:
+                    yield each
         left = [planned for planned in left if planned.identifier not in failing]
 
 

@@ -46,12 +46,12 @@ def verdicts(
         BackendError: a process could not be started, or a recording cannot be read.
     """
     if backend.variants:
-        from dmlconf.runner.variants import judged_variants  # Few runs have any.
+        from dmlconf.engine.variants import judged_variants  # Few runs have any.
 
         return judged_variants(plan, backend, expected.against, options)
     if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
         return judged(plan, backend, expected.against, options)
     # Processes and pipes take time to import, and a few cases need none of them.
-    from dmlconf.runner.parallel import judged_in_processes
+    from dmlconf.engine.parallel import judged_in_processes
 
     return judged_in_processes(plan, backend.name, expected, limits, options)

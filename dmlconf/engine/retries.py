@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.stream import Attempt, Judge, Stream
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["Retries", "verdict_of_attempts"]
-
-Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
 
 
 class Retries:
@@ -24,24 +23,21 @@ class Retries:
     def __init__(
         self,
         times: int,
-        on_attempt: Callable[[Verdict], None] = lambda attempt: None,
         earlier: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
         """Prepare.
 
         Args:
             times: how often to run a failing case again.
-            on_attempt: is called with each attempt at a case that failed, as soon as it ended.
             earlier: the attempts in an earlier part of the run, by case; they count.
         """
         self._times = times
-        self._on_attempt = on_attempt
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
 
     def run(
         self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None = None
-    ) -> Generator[Verdict, None, None]:
-        """Run the plan, and yield one verdict on each case.
+    ) -> Stream:
+        """Run the plan, and yield one verdict on each case, after each attempt at it.
 
         Args:
             plan: what to run.
@@ -54,9 +50,9 @@ class Retries:
         yield from self._first_runs(plan, judge, most_failures)
         while left := [planned for planned in plan if planned.identifier in self.attempts]:
             again = [each for each in left if len(self.attempts[each.identifier]) <= self._times]
-            with closing(judge(again)) as verdicts:
-                for verdict in verdicts:
-                    self._add(verdict)
+            with closing(judge(again)) as stream:
+                for each in stream:
+                    yield self._attempt(each) if isinstance(each, Verdict) else each
             for case in [planned.identifier for planned in left]:
                 if len(self.attempts[case]) > self._times:
                     yield verdict_of_attempts(self.attempts[case])
@@ -64,22 +60,22 @@ class Retries:
 
     def _first_runs(
         self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None
-    ) -> Generator[Verdict, None, None]:
+    ) -> Stream:
         if most_failures is not None and len(self.attempts) >= most_failures:
             return
         first = [planned for planned in plan if planned.identifier not in self.attempts]
-        with closing(judge(first)) as verdicts:
-            for verdict in verdicts:
-                if not verdict.status.fails_run:
-                    yield verdict
+        with closing(judge(first)) as stream:
+            for each in stream:
+                if not isinstance(each, Verdict) or not each.status.fails_run:
+                    yield each
                     continue
-                self._add(verdict)
+                yield self._attempt(each)
                 if len(self.attempts) == most_failures:
                     return
 
-    def _add(self, attempt: Verdict) -> None:
-        self.attempts.setdefault(attempt.case, []).append(attempt)
-        self._on_attempt(attempt)
+    def _attempt(self, verdict: Verdict) -> Attempt:
+        self.attempts.setdefault(verdict.case, []).append(verdict)
+        return Attempt(verdict)
 
 
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:

@@ -8,6 +8,7 @@ import pickle
 import signal
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,13 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.engine.parallel import judged_in_processes
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import LogWriter, RunLog, read_log
-from dmlconf.runner.parallel import judged_in_processes
-from dmlconf.runner.run import run
-from dmlconf.runner.session import judged, make_header, open_backend
+from dmlconf.runner.log import RunLog, read_log
+from dmlconf.runner.session import open_backend
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.engine.runs import logged_run, run_of
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded
 
@@ -44,19 +45,19 @@ def logged(
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
 ) -> RunLog:
     """Run the plan on the reference, and return the log as read back."""
-    backend = open_backend(NUMPY, Limits())
-    suite = load_suite([write(directory)])
-    expected = expected or expectations(AUTO, backend, suite, planned, [directory])
-    header = make_header(suite, ["cases"], len(planned), backend, expected.name, {})
-    if jobs == 1:
-        verdicts = judged(planned, backend, expected.against)
-    else:
-        verdicts = judged_in_processes(planned, NUMPY, expected, Limits(jobs, timeout))
-    path = directory / "run.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        writer = LogWriter(stream)
-        run(planned, verdicts, writer, header, on_verdict, most_failures=most_failures)
-    return read_log(path)
+    run = run_of(
+        directory,
+        planned,
+        limits=Limits(jobs, timeout),
+        against=AUTO,
+        most_failures=most_failures,
+    )
+    judge = None
+    if expected is not None:
+        judge = partial(
+            judged_in_processes, backend=NUMPY, expected=expected, limits=run.how.limits
+        )
+    return logged_run(directory, run, on_verdict, judge)
 
 
 def without_time(log: RunLog) -> list[Verdict]:
@@ -207,10 +208,8 @@ def out_of_order(
         the cases in the order of the log's lines, and the log as read back.
     """
     planned = many(directory, 5)
-    backend = open_backend(NUMPY, Limits())
-    header = make_header(load_suite([write(directory)]), [], 5, backend, "numpy", {})
 
-    def verdicts() -> Generator[Verdict, None, None]:
+    def verdicts(plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
         for place in order:
             status = Status.FAILED if place == 2 else Status.PASSED
             reason = WRONG if status is Status.FAILED else None
@@ -218,8 +217,7 @@ def out_of_order(
         raise KeyboardInterrupt
 
     path = directory / "run.jsonl"
-    with path.open("w", encoding="utf-8") as stream:
-        run(planned, verdicts(), LogWriter(stream), header, most_failures=most_failures)
+    logged_run(directory, run_of(directory, planned, most_failures=most_failures), judge=verdicts)
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     log = read_log(path)
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]

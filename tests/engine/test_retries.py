@@ -4,8 +4,9 @@ from collections.abc import Generator, Sequence
 
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.retries import Retries
+from dmlconf.engine.stream import Attempt
 from dmlconf.resources import cases_directory
-from dmlconf.runner.retries import Retries
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
@@ -29,7 +30,8 @@ class Judge:
 
 
 def verdicts(retries: Retries, judge: Judge, most: int | None = None) -> dict[str, Verdict]:
-    reached = list(retries.run(PLAN, judge, most))
+    stream = retries.run(PLAN, judge, most)
+    reached = [each for each in stream if isinstance(each, Verdict)]
     assert len({verdict.case for verdict in reached}) == len(reached)
     return {verdict.case: verdict for verdict in reached}
 
@@ -63,10 +65,13 @@ def test_without_retries_a_failure_is_reached_at_once() -> None:
 
 
 def test_a_failure_is_announced_before_its_case_runs_again() -> None:
-    announced: list[tuple[str, int]] = []
     judge = Judge(FIRST, "fp")
-    retries = Retries(1, lambda attempt: announced.append((attempt.status, len(judge.orders))))
-    verdicts(retries, judge)
+    retries = Retries(1)
+    announced = [
+        (each.verdict.status, len(judge.orders))
+        for each in retries.run(PLAN, judge)
+        if isinstance(each, Attempt)
+    ]
     assert announced == [("failed", 1), ("passed", 2)]
     assert retries.attempts == {}
 

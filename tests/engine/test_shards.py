@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from dmlconf.fleet.shards import Shard, balanced, parse_shard, shard_number
+from dmlconf.engine.shards import Shard, balanced, parse_shard, shard_number
 from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX
 

@@ -15,13 +15,13 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.loader import load_suite
 from dmlconf.diagnosis.groups import operator_failures
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.engine.variants import judged_variants
 from dmlconf.reports.remarks import variant_lines
 from dmlconf.reports.shared_properties import shared_lines
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import RunLog, verdict_data
 from dmlconf.runner.session import OpenBackend, in_process, open_backend, reference
 from dmlconf.runner.variant_record import read_variants
-from dmlconf.runner.variants import judged_variants
 from dmlconf.runner.verdict import (
     ReasonKind,
     Status,

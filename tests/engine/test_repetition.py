@@ -4,8 +4,9 @@ from collections.abc import Generator, Sequence
 
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.events import Repeated
+from dmlconf.engine.repetition import repeated, shuffled
 from dmlconf.resources import cases_directory
-from dmlconf.runner.repetition import repeated, shuffled
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
@@ -30,7 +31,9 @@ class Flaky:
 def test_each_case_has_one_verdict_and_the_first_failure_counts() -> None:
     first, *others = [planned.identifier for planned in PLAN]
     judge = Flaky(first, 2)
-    verdicts = list(repeated(PLAN, judge, 3))
+    stream = list(repeated(PLAN, judge, 3))
+    assert [each.repetition for each in stream if isinstance(each, Repeated)] == [1, 2, 3]
+    verdicts = [each for each in stream if isinstance(each, Verdict)]
     assert [verdict.case for verdict in verdicts] == [first, *others]
     assert verdicts[0].status is Status.FAILED
     assert verdicts[0].reason is not None

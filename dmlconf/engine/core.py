@@ -1,0 +1,280 @@
+"""The engine: the one loop that every run goes through.
+
+`Engine.execute` yields what happens in a run, as events. It neither writes a log nor shows
+anything: consumers of the events do, the log first (`dmlconf.engine.consumers`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from time import perf_counter
+from types import TracebackType
+from typing import Final, Self
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.events import (
+    Event,
+    Finished,
+    Interrupted,
+    Judged,
+    Opened,
+    Retried,
+)
+from dmlconf.engine.repetition import repeated
+from dmlconf.engine.retries import Retries, verdict_of_attempts
+from dmlconf.engine.run import Rounds, Run
+from dmlconf.engine.stream import Attempt, Verdicts
+from dmlconf.engine.target import Target, local_target
+from dmlconf.runner.against import Expectations, expectations
+from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
+from dmlconf.runner.judge import not_run
+from dmlconf.runner.log import Footer, Header
+from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.runner.session import OpenBackend, make_header, now
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.waivers import effective_waivers
+
+__all__ = ["Engine"]
+
+_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
+
+
+class Engine:
+    """Runs a `Run`, and keeps its backend open until it is closed.
+
+    Attributes:
+        run: what runs.
+        target: what runs its cases.
+        expected: what gives the expected values that cases do not state.
+        header: the description of the run, as its log has it.
+    """
+
+    def __init__(self, run: Run, target: Target | None = None) -> None:
+        """Open the backend, unless a target with an open one is given.
+
+        The engine closes the target, in the end or where opening fails.
+
+        Raises:
+            BackendError: the backend or a recording cannot be used.
+            InvalidFilesError: a case of a matrix cannot be built.
+        """
+        self.run = run
+        self._stop_requested = False
+        self.target = target or local_target(run.how)
+        try:
+            self.expected: Expectations = expectations(
+                run.against, self.backend, run.suite, run.plan, run.suite_paths
+            )
+            self.header: Header = self._header()
+            waivers = effective_waivers(run.waivers, self.backend.environment)
+            self._judge = self.target.judge(self.expected, waivers)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def backend(self) -> OpenBackend:
+        """The backend under test."""
+        return self.target.backend
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the backend."""
+        self.target.backend.close()
+
+    def stop(self) -> None:
+        """End the run after the event that is being handled, as Ctrl-C does."""
+        self._stop_requested = True
+
+    def judge(self, cases: Sequence[PlannedCase]) -> Verdicts:
+        """Run cases once more, outside the run, and yield a verdict on each."""
+        return self._judge(cases)
+
+    def execute(self) -> Generator[Event, None, None]:
+        """Run, and yield what happens.
+
+        Every selected case gets one `Judged`: if the run is interrupted, stopped or ended by an
+        error, the cases that were not reached get `not run`, `Finished` follows, and then the error
+        is raised. While a consumer has an event, a request to end is only noted; the engine
+        obeys it afterwards.
+
+        Raises:
+            InvalidFilesError: a case of a matrix cannot be built.
+            BackendError: a worker could not be replaced.
+        """
+        uninterrupted, earlier = Uninterrupted(), self.run.earlier
+        with uninterrupted:
+            yield Opened(self.header, self.total, earlier is not None)
+        if earlier is not None and earlier.complete and earlier.footer is not None:
+            yield Finished(earlier.footer, logged=True)
+            return
+        state = _State(self.run, self.header)
+        failure: BaseException | None = None
+        stopped: ReasonKind | None = None
+        try:
+            with closing(self._steps(state)) as steps:
+                while not state.has_too_many_failures:
+                    event = next(steps, None)
+                    if event is None:
+                        break
+                    with uninterrupted:
+                        yield event
+                    raise_if_interrupted()
+                    if self._stop_requested:
+                        raise KeyboardInterrupt
+                else:
+                    most = self.run.most_failures or 0
+                    stopped = _STOPPED.get(most, ReasonKind.TOO_MANY_FAILURES)
+        except KeyboardInterrupt:
+            stopped = ReasonKind.INTERRUPTED
+        except Exception as error:
+            failure = error
+        with uninterrupted:
+            yield from state.remaining(stopped or ReasonKind.INTERRUPTED)
+        if failure is not None:
+            raise failure
+
+    def _steps(self, state: _State) -> Generator[Event, None, None]:
+        """Run round after round, and yield what happens until all cases have a verdict."""
+        run = self.run
+        judge = partial(repeated, judge=self._judge, times=run.repeat, seed=run.shuffle)
+        for cases in state.rounds():
+            with closing(state.retries.run(cases, judge, state.failures_to_come)) as stream:
+                for each in stream:
+                    if isinstance(each, Verdict):
+                        yield state.judged(each)
+                    elif isinstance(each, Attempt):
+                        yield Retried(each.verdict, state.place(each.verdict.case))
+                    else:
+                        yield each
+
+    @property
+    def total(self) -> int | None:
+        """How many cases are to get a verdict; None where they are generated as the run goes on."""
+        chosen, earlier = self.run.chosen, self.run.earlier
+        if isinstance(chosen, Rounds):
+            return chosen.expected
+        if earlier is None:
+            return len(chosen.cases)
+        return sum(each.identifier not in earlier.places for each in chosen.cases)
+
+    def _header(self) -> Header:
+        run, target = self.run, self.target
+        chosen = run.chosen
+        return make_header(
+            run.suite,
+            run.paths,
+            (chosen.expected or 0) if isinstance(chosen, Rounds) else len(chosen.cases),
+            target.backend,
+            self.expected.name,
+            dict(run.options) | target.decided,
+            digest=None if isinstance(chosen, Rounds) else chosen.digest,
+            shard=None if isinstance(chosen, Rounds) else chosen.record,
+            workers=target.workers,
+        )
+
+
+class _State:
+    """How far a run is.
+
+    Attributes:
+        retries: runs failing cases again.
+    """
+
+    def __init__(self, run: Run, header: Header) -> None:
+        self._run, self._header = run, header
+        self._began = perf_counter()
+        earlier = run.earlier
+        self._kept = earlier.places if earlier else {}
+        self._counts: Counter[Status] = Counter(earlier.summary if earlier else {})
+        self._unreached: dict[str, tuple[int, PlannedCase]] = {}
+        self._generated: list[str] = []
+        self.retries = Retries(run.retries, earlier.attempts if earlier else None)
+
+    def rounds(self) -> Iterator[Sequence[PlannedCase]]:
+        """Yield the cases that have no verdict yet: all at once, or in rounds if generated."""
+        chosen = self._run.chosen
+        if isinstance(chosen, Rounds):
+            for cases in chosen.rounds:
+                self._expect(cases, range(len(self._generated), len(self._generated) + len(cases)))
+                self._generated += (each.identifier for each in cases)
+                yield cases
+            return
+        places = chosen.places if chosen.places is not None else range(len(chosen.cases))
+        self._expect(chosen.cases, places)
+        yield (
+            [each for each in chosen.cases if each.identifier not in self._kept]
+            if self._kept
+            else chosen.cases
+        )
+
+    def _expect(self, cases: Sequence[PlannedCase], places: Iterable[int]) -> None:
+        for each, place in zip(cases, places, strict=True):
+            if each.identifier not in self._kept:
+                self._unreached[each.identifier] = place, each
+
+    def place(self, case: str) -> int:
+        """Return the place of a case that has no verdict yet."""
+        return self._unreached[case][0]
+
+    def judged(self, verdict: Verdict) -> Judged:
+        """Count a verdict, and return its event."""
+        self._counts[verdict.status] += 1
+        return Judged(verdict, self._unreached.pop(verdict.case)[0])
+
+    @property
+    def _failures(self) -> int:
+        return sum(count for status, count in self._counts.items() if status.fails_run)
+
+    @property
+    def failures_to_come(self) -> int | None:
+        """After how many more failing cases no others start; None for never."""
+        most = self._run.most_failures
+        return None if most is None else max(0, most - self._failures)
+
+    @property
+    def has_too_many_failures(self) -> bool:
+        """Whether as many cases failed as the run bears."""
+        most = self._run.most_failures
+        return most is not None and self._failures >= most
+
+    def remaining(self, reason: ReasonKind) -> Generator[Event, None, None]:
+        """Yield the verdicts on cases that were not reached, and the end of the run."""
+        if self._unreached:
+            yield Interrupted(reason)
+        for case, attempts in self.retries.attempts.items():
+            if case in self._unreached:
+                yield self.judged(verdict_of_attempts(attempts))
+        complete = not self._unreached
+        for case, (_, planned) in list(self._unreached.items()):
+            template = planned.template
+            yield self.judged(not_run(case, template.operator_name, template.tags, reason))
+        yield Finished(self._footer(complete))
+
+    def _footer(self, complete: bool) -> Footer:
+        earlier, chosen = self._run.earlier, self._run.chosen
+        seconds = perf_counter() - self._began
+        if earlier is not None and earlier.footer is not None:
+            seconds += earlier.footer.seconds
+        digest = cases_digest(self._generated) if isinstance(chosen, Rounds) else chosen.digest
+        return Footer(
+            finished=now(),
+            seconds=round(seconds, 3),
+            complete=complete,
+            summary={status.value: self._counts[status] for status in Status},
+            cases_digest=digest,
+            kept_verdicts=None if earlier is None else len(self._kept),
+        )

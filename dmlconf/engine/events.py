@@ -1,0 +1,96 @@
+"""What happens in a run, in order: all that the log, progress, reports and scripts learn of it.
+
+A run of two cases, the second of which fails once and is retried once, has the events `Opened`,
+`Judged`, `Retried`, `Retried`, `Judged`, `Finished`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dmlconf.runner.log import Footer, Header
+from dmlconf.runner.verdict import ReasonKind, Verdict
+
+__all__ = ["Event", "Finished", "Interrupted", "Judged", "Opened", "Repeated", "Retried"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The backend is ready, and the cases are known.
+
+    Attributes:
+        header: the run's description, the first line of its log.
+        total: how many cases will get a verdict; None where they are generated while it runs.
+        resumed: whether the log has the first part of the run already.
+    """
+
+    header: Header
+    total: int | None
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The plan begins to run, for the first time or again.
+
+    Attributes:
+        repetition: the number of this repetition, from 1.
+        of: how many there are.
+    """
+
+    repetition: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A case has failed and will run again, or did run again; its verdict follows.
+
+    Attributes:
+        attempt: the judgement on this attempt.
+        place: the place of the case in the plan, from 0.
+    """
+
+    attempt: Verdict
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case has its verdict.
+
+    Attributes:
+        verdict: the judgement.
+        place: the place of the case in the plan, from 0.
+    """
+
+    verdict: Verdict
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The run stops early: `not run` verdicts on the remaining cases follow.
+
+    Attributes:
+        reason: why.
+    """
+
+    reason: ReasonKind
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run has ended, complete or not.
+
+    Attributes:
+        footer: the counts of verdicts and the duration, the last line of the log.
+        logged: whether the log has it already, because the run to be resumed was complete.
+    """
+
+    footer: Footer
+    logged: bool = False
+
+
+Event = Opened | Repeated | Retried | Judged | Interrupted | Finished
+"""One thing that happened in a run."""

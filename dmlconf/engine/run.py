@@ -1,0 +1,90 @@
+"""A run as a value: everything that decides what happens, fixed before the first case runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.loader import Suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.shards import Selected
+from dmlconf.runner.against import AUTO
+from dmlconf.runner.earlier import EarlierRun
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.waivers import Waiver
+
+__all__ = ["How", "Rounds", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How each case runs, on any machine.
+
+    Attributes:
+        backend: what is tested.
+        limits: of each machine.
+        substrate: the layers below DirectML.
+        compare_unfused: whether each graph's nodes also run one by one; None for only on backends
+            that compile graphs.
+        circumstances: names, as `chosen_circumstances` takes them.
+    """
+
+    backend: BackendName
+    limits: Limits = field(default_factory=Limits)
+    substrate: Substrate = NO_SUBSTRATE
+    compare_unfused: bool | None = None
+    circumstances: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Cases that are generated while the run goes on, a round before it runs.
+
+    Attributes:
+        rounds: the cases; an iterator generates each round when the one before it has run.
+        expected: how many cases there will be; None where that is unknown until the end.
+    """
+
+    rounds: Iterable[Sequence[PlannedCase]]
+    expected: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What to run, on what, with which limits and options.
+
+    Attributes:
+        suite: the suite that the plan was selected from.
+        paths: of the suite, as given; the log's header names them.
+        suite_paths: of the suite; recordings are looked for beside them.
+        plan: the whole plan; expectations are chosen for it.
+        chosen: the part of the plan that this run takes, or rounds of generated cases.
+        how: what runs each case.
+        against: what gives the expected values that cases do not state, as given.
+        waivers: failures that are accepted.
+        repeat: how often to run each case, from 1.
+        shuffle: the seed of a random order; None keeps that of the plan.
+        retries: how often to run a failing case again.
+        most_failures: the number of failing cases after which to stop; None for never.
+        options: the given options, as the log's header keeps them.
+        earlier: the part of the run that its log has already; None for a new run.
+    """
+
+    suite: Suite
+    paths: Sequence[str]
+    suite_paths: Sequence[Path]
+    plan: Sequence[PlannedCase]
+    chosen: Selected | Rounds
+    how: How
+    against: str = AUTO
+    waivers: tuple[Waiver, ...] = ()
+    repeat: int = 1
+    shuffle: int | None = None
+    retries: int = 0
+    most_failures: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    earlier: EarlierRun | None = None

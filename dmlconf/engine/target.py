@@ -1,0 +1,75 @@
+"""What runs the cases of a run: a backend of this machine, or the workers of a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from dmlconf.backends.circumstances import Circumstance, chosen_circumstances
+from dmlconf.backends.protocol import BackendError
+from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.plan_verdicts import compares_unfused, verdicts
+from dmlconf.engine.run import How
+from dmlconf.engine.stream import Verdicts
+from dmlconf.runner.against import Expectations
+from dmlconf.runner.conclusion import JudgeOptions
+from dmlconf.runner.session import OpenBackend, open_backend
+from dmlconf.runner.waivers import Waivers
+
+__all__ = ["JudgePlan", "Target", "local_target"]
+
+JudgePlan = Callable[[Sequence[PlannedCase]], Verdicts]
+"""Runs cases, and yields a verdict on each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The part of the machines that runs the cases of one log.
+
+    Attributes:
+        backend: the tested backend; its `close` releases what only this target holds.
+        judge: returns a function that runs cases and yields a verdict on each.
+        circumstances: those under which each case also runs.
+        compare_unfused: whether each graph's nodes also run one by one.
+        workers: the scheduler's workers, as in the log's header; empty on this machine.
+        label: distinguishes this target's files from those of others; empty for a single target.
+    """
+
+    backend: OpenBackend
+    judge: Callable[[Expectations, Waivers], JudgePlan]
+    circumstances: tuple[Circumstance, ...] = ()
+    compare_unfused: bool = False
+    workers: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    label: str = ""
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The options that the backend decided, for the log's header."""
+        under = list(self.circumstances)
+        unfused = {"compare_unfused": True} if self.compare_unfused else {}
+        return unfused | ({"circumstances": under} if under else {})
+
+
+def local_target(how: How) -> Target:
+    """Open a backend of this machine.
+
+    Raises:
+        BackendError: it cannot be used.
+    """
+    backend = open_backend(how.backend, how.limits, judged=True)
+    try:
+        under = chosen_circumstances(how.circumstances, backend.capabilities, str(how.backend))
+    except BackendError:
+        backend.close()
+        raise
+    unfused = compares_unfused(how.compare_unfused, backend.capabilities)
+
+    def judge(expected: Expectations, waivers: Waivers) -> JudgePlan:
+        options = JudgeOptions(how.substrate, waivers, unfused, under)
+        return partial(
+            verdicts, backend=backend, expected=expected, limits=how.limits, options=options
+        )
+
+    return Target(backend, judge, under, unfused)

@@ -1,0 +1,60 @@
+"""Judging that may need another run: it returns that as a value, and gets the result back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dmlconf.backends.circumstances import Exercise
+from dmlconf.cases.model import Case
+
+__all__ = ["NeedsRun", "RunOne", "Steps", "answered", "begun", "continued"]
+
+RunOne = Callable[[Any], Any]
+"""Runs a case or an exercise on the backend under test, alone."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsRun(Generic[_Result]):
+    """A judgement that waits for another run.
+
+    Attributes:
+        item: the case or exercise to run, alone.
+        steps: the judgement, to be continued with the result.
+    """
+
+    item: Case | Exercise
+    steps: Steps[_Result]
+
+
+Steps = Generator[Case | Exercise, Any, _Result]
+"""A judgement in steps: yields what must run, takes the result of it, and returns in the end."""
+
+
+def begun(steps: Steps[_Result]) -> _Result | NeedsRun[_Result]:
+    """Begin a judgement: return its result, or the first run that it needs."""
+    try:
+        return NeedsRun(next(steps), steps)
+    except StopIteration as stop:
+        result: _Result = stop.value
+        return result
+
+
+def continued(waiting: NeedsRun[_Result], run_one: RunOne) -> _Result:
+    """Run what a judgement needs, as often as it needs something, and return its result."""
+    item = waiting.item
+    while True:
+        try:
+            item = waiting.steps.send(run_one(item))
+        except StopIteration as stop:
+            result: _Result = stop.value
+            return result
+
+
+def answered(steps: Steps[_Result], run_one: RunOne) -> _Result:
+    """Return the result of a judgement, whose runs start at once."""
+    first = begun(steps)
+    return continued(first, run_one) if isinstance(first, NeedsRun) else first

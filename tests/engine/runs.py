@@ -1,0 +1,73 @@
+"""Runs of a plan through the engine, into a log that is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Event, Judged
+from dmlconf.engine.run import How, Run
+from dmlconf.engine.shards import selected
+from dmlconf.engine.target import JudgePlan, local_target
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.log import LogWriter, RunLog, read_log
+from dmlconf.runner.verdict import Verdict
+from tests.runner.cases import write
+
+__all__ = ["logged_run", "run_of"]
+
+
+def run_of(
+    directory: Path,
+    planned: Sequence[PlannedCase],
+    backend: str = "numpy",
+    limits: Limits = Limits(),  # noqa: B008  # It is frozen.
+    *,
+    against: str = "numpy",
+    most_failures: int | None = None,
+) -> Run:
+    """A run of these cases."""
+    return Run(
+        suite=load_suite([write(directory)]),
+        paths=("cases",),
+        suite_paths=(directory,),
+        plan=planned,
+        chosen=selected(planned),
+        how=How(registry.parse(backend), limits),
+        against=against,
+        most_failures=most_failures,
+    )
+
+
+def logged_run(
+    directory: Path,
+    run: Run,
+    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+    judge: JudgePlan | None = None,
+) -> RunLog:
+    """Run, and return the log as read back.
+
+    Args:
+        directory: where the log goes.
+        run: what runs.
+        on_verdict: takes each verdict after the log has it.
+        judge: runs the cases; by default the run's backend does.
+    """
+    path = directory / "run.jsonl"
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Judged):
+            on_verdict(event.verdict)
+
+    target = local_target(run.how)
+    if judge is not None:
+        target = replace(target, judge=lambda expected, waivers: judge)
+    with Engine(run, target) as engine, path.open("w", encoding="utf-8") as stream:
+        run_through(engine, logging_to(LogWriter(stream)), [consume])
+    return read_log(path)
