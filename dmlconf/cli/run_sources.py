@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import click
-
-from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.backends.recording.store import StoredRecording, recording_path
-from dmlconf.cli.child import child_command
-from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cli.cache import checked_files
+from dmlconf.cli.console import say
 from dmlconf.documents.problems import printable
-from dmlconf.runner.log import RunLog, read_log
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.planning import plan_run
+from dmlconf.runner.log import LogWriter, RunLog, read_log
 
 __all__ = ["read_run"]
 
 _RECORDING: Final = ".dmlrec"
 _CERTIFICATE: Final = ".dmlcert"
-
-_GRAPHS: Final = "graphs"
-"""The folder of cases that `-o` does not name: it selects graphs by the operators in them."""
-
-_WITH_LOG: Final = (
-    ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE, ExitCode.NOTHING_CHECKED,
-)  # fmt: skip
 
 
 def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
@@ -66,22 +58,15 @@ def _certified(path: Path) -> RunLog:
 def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
     """Return the verdicts on the cases that a recording holds."""
     recorded = _recorded_cases(path)
-    click.echo(printable(f"judging the outcomes in {path}"), err=True)
-    folders = {identifier.partition("/")[0] for identifier in recorded}
-    narrow = () if _GRAPHS in folders else sorted(folders)
-    operators = [argument for name in narrow for argument in ("-o", name.upper())]
+    say(printable(f"judging the outcomes in {path}"))
+    run = plan_run(
+        suite, f"recording:{path}", cases=recorded, against=REFERENCE, store=checked_files()
+    )
     with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
         log = Path(folder) / "run.jsonl"
-        how = ["--quiet", "-b", f"recording:{path}", "--against", "numpy", "--log", str(log)]
-        command = child_command("run", *map(str, suite), *operators, *how)
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-        if done.returncode not in _WITH_LOG:
-            _, _, reason = done.stderr.strip().rpartition("Error: ")
-            raise BackendError(reason or f"exit code {done.returncode}")
-        whole = read_log(log, own=True)
-    held = tuple(verdict for verdict in whole.verdicts if verdict.case in recorded)
-    options = {name: value for name, value in whole.header.options.items() if name != "operators"}
-    return replace(whole, header=replace(whole.header, options=options), verdicts=held)
+        with Engine(run) as engine, log.open("w", encoding="utf-8") as stream:
+            run_through(engine, logging_to(LogWriter(stream)))
+        return read_log(log, own=True)
 
 
 def _recorded_cases(path: Path) -> frozenset[str]:

@@ -1,0 +1,65 @@
+"""From paths and a backend's name to a run, for scripts and for commands without options of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite, require_valid
+from dmlconf.cases.selection import Selection, select
+from dmlconf.catalogue.loader import operator_name
+from dmlconf.documents.store import Entries
+from dmlconf.engine.run import How, Run
+from dmlconf.engine.shards import selected
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import AUTO
+from dmlconf.runner.execution import limits_of
+
+__all__ = ["plan_run"]
+
+
+def plan_run(
+    paths: Sequence[Path] = (),
+    backend: str = "numpy",
+    *,
+    operators: Iterable[str] = (),
+    cases: Iterable[str] = (),
+    against: str = AUTO,
+    jobs: int | None = None,
+    timeout: float = 60.0,
+    store: Entries | None = None,
+) -> Run:
+    """Return the run of the cases under some paths on a backend.
+
+    Args:
+        paths: files and folders; the bundled suite if empty.
+        backend: as `dmlconf run -b` takes it.
+        operators: take only cases of these operators, and graphs with one of them.
+        cases: take only cases with these identifiers, or patterns with `*` and `?`.
+        against: what gives the expected values that cases do not state, as `--against` takes it.
+        jobs: worker processes side by side; None for as many as pay off.
+        timeout: seconds that one case may take.
+        store: keeps what checked files hold, so that they need not be checked again.
+
+    Raises:
+        InvalidFilesError: a file or a case is invalid.
+        UnknownOperatorError: the catalogue lacks an operator.
+        BackendError: there is no such backend.
+    """
+    names = frozenset(map(operator_name, operators))
+    folders = list(paths) or [cases_directory()]
+    suite = load_suite(folders, operators=names, store=store)
+    selection = Selection(operators=names, identifiers=frozenset(cases))
+    plan = list(select(suite.plan(), selection))
+    require_valid(suite, plan)
+    name = registry.parse(backend)
+    return Run(
+        suite=suite,
+        paths=tuple(map(str, paths)),
+        suite_paths=folders,
+        plan=plan,
+        chosen=selected(plan),
+        how=How(name, limits_of(name, jobs, timeout, len(plan))),
+        against=against,
+    )

@@ -1,0 +1,105 @@
+"""What a run yields, and what its consumers may do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Event, Finished, Interrupted, Judged, Opened
+from dmlconf.runner.log import LogWriter, read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.cli.process import write as write_file
+from tests.engine.runs import run_of
+from tests.runner.cases import many, plan
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
+
+
+def test_events_come_in_order(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    with Engine(run_of(tmp_path, planned)) as engine:
+        events = list(engine.execute())
+    assert [type(event) for event in events] == [Opened, *[Judged] * len(planned), Finished]
+    [opened, *judged, finished] = events
+    assert isinstance(opened, Opened)
+    assert opened.total == len(planned)
+    assert [each.place for each in judged if isinstance(each, Judged)] == [0, 1, 2, 3]
+    assert isinstance(finished, Finished)
+    assert finished.footer.complete
+
+
+def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+    planned = many(tmp_path, 6)
+    events: list[Event] = []
+    with Engine(run_of(tmp_path, planned)) as engine:
+        for event in engine.execute():
+            events.append(event)
+            if len(events) == 3:
+                engine.stop()
+    judged = [event.verdict for event in events if isinstance(event, Judged)]
+    assert [each.status for each in judged].count(Status.NOT_RUN) == 4
+    assert len(judged) == 6
+    assert Interrupted(ReasonKind.INTERRUPTED) in events
+    assert isinstance(events[-1], Finished)
+    assert not events[-1].footer.complete
+
+
+def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:
+    with Engine(run_of(tmp_path, many(tmp_path, 6), "miniature:slow,seconds=30")) as engine:
+        events = engine.execute()
+        assert isinstance(next(events), Opened)
+        children = psutil.Process().children(recursive=True)
+        # Python's own resource tracker lives as long as this process.
+        children = [each for each in children if "resource_tracker" not in str(each.cmdline())]
+        assert children
+        events.close()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive
+
+
+def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
+    planned = many(tmp_path, 6)
+    log = tmp_path / "run.jsonl"
+    seen: list[Event] = []
+
+    def breaks(event: Event) -> None:
+        if isinstance(event, Judged):
+            raise ZeroDivisionError("a broken display")
+
+    with (
+        Engine(run_of(tmp_path, planned)) as engine,
+        log.open("w", encoding="utf-8") as stream,
+        pytest.raises(ZeroDivisionError, match="a broken display"),
+    ):
+        run_through(engine, logging_to(LogWriter(stream)), [breaks, seen.append])
+    written = read_log(log)
+    assert written.complete
+    assert len(written.verdicts) == 6
+    assert len([event for event in seen if isinstance(event, Judged)]) == 6
+
+
+def test_the_documented_script_runs(tmp_path: Path) -> None:
+    [code, *_] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert '"directml"' in code
+    code = code.replace('"directml"', '"miniature:zeros"')
+    write_file(tmp_path, code, "script.py")
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    suite = "operator: GEMM\ncases:\n  - name: one\n    desc:\n"
+    tensor = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32, data: [3]}"
+    suite += f"      ATensor: {tensor}\n      BTensor: {tensor}\n"
+    suite += "      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}\n"
+    suite += "      TransA: NONE\n      TransB: NONE\n      Alpha: 1.0\n      Beta: 0.0\n"
+    write_file(folder, suite, "own.yaml")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "gemm/own/one OutputTensor is all zeros\n", done.stdout
