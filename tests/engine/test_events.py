@@ -93,7 +93,7 @@ def test_the_documented_script_runs(tmp_path: Path) -> None:
     folder = tmp_path / "cases"
     folder.mkdir()
     suite = "operator: GEMM\ncases:\n  - name: one\n    desc:\n"
-    tensor = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32, data: [3]}"
+    tensor = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}"
     suite += f"      ATensor: {tensor}\n      BTensor: {tensor}\n"
     suite += "      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}\n"
     suite += "      TransA: NONE\n      TransB: NONE\n      Alpha: 1.0\n      Beta: 0.0\n"
@@ -102,4 +102,4 @@ def test_the_documented_script_runs(tmp_path: Path) -> None:
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "gemm/own/one OutputTensor is all zeros\n", done.stdout
+    assert done.stdout == "gemm/own/one 1 of 1 element of OutputTensor differs\n", done.stdout
