@@ -8,25 +8,23 @@ use the device at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.protocol import Environment, Outcome, Outputs
-from dmlconf.backends.registry import BackendName
+from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
-from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Against
-from dmlconf.runner.session import OpenBackend, judged, open_backend
+from dmlconf.runner.session import OpenBackend, judged
 from dmlconf.runner.verdict import Status, VariantResult, Verdict, failing_variants
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["combined", "judged_variants", "open_variants"]
+__all__ = ["combined", "judged_variants"]
 
 PART_CASES: Final = 64
 PART_BYTES: Final = 1 << 26
@@ -43,48 +41,6 @@ _GRAVITY: Final = (
     Status.PASSED,
 )
 """Statuses by severity: a case has the most severe one of its variants."""
-
-
-def open_variants(
-    name: BackendName, variants: Mapping[str, BackendName], limits: Limits
-) -> OpenBackend:
-    """Open every variant of a backend.
-
-    Args:
-        name: the backend as named on the command line.
-        variants: its variants by label.
-        limits: how to run each.
-
-    Returns:
-        the first variant under the backend's own name, with all of them.
-
-    Raises:
-        BackendError: one of them cannot be used.
-    """
-    backends: dict[str, OpenBackend] = {}
-    with ExitStack() as owner:
-        for label, variant in variants.items():
-            backends[label] = open_backend(variant, limits, judged=True)
-            owner.callback(backends[label].close)
-        close = owner.pop_all().close
-    first = next(iter(backends.values()))
-    environment = _environment([variant.environment for variant in backends.values()])
-    # Variants are compared without circumstances, which run on one variant at a time.
-    capabilities = replace(first.capabilities, circumstances=frozenset())
-    return replace(
-        first, name=name, environment=environment, capabilities=capabilities, close=close,
-        variants=backends,
-    )  # fmt: skip
-
-
-def _environment(environments: Sequence[Environment]) -> Environment:
-    """Return the first environment; details in which others differ are `both`."""
-    first = environments[0]
-    details = {
-        key: value if all(other.details.get(key) == value for other in environments) else "both"
-        for key, value in first.details.items()
-    }
-    return replace(first, details=details)
 
 
 def judged_variants(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -89,7 +89,7 @@ def open_backend(
     Args:
         name: the backend.
         limits: how to run.
-        judged: whether `dmlconf.engine.plan_verdicts` runs the cases.
+        judged: whether the engine runs the cases.
 
     Raises:
         BackendError: it cannot be used.
@@ -101,9 +101,7 @@ def open_backend(
             f"Name one of them: {', '.join(map(str, variants.values()))}",
         )
     if variants:
-        from dmlconf.engine.variants import open_variants  # Few runs have any.
-
-        return open_variants(name, variants, limits)
+        return _open_variants(name, variants, limits)
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
@@ -122,6 +120,48 @@ def open_backend(
         execute = partial(pool.run, alone=alone)
         return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
     return in_process(name, registry.create(name))
+
+
+def _open_variants(
+    name: registry.BackendName, variants: Mapping[str, registry.BackendName], limits: Limits
+) -> OpenBackend:
+    """Open every variant of a backend.
+
+    Args:
+        name: the backend as named on the command line.
+        variants: its variants by label.
+        limits: how to run each.
+
+    Returns:
+        the first variant under the backend's own name, with all of them.
+
+    Raises:
+        BackendError: one of them cannot be used.
+    """
+    backends: dict[str, OpenBackend] = {}
+    with ExitStack() as owner:
+        for label, variant in variants.items():
+            backends[label] = open_backend(variant, limits, judged=True)
+            owner.callback(backends[label].close)
+        close = owner.pop_all().close
+    first = next(iter(backends.values()))
+    environment = _environment([variant.environment for variant in backends.values()])
+    # Variants are compared without circumstances, which run on one variant at a time.
+    capabilities = replace(first.capabilities, circumstances=frozenset())
+    return replace(
+        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        variants=backends,
+    )  # fmt: skip
+
+
+def _environment(environments: Sequence[Environment]) -> Environment:
+    """Return the first environment; details in which others differ are `both`."""
+    first = environments[0]
+    details = {
+        key: value if all(other.details.get(key) == value for other in environments) else "both"
+        for key, value in first.details.items()
+    }
+    return replace(first, details=details)
 
 
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
