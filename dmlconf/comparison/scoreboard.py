@@ -24,7 +24,6 @@ MOST_FAILURES: Final = 100
 
 FORMATS: Final = ("html", "json", "markdown")
 
-_JUDGED: Final = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Cell:
     @property
     def judged(self) -> int:
         """Number of cases that passed or failed; others do not say what is right."""
-        return sum(self.counts.get(status, 0) for status in _JUDGED)
+        return sum(self.counts.get(status, 0) for status in Status if status.traits.judged)
 
     @property
     def text(self) -> str:

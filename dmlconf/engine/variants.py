@@ -30,19 +30,6 @@ PART_CASES: Final = 64
 PART_BYTES: Final = 1 << 26
 """Bytes of the outputs that a part of the plan keeps, unless it is a single case."""
 
-_GRAVITY: Final = (
-    Status.BROKEN,
-    Status.FAILED,
-    Status.STALE,
-    Status.NOT_RUN,
-    Status.WAIVED,
-    Status.UNCHECKED,
-    Status.UNSUPPORTED,
-    Status.PASSED,
-)
-"""Statuses by severity: a case has the most severe one of its variants."""
-
-
 def judged_variants(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
@@ -152,7 +139,7 @@ def combined(
         for label, verdict in verdicts.items()
     }
     first = next(iter(verdicts.values()))
-    gravest = min(verdicts.values(), key=lambda verdict: _GRAVITY.index(verdict.status))
+    gravest = max(verdicts.values(), key=lambda verdict: verdict.status.traits.gravity)
     whole: dict[str, Any] = {
         "variants": variants,
         "seconds": math.fsum(verdict.seconds for verdict in verdicts.values()),

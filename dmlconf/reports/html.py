@@ -76,7 +76,7 @@ def _row(totals: OperatorTotals, statuses: Sequence[Status]) -> dict[str, Any]:
     for status, count in counts:
         width = _BAR * count / totals.cases
         if count:
-            bar.append({"status": _css(status), "x": f"{x:.2f}", "width": f"{width:.2f}"})
+            bar.append({"status": status.css_class, "x": f"{x:.2f}", "width": f"{width:.2f}"})
         x += width
     margin = totals.margin
     cells = [{"value": totals.cases, "text": f"{totals.cases:,}"}]
@@ -88,10 +88,6 @@ def _row(totals: OperatorTotals, statuses: Sequence[Status]) -> dict[str, Any]:
     cells.append({"value": totals.seconds, "text": f"{totals.seconds:.2f}"})
     spoken = ", ".join(f"{count} {status}" for status, count in counts if count)
     return {"name": printable(totals.operator), "bar": bar, "spoken": spoken, "cells": cells}
-
-
-def _css(status: Status) -> str:
-    return str(status).replace(" ", "-")
 
 
 def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:

@@ -30,17 +30,6 @@ __all__ = ["MOST_SINGLE_CASES", "render"]
 # Every character that XML 1.0 does not allow.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_ELEMENTS: Final = {
-    Status.FAILED: "failure",
-    Status.STALE: "failure",
-    Status.BROKEN: "error",
-    Status.UNSUPPORTED: "skipped",
-    Status.UNCHECKED: "skipped",
-    Status.WAIVED: "skipped",
-    Status.NOT_RUN: "skipped",
-}
-
-
 MOST_SINGLE_CASES: Final = 10_000
 """In larger runs, cases of one matrix with the same result share an element."""
 
@@ -108,7 +97,7 @@ class _Entry:
 
     @property
     def element(self) -> str | None:
-        return _ELEMENTS.get(self.first.status)
+        return self.first.status.traits.junit
 
     @property
     def seconds(self) -> float:

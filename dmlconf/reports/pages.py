@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from dmlconf.runner.status import Status
+
 __all__ = ["render_page"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -66,11 +68,24 @@ def render_page(
     )
     page = _Page(
         title=title,
-        style=Markup(_read("page.css")),
+        style=Markup(_status_style() + _read("page.css")),
         script=Markup(_read(script)) if script else "",
         data=_packed(data) if script else "",
     )
     return environment.get_template(template).render({**values, "page": page}) + "\n"
+
+
+def _status_style() -> str:
+    """Return the colours of statuses, and the rules that use them."""
+    light, dark = (
+        " ".join(f"--{status.css_class}: {status.traits.colors[at]};" for status in Status)
+        for at in (0, 1)
+    )
+    names = [status.css_class for status in Status]
+    texts = " ".join(f".{name} {{ color: var(--{name}); }}" for name in names)
+    fills = " ".join(f"svg .{name} {{ fill: var(--{name}); }}" for name in names)
+    themes = f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
+    return f"{themes}\n{texts}\n{fills}\n"
 
 
 def _read(name: str) -> str:

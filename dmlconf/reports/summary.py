@@ -39,9 +39,6 @@ MOST_NEAREST: Final = 5
 _MOST_SHARDS: Final = 10
 
 
-_ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
-
-
 @dataclass(frozen=True, slots=True)
 class OperatorTotals:
     """An operator's row of the table.
@@ -131,7 +128,7 @@ def failures(log: RunLog) -> list[Verdict]:
 
 def shown_statuses(total: OperatorTotals) -> list[Status]:
     """Return the statuses that a table needs a column for."""
-    return [status for status in Status if status in _ALWAYS_SHOWN or total.counts.get(status)]
+    return [status for status in Status if status.traits.always_shown or total.counts.get(status)]
 
 
 def closing_sentence(log: RunLog) -> str:

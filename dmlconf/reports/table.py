@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["STYLES", "OperatorsTable"]
-
-STYLES: Final = {
-    Status.PASSED: "green",
-    Status.FAILED: "bold red",
-    Status.BROKEN: "bold magenta",
-    Status.UNSUPPORTED: "yellow",
-    Status.UNCHECKED: "cyan",
-    Status.WAIVED: "yellow",
-    Status.STALE: "bold red",
-    Status.NOT_RUN: "yellow",
-}
+__all__ = ["OperatorsTable"]
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",
@@ -119,7 +108,7 @@ def _cells(
     yield _text(f"{row.cases:,}")
     for status in shown:
         count = row.counts.get(status, 0)
-        yield _text(f"{count:,}", STYLES[status] if count else "dim")
+        yield _text(f"{count:,}", status.traits.style if count else "dim")
     worst = summary.number(row.worst_ulp)
     yield _text(worst.replace("∞", "inf") if ascii_only else worst)
     if layout.with_margin:

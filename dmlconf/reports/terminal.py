@@ -18,7 +18,7 @@ from dmlconf.reports.failure_details import (
 from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
 from dmlconf.reports.shared_properties import ShownFailure
-from dmlconf.reports.table import STYLES, OperatorsTable
+from dmlconf.reports.table import OperatorsTable
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Verdict
 
@@ -157,7 +157,7 @@ def _headline(shown: ShownFailure) -> Text:
     verdict = shown.verdict
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
-        _text(str(verdict.status).upper(), STYLES[verdict.status]), " ",
+        _text(str(verdict.status).upper(), verdict.status.traits.style), " ",
         _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
         no_wrap=True, overflow="ignore",
     )  # fmt: skip
@@ -227,7 +227,7 @@ def _others(log: RunLog) -> Iterator[RenderableType]:
         if verdict.reason is not None and not verdict.status.fails_run
     )
     for (status, kind, message), count in sorted(reasons.items())[:MOST_REASONS]:
-        yield _text(f"{count:,} {status}: {kind}", STYLES[status])
+        yield _text(f"{count:,} {status}: {kind}", status.traits.style)
         if message != kind:
             yield _indented(_text(message))
     if len(reasons) > MOST_REASONS:

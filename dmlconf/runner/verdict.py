@@ -8,26 +8,9 @@ from enum import StrEnum
 from typing import Any
 
 from dmlconf.cases.model import Provenance
+from dmlconf.runner.status import Status
 
 __all__ = ["Reason", "ReasonKind", "Status", "VariantResult", "Verdict", "failing_variants"]
-
-
-class Status(StrEnum):
-    """The judgement on one case."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    BROKEN = "broken"
-    UNSUPPORTED = "unsupported"
-    UNCHECKED = "unchecked"
-    WAIVED = "waived"
-    STALE = "stale"
-    NOT_RUN = "not run"
-
-    @property
-    def fails_run(self) -> bool:
-        """Whether one such verdict makes the run fail."""
-        return self in (Status.FAILED, Status.BROKEN, Status.STALE)
 
 
 class ReasonKind(StrEnum):

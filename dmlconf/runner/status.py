@@ -1,0 +1,163 @@
+"""The statuses of verdicts: what each means, and all that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Status", "StatusTraits"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusTraits:
+    """What follows from a status.
+
+    Attributes:
+        meaning: when a case has it, as the documentation says.
+        fails_run: whether one such verdict makes the run fail.
+        judged: whether the case's outcome was compared with an expectation or a rule.
+        gravity: its rank among the statuses of several variants, the most severe highest.
+        junit: the element of JUnit XML; None for a test that passed.
+        style: of the terminal, as Rich takes it.
+        colors: of pages, light and dark.
+        always_shown: whether tables have a column for it even if no case has it.
+    """
+
+    meaning: str
+    fails_run: bool
+    judged: bool
+    gravity: int
+    junit: str | None
+    style: str
+    colors: tuple[str, str]
+    always_shown: bool = False
+
+
+class Status(StrEnum):
+    """The judgement on one case. A new status is one entry here, and its own code."""
+
+    traits: StatusTraits
+
+    def __new__(cls, name: str, traits: StatusTraits | None = None) -> Status:
+        """Make the member of a name; finding one, as in `Status("passed")`, needs no traits."""
+        assert traits is not None
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.traits = traits
+        return member
+
+    PASSED = (
+        "passed",
+        StatusTraits(
+            "every output is within the rule of an expectation that the backend did not produce "
+            "itself, or the case was rejected as expected",
+            fails_run=False,
+            judged=True,
+            gravity=0,
+            junit=None,
+            style="green",
+            colors=("#1a7f37", "#3fb950"),
+            always_shown=True,
+        ),
+    )
+    FAILED = (
+        "failed",
+        StatusTraits(
+            "a wrong value, size or type; an invalid case that was accepted; a valid one that was "
+            "rejected",
+            fails_run=True,
+            judged=True,
+            gravity=6,
+            junit="failure",
+            style="bold red",
+            colors=("#b3261e", "#ff7b72"),
+            always_shown=True,
+        ),
+    )
+    BROKEN = (
+        "broken",
+        StatusTraits(
+            "the backend crashed, hung, lost its device or ran out of memory; or dmlconf failed to "
+            "judge the case",
+            fails_run=True,
+            judged=True,
+            gravity=7,
+            junit="error",
+            style="bold magenta",
+            colors=("#8e24aa", "#d2a8ff"),
+            always_shown=True,
+        ),
+    )
+    UNSUPPORTED = (
+        "unsupported",
+        StatusTraits(
+            "the documentation lets the backend decline the case, by feature level or data type",
+            fails_run=False,
+            judged=False,
+            gravity=1,
+            junit="skipped",
+            style="yellow",
+            colors=("#6e7781", "#9ba5b0"),
+        ),
+    )
+    UNCHECKED = (
+        "unchecked",
+        StatusTraits(
+            "the case ran, but it has no independent expected value, or its rule permits any value "
+            "for every element",
+            fails_run=False,
+            judged=False,
+            gravity=2,
+            junit="skipped",
+            style="cyan",
+            colors=("#8a6100", "#e3b341"),
+        ),
+    )
+    WAIVED = (
+        "waived",
+        StatusTraits(
+            "failed because of a known fault of this DirectML version, or as a "
+            "[waiver](docs/waivers.md) accepts",
+            fails_run=False,
+            judged=False,
+            gravity=3,
+            junit="skipped",
+            style="yellow",
+            colors=("#0969a8", "#79c0ff"),
+        ),
+    )
+    STALE = (
+        "stale",
+        StatusTraits(
+            "waived, but it passed, failed differently or by a larger margin, or the waiver has "
+            "expired",
+            fails_run=True,
+            judged=True,
+            gravity=5,
+            junit="failure",
+            style="bold red",
+            colors=("#b34700", "#ffa657"),
+        ),
+    )
+    NOT_RUN = (
+        "not run",
+        StatusTraits(
+            "the run was interrupted or stopped before the case",
+            fails_run=False,
+            judged=False,
+            gravity=4,
+            junit="skipped",
+            style="yellow",
+            colors=("#57606a", "#9ba5b0"),
+        ),
+    )
+
+    @property
+    def fails_run(self) -> bool:
+        """Whether one such verdict makes the run fail."""
+        return self.traits.fails_run
+
+    @property
+    def css_class(self) -> str:
+        """The status as a class of a page's elements."""
+        return self.value.replace(" ", "-")
