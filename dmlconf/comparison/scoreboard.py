@@ -25,7 +25,6 @@ MOST_FAILURES: Final = 100
 FORMATS: Final = ("html", "json", "markdown")
 
 
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """An operator in a run.

@@ -30,6 +30,7 @@ PART_CASES: Final = 64
 PART_BYTES: Final = 1 << 26
 """Bytes of the outputs that a part of the plan keeps, unless it is a single case."""
 
+
 def judged_variants(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
