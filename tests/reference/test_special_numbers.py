@@ -11,12 +11,17 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.permitted import hull
+from tests.reference.permitted import hull, is_permitted
 
 NAN, INFINITY = np.nan, np.inf
 LARGEST = float(np.finfo(np.float32).max)
 SUBNORMAL = 1e-45
-OF_CANDIDATES = ("ELEMENT_WISE_ATAN_YX", "ELEMENT_WISE_MODULUS_TRUNCATE")
+OF_CANDIDATES = (
+    "ACTIVATION_LOG_SOFTMAX",
+    "ELEMENT_WISE_ATAN_YX",
+    "ELEMENT_WISE_MODULUS_TRUNCATE",
+    "ELEMENT_WISE_TAN",
+)
 
 
 def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
@@ -51,7 +56,7 @@ def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
             {"InputTensor": [-3, -3, 3], "ExponentTensor": [1e30, 3, 1e30], "ScaleBias": None},
             [1, 0, 0],
         ),
-        ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[1, 1], [0, 0]]),
+        ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[0, 1], [0, 0]]),
     ],
 )
 def test_any_result_is_right_only_where_it_may_be_lost(
@@ -68,3 +73,27 @@ def test_the_logarithm_of_a_subnormal_number_is_below_that_of_normal_ones() -> N
     assert lowest[0] == -INFINITY
     assert -88 < highest[0] < -87
     assert 0.693 < lowest[1] <= highest[1] < 0.694
+
+
+def test_beside_nan_a_negative_infinity_and_nan_have_logarithms_of_their_own_kind() -> None:
+    line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
+    output = TensorDesc(DataType.FLOAT32, line.shape)
+    right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)
+    candidates = reference_function("ACTIVATION_LOG_SOFTMAX", "candidates")(line, output)
+    for value, permitted in (
+        (NAN, [True, True, True, True]),
+        (-INFINITY, [False, True, True, True]),
+        (46.0, [False, False, True, True]),
+    ):
+        actual = np.full_like(line, value)
+        assert is_permitted(actual, right, *candidates).tolist() == [permitted]
+
+
+def test_next_to_a_pole_a_tangent_is_great_and_has_either_sign() -> None:
+    tensor = np.full(6, np.pi / 2, np.float32)
+    output = TensorDesc(DataType.FLOAT32, (6,))
+    right = reference_function("ELEMENT_WISE_TAN")(tensor, output, None)
+    candidates = reference_function("ELEMENT_WISE_TAN", "candidates")(tensor, output, None)
+    actual = np.array([1e9, -1e9, INFINITY, 700, 600, 0], np.float32)
+    permitted = [True, True, True, False, False, False]
+    assert is_permitted(actual, right, *candidates).tolist() == permitted

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import roundings
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
@@ -21,7 +22,7 @@ __all__ = [
     "activation_hardmax1",
     "activation_hardmax1_interval",
     "activation_log_softmax1",
-    "activation_log_softmax1_interval",
+    "activation_log_softmax1_candidates",
     "activation_softmax1",
     "activation_softmax1_error_scale",
     "change_of_shares",
@@ -172,12 +173,14 @@ def activation_log_softmax1(
         return in_slices(logarithms, InputTensor, dtype=dtype, together=Axes)
 
 
-def activation_log_softmax1_interval(
+def activation_log_softmax1_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return the results that the roundings of each step, and those of exp2 and log2, permit.
 
-    The sum of FLOAT16's powers may be stored in FLOAT16.
+    The sum of FLOAT16's powers may be stored in FLOAT16. Where that sum is NaN, its logarithm may
+    be any number, as a device's log2 may lose NaN: a finite element of the row may become anything,
+    a negative infinity stays one or becomes NaN, and NaN stays NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, 77 of 86
@@ -200,8 +203,20 @@ def activation_log_softmax1_interval(
         of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
         error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm
-        # Measured: a device's log2 may lose NaN.
-        return anything_where(np.isnan(values), rounded_interval(values, error, dtype))
+        without_value = np.isnan(values)
+        ends = rounded_interval(values, error, dtype)
+        if not without_value.any():
+            return [ends]
+        greatest = np.fmax.reduce(InputTensor, over, keepdims=True).astype(np.float64)
+        kept = InputTensor - greatest
+        kept = np.where(np.isfinite(kept), 0.0, kept).astype(dtype)
+        logarithm_lost = anything_where(kept == 0, (kept, kept))
+        nan = dtype.type(np.nan)
+        lost = [np.where(without_value, *each) for each in zip(logarithm_lost, ends, strict=True)]
+        return [
+            (np.where(without_value, nan, ends[0]), np.where(without_value, nan, ends[1])),
+            (lost[0], lost[1]),
+        ]
 
 
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:

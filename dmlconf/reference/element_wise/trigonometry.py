@@ -9,13 +9,14 @@ Source: the operators' pages; Direct3D 11.3 functional specification, 22.10 (sin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.scale_bias import (
     ScaleBias,
     function_interval,
@@ -40,7 +41,7 @@ __all__ = [
     "element_wise_sin",
     "element_wise_sin_interval",
     "element_wise_tan",
-    "element_wise_tan_interval",
+    "element_wise_tan_candidates",
 ]
 
 _SINE: Final = 0.0008
@@ -89,10 +90,15 @@ def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
     return either
 
 
-def _tangent_interval(
-    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
-) -> tuple[Array, Array]:
-    exact, error = _room(tensor, scale_bias)
+def element_wise_tan_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Sequence[Interval]:
+    """Return `sin(x) / cos(x)`; where the cosine may be zero, great numbers of either sign.
+
+    How great follows from the errors: the sine is 1 less its own, and the cosine at most its own
+    and what it is. So 0 is no tangent near a pole. Beyond 100 pi any value is right.
+    """
+    exact, error = _room(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
         sine, cosine = np.sin(exact), np.cos(exact)
         quotients = [
@@ -101,11 +107,18 @@ def _tangent_interval(
             for below in (-1, 1)
         ]
         pole = (np.abs(cosine) <= error) & np.isfinite(exact)
-        low = np.where(pole, -np.inf, np.minimum.reduce(quotients))
-        high = np.where(pole, np.inf, np.maximum.reduce(quotients))
-    dtype = output.DataType.dtype
-    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
-    return anything_where(_may_overflow(tensor, scale_bias), ends)
+        least = (np.abs(sine) - error) / (np.abs(cosine) + error)
+        least = np.where(np.isfinite(error), least, -np.inf)
+        low, high = np.minimum.reduce(quotients), np.maximum.reduce(quotients)
+    ends = np.where(pole, least, low), np.where(pole, np.inf, high)
+    others = np.where(pole, -np.inf, low), np.where(pole, -least, high)
+    dtype, undefined = OutputTensor.DataType.dtype, _may_overflow(InputTensor, ScaleBias)
+    return [
+        anything_where(
+            undefined, (rounded_interval(a, 0.0, dtype)[0], rounded_interval(b, 0.0, dtype)[1])
+        )
+        for a, b in (ends, others)[: 1 + pole.any()]
+    ]
 
 
 def _arctangent_interval(
@@ -130,11 +143,6 @@ element_wise_cos_interval = unary_interval(
 )
 
 element_wise_tan = unary("element_wise_tan", np.tan, "the tangent")
-element_wise_tan_interval = unary_interval(
-    "element_wise_tan",
-    _tangent_interval,
-    "`sin(x) / cos(x)`; any value where the cosine may be zero",
-)
 
 element_wise_asin = unary("element_wise_asin", np.arcsin, "the inverse sine")
 element_wise_asin_interval = unary_interval(

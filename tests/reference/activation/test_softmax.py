@@ -9,7 +9,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.activation.softmax import (
     activation_hardmax1,
-    activation_log_softmax1_interval,
+    activation_log_softmax1_candidates,
     activation_softmax1,
     activation_softmax1_error_scale,
     change_of_shares,
@@ -66,7 +66,7 @@ def test_of_equal_elements_the_first_in_row_major_order_is_chosen() -> None:
 def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     below = tensor - tensor.max(-1, keepdims=True)
     logarithms = below - np.log(np.exp(below).sum(-1, keepdims=True))
-    lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [2])
+    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, like(tensor), [2])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
@@ -84,7 +84,7 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
     below = tensor.astype(np.float64) - tensor.max(-1, keepdims=True)
-    lowest, highest = activation_log_softmax1_interval(tensor, output, [2])
+    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, output, [2])
 
     def outside(stored: Array) -> int:
         result = truncated(stored)
@@ -142,7 +142,7 @@ def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
     tensor[0, 2048] = 0
     total = np.cumsum(np.exp(tensor), 1, dtype=np.float32)[:, -1:]
     logarithms = tensor - np.log(total)
-    lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [1])
+    [(lowest, highest)] = activation_log_softmax1_candidates(tensor, like(tensor), [1])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
 
 
