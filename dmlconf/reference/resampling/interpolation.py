@@ -109,15 +109,23 @@ class Estimate:
 def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
     """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
 
-    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two, the coordinates fit
-    FLOAT32 and the offsets are simple fractions, nothing is rounded in any order.
+    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two, and FLOAT32 holds
+    whatever is computed on the way in any order, nothing is rounded: with a scale of 2^-23 the
+    coordinate 4194304 may come from 8388607.5, which is rounded.
     """
     scale, shift, offset = map(single, (scale, output_offset, input_offset))
     places = np.arange(count, dtype=np.float64)
     values = (places - shift) / scale - offset
     errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
-    if math.frexp(scale)[0] == 0.5 and shift * 8 % 1 == 0 and offset * 4096 % 1 == 0:
-        errors[values.astype(np.float32) == values] = 0
+    if math.frexp(scale)[0] == 0.5:
+        # All on the way are multiples of a quantum, with at most 24 bits above it: before the
+        # division by the scale, and behind it, where a half may be added to round to nearest.
+        before = float(np.min(quanta(np.array([1.0, shift]))))
+        behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
+        sizes = places + abs(shift)
+        exact = sizes <= before * 2.0**_PRECISION
+        exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**_PRECISION
+        errors[exact] = 0
     return Coordinates(values, errors)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.resampling.interpolation import coordinates
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.permitted import is_permitted
 
@@ -288,3 +289,29 @@ def test_gradients_are_open_only_around_infinities_and_nan() -> None:
     assert (low[:5] == high[:5]).all()
     assert np.isinf(low[-2:]).all()
     assert np.isinf(high[-2:]).all()
+
+
+def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
+    # (2 - 2.5) / 2^-23 + 4194304.5 is 0.5, and so it is in FLOAT32. But 2 / 2^-23 less the sum of
+    # the offsets, 16777215.5, which FLOAT32 rounds, is 0.
+    single = np.float32
+    offsets = single(2.5) / single(2.0**-23) + single(-4194304.5)
+    in_other_order = single(2) / single(2.0**-23) - offsets
+    at = coordinates(3, 2.0**-23, -4194304.5, 2.5)
+    assert at.values[2] == 0.5
+    assert in_other_order == 0
+    assert at.errors[2] >= 0.5
+    assert not coordinates(8, 0.25, 0.5, -0.5).errors.any()
+
+
+@given(st.integers(-9, 9), st.integers(-64, 64), st.integers(-64, 64), st.integers(1, 40))
+def test_where_a_coordinate_is_certain_every_order_gives_it(
+    exponent: int, shift: int, offset: int, count: int
+) -> None:
+    scale, before, behind = 2.0**exponent, shift / 8, offset / 16
+    at = coordinates(count, scale, behind, before)
+    places = np.arange(count, dtype=np.float32)
+    one, other, last = map(np.float32, (scale, before, behind))
+    for values in ((places - other) / one - last, places / one - (other / one + last)):
+        certain = at.errors == 0
+        np.testing.assert_array_equal(values[certain], at.values[certain])
