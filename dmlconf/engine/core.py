@@ -29,7 +29,7 @@ from dmlconf.engine.run import Rounds, Run
 from dmlconf.engine.stream import Attempt, Verdicts
 from dmlconf.engine.target import Target, local_target
 from dmlconf.runner.against import Expectations, expectations
-from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
+from dmlconf.runner.interrupts import Uninterrupted, forget_interrupt, raise_if_interrupted
 from dmlconf.runner.judge import not_run
 from dmlconf.runner.log import Footer, Header
 from dmlconf.runner.log_consistency import cases_digest
@@ -142,6 +142,7 @@ class Engine:
             stopped = ReasonKind.INTERRUPTED
         except Exception as error:
             failure = error
+        forget_interrupt()
         with uninterrupted:
             yield from state.remaining(stopped or ReasonKind.INTERRUPTED)
         if failure is not None:
