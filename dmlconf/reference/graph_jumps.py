@@ -47,7 +47,7 @@ def elements_at_jumps(
         right: what the nodes compute.
         moved: what they compute from moved intermediates.
     """
-    jumps: dict[Slot, Array] = {}
+    jumps = _at_roots(right, moved)
     for name, case in right.cases.items():
         at_jumps = _AT_JUMPS.get(case.operator_name)
         if at_jumps is None:
@@ -59,6 +59,39 @@ def elements_at_jumps(
         if mask is not None and mask.any():
             jumps[name, next(iter(case.outputs()))] = mask
     return jumps
+
+
+def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Array]:
+    """Return which quotients by a root are NaN in some evaluations and numbers in others.
+
+    What the root is taken of may then be positive, zero or negative, so quotients have any size.
+    """
+    found: dict[Slot, Array] = {}
+    for name, case in right.cases.items():
+        if case.operator_name not in _DIVIDE_BY_ROOTS:
+            continue
+        for tensor in case.outputs():
+            values = [np.isnan(each.outputs[name, tensor]) for each in (right, *moved)]
+            mask = np.logical_or.reduce(values) & ~np.logical_and.reduce(values)
+            if mask.any():
+                found[name, tensor] = mask
+    return found
+
+
+_DIVIDE_BY_ROOTS: Final = frozenset(
+    {
+        "ADAM_OPTIMIZER",
+        "BATCH_NORMALIZATION",
+        "BATCH_NORMALIZATION_GRAD",
+        "BATCH_NORMALIZATION_TRAINING",
+        "BATCH_NORMALIZATION_TRAINING_GRAD",
+        "LP_NORMALIZATION",
+        "MEAN_VARIANCE_NORMALIZATION",
+        "MEAN_VARIANCE_NORMALIZATION1",
+        "MEAN_VARIANCE_NORMALIZATION2",
+    }
+)
+"""Operators that divide by a root."""
 
 
 def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:

@@ -25,7 +25,7 @@ _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
 """The representatives of all values: an operator that hides one of these shows another."""
 
 _MORE: Final = 2
-"""Number of further evaluations if integers may have any value: on random numbers."""
+"""Number of further evaluations, on random numbers: equal ones may lead to the expected result."""
 
 _BITS: Final = frozenset(
     {
@@ -82,9 +82,8 @@ def open_elements(
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
-    integers = any(rooms[slot].right.dtype.kind != "f" for slot in starts)
     with np.errstate(all="ignore"):
-        for evaluated in map(replaced, range(len(_VALUES) + _MORE * integers)):
+        for evaluated in map(replaced, range(len(_VALUES) + _MORE)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
                 if differing.any():
@@ -95,15 +94,17 @@ def open_elements(
 def _any_value(number: int, like: Array) -> Array:
     """Return the representative of all values in an evaluation, in a data type.
 
-    That is one of `_VALUES`; for integers 0, the greatest, the least, and then random numbers.
+    That is one of `_VALUES`; for integers 0, the greatest, the least; and then random numbers.
     """
+    generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":
-        return np.asarray(_VALUES[number % len(_VALUES)], like.dtype)
+        if number < len(_VALUES):
+            return np.asarray(_VALUES[number], like.dtype)
+        return np.asarray(generator.normal(0, 8, like.shape), like.dtype)
     limits = np.iinfo(like.dtype)
     extremes = (0, limits.max, limits.min)
     if number < len(extremes):
         return np.asarray(extremes[number], like.dtype)
-    generator = np.random.Generator(np.random.PCG64([number]))
     return np.frombuffer(generator.bytes(like.nbytes), like.dtype).reshape(like.shape)
 
 

@@ -108,7 +108,7 @@ class Room:
         share = np.abs(far)
         inside = share < 1
         if inside.any():
-            inside &= np.isfinite(ends) & np.isfinite(values)
+            inside &= np.isfinite(ends) & np.isfinite(values) & (ends != values)
             between = np.where(inside, values + share * (ends - values), ends)
         kept = np.isnan(ends) | self.open
         return np.where(kept, values, stored(between, values))

@@ -358,3 +358,43 @@ def test_a_gradient_belongs_to_any_element_that_may_be_the_greatest(tmp_path: Pa
         values = [0.0] * 42
         values[place] = 7.0
         assert accepts(case, "y", values) is (place < 40), place
+
+
+def test_a_quotient_by_the_root_of_what_may_be_negative_may_be_infinite(tmp_path: Path) -> None:
+    """Shares add up to 1 or nearly so, and LP_NORMALIZATION divides by the rest."""
+    inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"
+    nodes = """
+  shares: {operator: ACTIVATION_SOFTMAX, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: LP_NORMALIZATION,
+         desc: {InputTensor: shares, OutputTensor: {}, Axis: 1, Epsilon: -1, P: 1}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.inf, np.nan, 1000):
+        assert accepts(case, "y", [value] * 104), value
+
+
+def test_a_scale_that_is_flushed_makes_quotients_undefined(tmp_path: Path) -> None:
+    inputs = f"""
+  x: {{{ONE}, values: [5]}}
+  s: {{{ONE}, values: [1.0e-44]}}"""
+    nodes = """
+  node: {operator: ELEMENT_WISE_QUANTIZE_LINEAR,
+         desc: {InputTensor: x, ScaleTensor: s, OutputTensor: {DataType: UINT8}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (0, 174, 255):
+        assert accepts(case, "y", [value]), value
+
+
+def test_what_different_unknown_numbers_lead_to_is_open(tmp_path: Path) -> None:
+    """The sine of what may overflow is any number, and one of two such is less than the other."""
+    inputs = "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1, 1]}"
+    nodes = """
+  sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {},
+         ScaleBias: {Scale: 1, Bias: 3.4028234663852886e+38}}}
+  halves: {operator: SPLIT, desc: {InputTensor: sine, Axis: 0,
+           OutputTensors: [{Sizes: [1], DataType: FLOAT32}, {Sizes: [1], DataType: FLOAT32}]}}
+  node: {operator: ELEMENT_WISE_LOGICAL_LESS_THAN,
+         desc: {ATensor: "halves.OutputTensors[0]", BTensor: "halves.OutputTensors[1]",
+                OutputTensor: {DataType: UINT8}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    assert accepts(case, "y", [0])
+    assert accepts(case, "y", [1])
