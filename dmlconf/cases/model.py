@@ -103,6 +103,7 @@ class ExpectedOutputs:
         samples: the known elements of outputs that are not known as a whole.
         computed: outputs that this dmlconf's reference has just computed; all others may
             contradict it.
+        right: what the reference computes, if that is known already.
     """
 
     outputs: Mapping[str, Array]
@@ -110,6 +111,7 @@ class ExpectedOutputs:
     others: Mapping[str, Provenance] = field(default_factory=dict)
     samples: Mapping[str, Sample] = field(default_factory=dict)
     computed: frozenset[str] = frozenset()
+    right: Mapping[str, Array] | None = None
 
     def provenance_of(self, output: str) -> Provenance:
         """Return where the expected values of one output come from."""

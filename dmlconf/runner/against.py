@@ -314,7 +314,9 @@ class _First:
         if not isinstance(right, Outputs):
             return answer
         whole = filled(case, outcome, right)
-        return replace(answer, outcome=whole) if isinstance(answer, Recorded) else whole
+        if isinstance(answer, Recorded):
+            return replace(answer, outcome=whole, right=right.arrays)
+        return whole
 
 
 def _named(cases: Sequence[str]) -> str:

@@ -64,10 +64,12 @@ class Recorded:
         outcome: the outcome.
         provenance: whether real DirectML had it; otherwise it is an earlier reference's, or that
             of another backend to compare with.
+        right: what the reference computes, if it was needed for the outcome.
     """
 
     outcome: Outcome
     provenance: Provenance = Provenance.RECORDED
+    right: Mapping[str, Array] | None = None
 
 
 Against = Callable[[Case], Outcome | Recorded | None]
@@ -148,7 +150,9 @@ def judge(
         case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
             return _judge_unexpected_rejection(case, outcome, outputs)
         case ExpectedOutputs() as outputs:
-            permitted = allowances or CaseAllowances(case, half_precision=half_precision)
+            permitted = allowances or CaseAllowances(
+                case, half_precision=half_precision, right=outputs.right
+            )
             return _judge_outputs(case, outcome, outputs, permitted)
 
 
@@ -236,6 +240,7 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
             others=others if stated else {},
             samples=samples,
             computed=frozenset(others) if computed else frozenset(),
+            right=outcome.right if isinstance(outcome, Recorded) else None,
         )
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
