@@ -162,21 +162,13 @@ def judge_relation(
 ) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
-<<<<<<< HEAD
-    Where it does, the verdict on the graph's own values stands.
-=======
-    The cases of that form are yielded.
->>>>>>> 2052c87c (One engine: a run is a value, and what happens in it are events)
+    Where it does, the verdict on the graph's own values stands. The cases of the other form are
+    yielded.
 
     Args:
         case: the graph, which names the relation.
         outcome: of the graph itself.
-<<<<<<< HEAD
         verdict: on that.
-        run: runs a case on the same backend.
-=======
-        verdict: on that, for everything except the status.
->>>>>>> 2052c87c (One engine: a run is a value, and what happens in it are events)
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
