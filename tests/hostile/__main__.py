@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from tempfile import mkdtemp
 
 import click
@@ -59,22 +61,38 @@ def _show_tally(folder: Path) -> None:
 @FOLDER
 @click.option("-j", "--jobs", default=4, show_default=True, help="Runs side by side.")
 def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
-    """Kill a run, or one of its workers, at a random moment."""
+    """Kill a run, or one of its workers, at a random moment.
+
+    With --folder, seeds that are done are not tried again, so hours of kills can be interrupted.
+    """
     folder = folder or Path(mkdtemp(prefix="hostile-"))
     folder.mkdir(parents=True, exist_ok=True)
-    ends: Counter[str] = Counter()
-
-    def problems(seed: int) -> Iterable[str]:
-        result = kill(seed, folder / str(seed))
-        ends[result.end] += 1
-        return [f"kill {seed}: {problem}" for problem in result.problems]
-
-    with ThreadPoolExecutor(jobs) as pool:
-        actual = (p for some in pool.map(problems, range(first, first + count)) for p in some)
-        failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, actual)
-    for end, number in sorted(ends.items()):
+    done = folder / "kills.jsonl"
+    results = {} if not done.exists() else {
+        record["seed"]: record for record in map(json.loads, done.read_text("utf-8").splitlines())
+    }  # fmt: skip
+    seeds = [seed for seed in range(first, first + count) if seed not in results]
+    with ThreadPoolExecutor(jobs) as pool, done.open("a", encoding="utf-8") as stream:
+        actual = pool.map(lambda seed: kill(seed, _anew(folder, seed)), seeds)
+        for seed, result in zip(seeds, actual, strict=True):
+            record = {"seed": seed, "end": result.end, "problems": result.problems}
+            stream.write(json.dumps(record) + "\n")
+            stream.flush()
+            results[seed] = record
+            if not result.problems:
+                rmtree(folder / str(seed))
+    chosen = [results[seed] for seed in range(first, first + count)]
+    problems = [f"kill {r['seed']}: {problem}" for r in chosen for problem in r["problems"]]
+    failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, problems)
+    for end, number in sorted(Counter(record["end"] for record in chosen).items()):
         click.echo(f"  {number:6,} {end}")
     raise SystemExit(failed)
+
+
+def _anew(folder: Path, seed: int) -> Path:
+    """Return the folder of a seed, without what an interrupted trial left there."""
+    rmtree(folder / str(seed), ignore_errors=True)
+    return folder / str(seed)
 
 
 def _told(what: str, first: int, count: int, findings: Iterable[str]) -> bool:

@@ -1,4 +1,8 @@
-"""Runs that are killed at a random moment, and what must hold afterwards."""
+"""Runs that are killed at a random moment, and what must hold afterwards.
+
+The backend notes each case whose outcome it has handed over (`tests.runner.witness`), so it is
+known which outcomes had been reached before the signal.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,10 @@ from random import Random
 from typing import Final
 
 from dmlconf.runner.log import InvalidLogError, read_log
+from dmlconf.runner.pool import BATCH
 from dmlconf.runner.verdict import Status, Verdict
 from tests.cli.process import DMLCONF, environment
+from tests.runner import witness
 from tests.runner.processes import running
 
 __all__ = ["VICTIMS", "Kill", "kill"]
@@ -25,24 +31,31 @@ __all__ = ["VICTIMS", "Kill", "kill"]
 VICTIMS: Final = {
     "main by SIGKILL": ("main", signal.SIGKILL),
     "main by SIGTERM": ("main", signal.SIGTERM),
+    "main by SIGINT": ("main", signal.SIGINT),
+    "group by SIGTERM": ("group", signal.SIGTERM),
     "worker by SIGKILL": ("worker", signal.SIGKILL),
     "worker by SIGTERM": ("worker", signal.SIGTERM),
 }
-_CASES: Final = 6
-_LONGEST_SECONDS: Final = 3.0
-"""Later than most runs end, where the machine has nothing else to do."""
+_WORKERS: Final = 2
+_CASES: Final = 192
+_START_SECONDS: Final = 2.0
+_RUN_SECONDS: Final = 1.5
+"""Longer than most runs take from the log's first line on, where the machine has little to do."""
+
+_MOST_LOST: Final = BATCH * (_WORKERS + 1)
+"""Outcomes that SIGKILL may cost: a batch of each worker, and one that was taken from a pipe."""
 
 _CASE: Final = f"""
 operator: TILE
 cases:
-  - name: slow
-    note: Half a second each.
+  - name: quick
+    note: But for each fiftieth, which takes 0.3 seconds.
     matrix: {{Number: "=range({_CASES})"}}
     desc:
-      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
-      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
+      InputTensor:
+        {{Sizes: [4000], DataType: FLOAT32, fill: {{uniform: {{low: -1, high: 1, seed: =Number}}}}}}
+      OutputTensor: {{Sizes: [8000], DataType: FLOAT32}}
       Repeats: [2]
-    expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
 
 
@@ -68,25 +81,36 @@ def kill(seed: int, folder: Path) -> Kill:
     """
     random = Random(seed)
     who, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
-    moment = random.uniform(0, _LONGEST_SECONDS)
+    early = random.random() < 0.2
+    moment = random.uniform(0, _START_SECONDS if early else _RUN_SECONDS)
     temporary = folder / "temporary"
     temporary.mkdir(parents=True)
-    (folder / "slow.yaml").write_text(_CASE, encoding="utf-8")
+    log, notes, plugins = (folder / name for name in ("run.jsonl", "notes", "plugins"))
+    witness.install(plugins)
+    (folder / "quick.yaml").write_text(_CASE, encoding="utf-8")
+    own = environment(folder, TMPDIR=str(temporary), OPENBLAS_NUM_THREADS="1")
+    own |= {
+        witness.FILE: str(notes),
+        "PYTHONPATH": os.pathsep.join((str(plugins), own["PYTHONPATH"])),
+    }
+    arguments = ("run", "quick.yaml", "-b", "witness", "-j", str(_WORKERS), "--log", "run.jsonl")
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(
-            [*DMLCONF, "run", "slow.yaml", "-b", "miniature:slow", "-j", "2", "--log", "run.jsonl"],
-            cwd=folder,
-            env=environment(folder, TMPDIR=str(temporary), OPENBLAS_NUM_THREADS="1"),
-            stdout=out,
-            stderr=err,
+            [*DMLCONF, *arguments], cwd=folder, env=own, stdout=out, stderr=err,
             start_new_session=True,
-        )
+        )  # fmt: skip
+    while not early and not _lines(log) and process.poll() is None:
+        time.sleep(0.01)
     time.sleep(moment)
-    victims = [process.pid] if who == "main" else _workers(process.pid)
+    victims = _workers(process.pid) if who == "worker" else [process.pid]
     victim = random.choice(victims) if victims else None
-    before = _lines(folder / "run.jsonl")
+    before = _lines(log)
+    handed_over = set(notes.read_text("utf-8").split()) if notes.exists() else set()
     if victim is not None and process.poll() is None:
-        os.kill(victim, number)
+        if who == "group":
+            os.killpg(victim, number)
+        else:
+            os.kill(victim, number)
     else:
         victim = None
     try:
@@ -98,11 +122,26 @@ def kill(seed: int, folder: Path) -> Kill:
     problems = list(_problems(folder, process.pid, code, before))
     if who == "worker" or victim is None:
         problems += _problems_of_a_whole_run(folder, code, killed=victim is not None)
-    elif number == signal.SIGTERM:
+    elif number != signal.SIGKILL:
         problems += _problems_of_an_interrupted_run(folder, code)
+    lost = handed_over - _judged(log) if _lines(log) else set()
+    if len(lost) > (_MOST_LOST if code == -signal.SIGKILL else 0):
+        problems.append(f"{len(lost)} outcomes have no verdict: {sorted(lost)[:3]}")
     name = f"{who} by {number.name}" if victim is not None else "nobody"
-    heading = f"seed {seed}, {name} after {moment:.3f} s, exit {code}"
-    return Kill(f"{name}, exit {code}", tuple(f"{heading}: {problem}" for problem in problems))
+    since = "the start" if early else "the log's"
+    heading = f"seed {seed}, {name} at {since} + {moment:.3f} s, exit {code}"
+    when = "" if before else " before its log"
+    return Kill(f"{name}{when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
+
+
+def _judged(log: Path) -> set[str]:
+    """Return the cases that a log has a verdict on, other than that they were not run."""
+    records = map(_record, _lines(log))
+    return {
+        record["case"].replace(" ", "")
+        for record in records
+        if record["record"] == "verdict" and record["status"] != Status.NOT_RUN
+    }
 
 
 def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
@@ -158,11 +197,14 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
 def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
     """Yield what must not be after a request to end."""
     log = folder / "run.jsonl"
-    if code not in (0, 6, -signal.SIGTERM):
+    died = code in (-signal.SIGTERM, -signal.SIGINT)
+    if code not in (0, 6, 8) and not died:
         yield f"exit {code}"
-    if code == -signal.SIGTERM and _lines(log):
+    if died and _lines(log):
         yield "the run died of the signal after its log had begun"
-    if code in (0, 6) and _lines(log) and read_log(log).footer is None:
+    if code == 6 and _lines(log) and read_log(log).complete:
+        yield "exit 6 after a complete log"
+    if code in (0, 6, 8) and _lines(log) and read_log(log).footer is None:
         yield "the log lacks its footer"
 
 
