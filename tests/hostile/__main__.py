@@ -48,10 +48,11 @@ def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None)
 
 def _show_tally(folder: Path) -> None:
     """Print as Markdown what verifying certificates came to."""
-    click.echo(f"| Cheat | Tried | {' | '.join(map(str.capitalize, certificates.ENDS.values()))} |")
-    click.echo("|---|---:|---:|---:|---:|")
+    columns = (*certificates.ENDS.values(), certificates.NOTED)
+    click.echo(f"| Cheat | Tried | {' | '.join(map(str.capitalize, columns))} |")
+    click.echo("|---|---:|---:|---:|---:|---:|")
     for name, ends in certificates.tally(folder).items():
-        counts = " | ".join(f"{ends[end]:,}" for end in certificates.ENDS.values())
+        counts = " | ".join(f"{ends[end]:,}" for end in columns)
         click.echo(f"| {name} | {ends.total():,} | {counts} |")
 
 

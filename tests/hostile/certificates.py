@@ -11,14 +11,19 @@ from random import Random
 from typing import Final
 
 from tests.certification.forging import taken_apart
-from tests.certification.suite import VENDOR, certified, furnished, verified
-from tests.hostile.cheats import STRANGER, VENDOR_CHEATS
+from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.hostile.cheats import REPORTED, STRANGER, VENDOR_CHEATS
 from tests.hostile.mutant import Mutant
 
-__all__ = ["ENDS", "feed", "mutant", "tally"]
+__all__ = ["ENDS", "NOTED", "feed", "mutant", "tally"]
 
 ENDS: Final = {0: "same content", 1: "does not hold", 3: "refused"}
 """What a verification may come to, by exit code."""
+
+NOTED: Final = "holds with a note"
+"""What one comes to of a certificate that says something odd and nothing wrong."""
+
+NAMES: Final = (*STRANGER, *VENDOR_CHEATS, *REPORTED)
 
 _TALLY: Final = "certificate.tally"
 _DAY: Final = "2026-01-0{}T00:00:00+00:00"
@@ -43,11 +48,12 @@ def _right() -> bytes:
 
 def mutant(random: Random) -> Mutant:
     """Make a certificate that somebody cheats with."""
-    name = random.choice((*STRANGER, *VENDOR_CHEATS))
+    name = random.choice(NAMES)
     if name in STRANGER:
         return Mutant(STRANGER[name](random, _right()), Path(name))
     forgery = taken_apart(_right())
-    VENDOR_CHEATS[name](random, forgery)
+    cheat = REPORTED[name][0] if name in REPORTED else VENDOR_CHEATS[name]
+    cheat(random, forgery)
     return Mutant(forgery.content(VENDOR), Path(name))
 
 
@@ -57,15 +63,18 @@ def feed(random: Random, path: Path, base: Path) -> str:
     done = verified(
         _workplace(), "--key", "vendor.pub.pem", "--report", f"json:{report}", file=str(path)
     )
+    end = ENDS.get(done.returncode, f"exit {done.returncode}")
+    note = REPORTED.get(str(base), (None, None))[1]
+    noted = done.returncode == 0 and note is not None and note in spoken(done)
     with (path.parent.parent / _TALLY).open("a", encoding="utf-8") as tallies:
-        tallies.write(f"{base}\t{done.returncode}\n")
+        tallies.write(f"{base}\t{NOTED if noted else end}\n")
     if done.returncode not in ENDS or "Traceback" in done.stderr:
         return f"exit {done.returncode}: {done.stderr[-1500:]}"
     if any(character in done.stdout + done.stderr for character in "\x1b\x07\x00\u202e"):
         return f"a control character reaches the terminal: {done.stdout[-1500:]!r}"
     verification = json.loads(report.read_bytes())
     if done.returncode == 0:
-        return "" if _same_content(path) else f"accepted: {base}"
+        return "" if noted or _same_content(path) else f"accepted: {base}"
     if not verification["findings"]:
         return f"exit {done.returncode} without a finding"
     return ""
@@ -79,8 +88,8 @@ def _same_content(path: Path) -> bool:
 
 def tally(folder: Path) -> dict[str, Counter[str]]:
     """Return how verifications ended, by the name of the cheat."""
-    ends: dict[str, Counter[str]] = {name: Counter() for name in (*STRANGER, *VENDOR_CHEATS)}
+    ends: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
     for line in (folder / _TALLY).read_text("utf-8").splitlines():
-        name, code = line.rsplit("\t", 1)
-        ends[name][ENDS.get(int(code), f"exit {code}")] += 1
+        name, end = line.rsplit("\t", 1)
+        ends[name][end] += 1
     return ends

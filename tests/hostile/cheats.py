@@ -11,6 +11,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from tests.certification.forging import Forgery, taken_apart
 from tests.certification.suite import OUTSIDER
 from tests.hostile.mutation import mutated_bytes, mutated_value
 
-__all__ = ["STRANGER", "VENDOR_CHEATS"]
+__all__ = ["REPORTED", "STRANGER", "VENDOR_CHEATS"]
 
 
 # By a stranger: the content of the file, from the content of a right one.
@@ -684,6 +685,56 @@ def _order_changed(random: Random, forgery: Forgery) -> None:
     forgery.count_again()
 
 
+def _all_waived(random: Random, forgery: Forgery) -> None:
+    """Every output is wrong, and a waiver of the sender accepts whatever is."""
+    for line in forgery.outcomes[1:]:
+        for output in line.get("outputs", {}).values():
+            elements = forgery.elements(output)
+            if "sample" not in output:
+                forgery.store(output, elements + np.ones(1, elements.dtype))
+    bound = random.choice(("{elements: 1000000000}", "{ulp: 1000000000}"))
+    text = _WAIVERS.format(
+        until="2099-12-31", cases="*", failure="wrong values", elements=4, adapters="*"
+    )
+    text = text.replace("{elements: 4}", bound) + "    intermittent: true\n"
+    forgery.others["waivers.yaml"] = text.encode()
+    for line in forgery.verdicts:
+        if not line["case"].endswith(("/invalid", "/large")):
+            line["status"] = "waived"
+            line["reason"] = {
+                "kind": "waiver", "message": "wrong: so it is", "differences": [],
+                "diagnostics": "",
+            }  # fmt: skip
+    forgery.count_again()
+
+
+def _other_backend(random: Random, forgery: Forgery) -> None:
+    """It is of a backend that the verifier does not know, or of no adapter."""
+    changes: dict[str, Any] = random.choice(
+        (
+            {"backend": "contoso"},
+            {"backend": "directml", "driver": None},
+            {"backend": "directml", "adapter": "", "driver": "1"},
+        )
+    )
+    details = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
+    if changes["backend"] == "directml":
+        changes |= {"version": "1.15.4", "details": details}
+    for record in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+        record |= changes
+    forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = changes["backend"]
+
+
+def _deep_environment(random: Random, forgery: Forgery) -> None:
+    """A known field holds a value that is nested deep, in one place or both."""
+    value: Any = "x"
+    for _ in range(random.choice((400, 700))):
+        value = [value] if random.random() < 0.5 else {"a": value}
+    records = [forgery.predicate["environment"], forgery.log[0]["environment"]]
+    for record in random.choice((records, records[:1], records[1:])):
+        record["details"] = {"deep": value}
+
+
 VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "swapped outputs": _two_outputs,
     "a wrong element": _wrong_output,
@@ -711,5 +762,22 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "an excuse of one's own": _excused,
     "a waiver that does not fit": _badly_waived,
     "another order": _order_changed,
+    "a waiver for everything": _all_waived,
+    "another backend": _other_backend,
+    "a deep environment": _deep_environment,
 }
 """What a vendor can do, and sign."""
+
+
+def _odd_dates(random: Random, forgery: Forgery) -> None:
+    """A run before there were such devices, or one that took decades."""
+    began = datetime(random.choice((1970, 1999)), 1, 1, tzinfo=UTC)
+    lasted = timedelta(days=random.choice((1, 365, 9000)))
+    forgery.log[0]["started"] = began.isoformat()
+    forgery.log[-1]["finished"] = (began + lasted).isoformat()
+
+
+REPORTED: Final[Mapping[str, tuple[Callable[[Random, Forgery], None], str]]] = {
+    "odd dates": (_odd_dates, "the run ended on "),
+}
+"""What no verifier can refute, with what the report must say before one accepts it."""
