@@ -109,7 +109,7 @@ def beginning(directory: Path, *arguments: str | Path, **more: str) -> subproces
         encoding="utf-8",
         start_new_session=True,
         # What a shell starts in the background ignores the signal, and so would dmlconf.
-        preexec_fn=_heed_interrupts if sys.platform != "win32" else None,
+        preexec_fn=heed_interrupts if sys.platform != "win32" else None,
     )
 
 
@@ -121,7 +121,7 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def _heed_interrupts() -> None:
+def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -22,7 +22,7 @@ from typing import Final
 from dmlconf.runner.log import InvalidLogError, read_log
 from dmlconf.runner.pool import BATCH
 from dmlconf.runner.verdict import Status, Verdict
-from tests.cli.process import DMLCONF, environment
+from tests.cli.process import DMLCONF, environment, heed_interrupts
 from tests.runner import witness
 from tests.runner.processes import running
 
@@ -97,7 +97,7 @@ def kill(seed: int, folder: Path) -> Kill:
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(
             [*DMLCONF, *arguments], cwd=folder, env=own, stdout=out, stderr=err,
-            start_new_session=True,
+            start_new_session=True, preexec_fn=heed_interrupts,
         )  # fmt: skip
     while not early and not _lines(log) and process.poll() is None:
         time.sleep(0.01)
