@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,9 +37,18 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _files_under(path: Path) -> list[Path] | None:
-    """Return the case files of a folder, or a file itself; None if there is neither."""
-    if not path.is_dir():
-        return [path] if path.exists() else None
+    """Return the case files of a folder, or a file itself; None if there is neither.
+
+    Raises:
+        OSError: the path cannot be looked up, as when a name is too long. From Python 3.14 on,
+            `Path.exists` and its like say that there is nothing.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    if not stat.S_ISDIR(mode):
+        return [path]
     return sorted(
         file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and not file.is_dir()
     )

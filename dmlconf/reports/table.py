@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OperatorsTable"]
 
+_TIME: Final = f"{'Time':>7}"
+"""As wide as any time, so that the layout does not depend on the times."""
+
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",
     "Unchecked": "Un-\nchecked",
@@ -82,16 +85,12 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
     if layout.with_margin:
         headings.append("Limit used")
     if layout.with_time:
-        headings.append("Time")
+        headings.append(_TIME)
     titles = [_broken(heading) if layout.broken_headings else heading for heading in headings]
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
     table.add_column(titles[0], "total", footer_style="bold", overflow="fold", min_width=8)
     for heading, footer in zip(titles[1:], footers, strict=True):
-        # As wide as any time, so that the layout does not depend on the times.
-        least = 7 if heading.strip() == "Time" else None
-        table.add_column(
-            heading, footer, justify="right", no_wrap=True, footer_style="bold", min_width=least
-        )
+        table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
     for row in rows:
         table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table
