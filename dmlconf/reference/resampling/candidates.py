@@ -7,6 +7,7 @@ input that are below 0 or above 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,6 +34,9 @@ __all__ = ["linear_candidates", "nearest_candidates"]
 
 _MOST_CHOICES: Final = 125
 """Choices of lines that are tried: five along each of three axes."""
+
+_BLOCK: Final = 1 << 17
+"""Elements that are computed at once."""
 
 
 def nearest_candidates(tensor: Array, at: Sequence[Coordinates], rounding: str) -> list[Interval]:
@@ -64,22 +68,60 @@ def linear_candidates(
     With several steps each element on the way has its own line, so all between those is right; and
     so it is along the last axes where there are more choices than _MOST_CHOICES.
 
+    What the leading axes leave apart is computed in blocks: an element takes a hundred bytes and
+    more on the way, so three million elements at once would take 600 MB.
+
     Args:
         tensor: the input.
         output: the tensor that is returned.
         steps: the coordinates of each step, for each axis.
         input_offsets: InputPixelOffsets.
     """
+    shifts = [_shift(offset) for offset in input_offsets]
+    leading = _unchanged(tensor.shape, steps, shifts)
+    rows = tensor.reshape(-1, *tensor.shape[leading:])
+    steps, shifts = [[], *steps[leading:]], [0.0, *shifts[leading:]]
+    at_once = max(1, _BLOCK * len(rows) // max(rows.size, math.prod(output.Sizes)))
+    blocks = [
+        _linear_candidates(rows[start : start + at_once], output, steps, shifts)
+        for start in range(0, len(rows), at_once)
+    ]
+    return [
+        (_together(output, [low for low, _ in parts]), _together(output, [up for _, up in parts]))
+        for parts in zip(*blocks, strict=True)
+    ]
+
+
+def _unchanged(
+    sizes: Sequence[int], steps: Sequence[Sequence[Coordinates]], shifts: Sequence[float]
+) -> int:
+    """Return how many leading axes are read element by element, exactly and in turn."""
+    for axis, (size, of_axis, shift) in enumerate(zip(sizes, steps, shifts, strict=True)):
+        if shift or not all(at.is_whole(size) and not at.errors.any() for at in of_axis):
+            return axis
+    return len(sizes)
+
+
+def _together(output: TensorDesc, parts: Sequence[Array]) -> Array:
+    return np.concatenate(parts).reshape(output.Sizes)
+
+
+def _linear_candidates(
+    tensor: Array,
+    output: TensorDesc,
+    steps: Sequence[Sequence[Coordinates]],
+    shifts: Sequence[float],
+) -> list[Interval]:
     estimates = [Estimate.of(tensor)]
     with np.errstate(all="ignore"):
-        for axis, (of_axis, offset) in enumerate(zip(steps, input_offsets, strict=True)):
+        for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
             for at in of_axis:
-                lines = _lines(at, _shift(offset))
+                lines = _lines(at, shift)
                 choices = [[line(of, axis) for line in lines] for of in estimates]
                 if len(of_axis) > 1 or len(choices) * len(lines) > _MOST_CHOICES:
                     choices = [[_hull(of_one)] for of_one in choices]
                 estimates = list(chain.from_iterable(choices))
-    near = _near_special(tensor, steps, input_offsets)
+    near = _near_special(tensor, steps, shifts)
     return [_rounded(estimate, output, near) for estimate in estimates]
 
 
@@ -142,7 +184,7 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
 
 
 def _near_special(
-    tensor: Array, steps: Sequence[Sequence[Coordinates]], input_offsets: Sequence[float]
+    tensor: Array, steps: Sequence[Sequence[Coordinates]], shifts: Sequence[float]
 ) -> Array | bool:
     """Return which elements lie between special ones and others, which may have a weight of 0.
 
@@ -151,7 +193,7 @@ def _near_special(
     marked = ~(np.abs(wide(tensor)) <= float(np.finfo(np.float32).max) / 2)
     if tensor.dtype.kind != "f" or not marked.any():
         return False
-    for axis, (of_axis, shift) in enumerate(zip(steps, map(_shift, input_offsets), strict=True)):
+    for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
         for at in of_axis:
             last = marked.shape[axis] - 1
             near = [at.values, at.values + shift]
