@@ -20,6 +20,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
 __all__ = [
+    "LARGE_TAG",
     "MODEL_TAG",
     "KeywordError",
     "Selection",
@@ -29,6 +30,9 @@ __all__ = [
     "select",
     "without_models",
 ]
+
+LARGE_TAG: Final = "large"
+"""The tag of cases that may take more memory than containers have."""
 
 MODEL_TAG: Final = "model"
 """The tag of cases with the sizes of layers of published networks."""

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from dmlconf.cases.loader import Suite, valid_case
-from dmlconf.cases.model import CaseTemplate
-from dmlconf.cases.selection import MODEL_TAG
+from dmlconf.cases.model import CaseTemplate, ExpectedRejection
+from dmlconf.cases.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import operator, operator_files
 from dmlconf.cli.cache import user_store
@@ -23,6 +23,7 @@ from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.runner.against import RecordingAgainst, suite_recordings
 from dmlconf.runner.checked_expectations import expectation_problems
 from dmlconf.runner.known_faults import lint_known_faults
+from dmlconf.runner.memory import MUCH, judged_bytes
 from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 
 __all__ = ["command"]
@@ -47,7 +48,8 @@ def command(
     permitted by its rules around what the reference computes, unless the case disputes the
     reference; with --recordings, recorded outputs too. A case in which the precision rules permit
     any value of every element gets a warning, unless it has the tag `undefined`. Finding these
-    takes as long as a run, so cases with the tag `model` are left out.
+    takes as long as a run, so cases with the tag `model` are left out. A case that may
+    take more than 250 MiB of memory needs the tag `large` or `model`.
     """
     problems = lint_catalogue() + lint_known_faults()
     suite = None
@@ -60,6 +62,8 @@ def command(
         problems += expectation_problems(
             suite, tuple(recordings) if with_recordings else (), user_store()
         )
+    if suite is not None:
+        problems += _too_large(suite)
     warnings = [] if no_warnings or problems or suite is None else _warnings(suite)
     if as_json:
         data = {
@@ -78,6 +82,28 @@ def command(
     inside = f"{cases:,} case{'s' if cases != 1 else ''}"
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
+
+
+def _too_large(suite: Suite) -> Iterator[Problem]:
+    """Yield a problem for each entry with a case that may take much memory and has no tag for it.
+
+    Whoever runs a suite in a container should know which cases to leave out.
+    """
+    seen: set[CaseTemplate] = set()
+    for planned in suite.plan():
+        template = planned.template
+        if template in seen or not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags):
+            continue
+        case = valid_case(planned)
+        if isinstance(case.expectation, ExpectedRejection) or judged_bytes(case) <= MUCH:
+            continue
+        seen.add(template)
+        needed, most = judged_bytes(case) >> 20, MUCH >> 20
+        yield _problem(
+            template,
+            f"{planned.identifier} may take {needed:,} MiB of memory; more than {most} need a tag",
+            f"make its tensors smaller, or add the tag {LARGE_TAG}",
+        )
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
@@ -104,15 +130,20 @@ def _warnings(suite: Suite) -> Iterator[Problem]:
             open_cases.setdefault(template, []).append(planned.identifier)
     for template, names in open_cases.items():
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-        path, line = template.about.location.path, template.about.location.line
-        source = path.read_text(encoding="utf-8").splitlines()[line - 1]
-        yield Problem(
-            path,
+        yield _problem(
+            template,
             f"{names[0]}{more}: the rules permit any value of every element, so nothing is checked",
-            line,
-            column=len(source) - len(source.lstrip()) + 1,
-            source=source,
-            width=len(source.strip()),
-            hint=f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
+            f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
             "the results undefined",
         )
+
+
+def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
+    """Return a problem of the entry of a file."""
+    path, line = template.about.location.path, template.about.location.line
+    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+    text = source.strip()
+    return Problem(
+        path, message, line, column=source.index(text) + 1, source=source, width=len(text),
+        hint=hint,
+    )  # fmt: skip

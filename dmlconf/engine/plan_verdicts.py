@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from dmlconf.backends.protocol import Capabilities
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
+from dmlconf.runner.memory import may_take_much
 from dmlconf.runner.session import OpenBackend, judged
 from dmlconf.runner.verdict import Verdict
 
@@ -49,9 +50,35 @@ def verdicts(
         from dmlconf.engine.variants import judged_variants  # Few runs have any.
 
         return judged_variants(plan, backend, expected.against, options)
-    if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
+    execution = execution_of(backend.name, limits, judged=True)
+    if execution is Execution.ISOLATED:
         return judged(plan, backend, expected.against, options)
+    if execution is Execution.IN_PROCESS:
+        return _judged_here(plan, backend, expected, limits, options)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.engine.parallel import judged_in_processes
 
     return judged_in_processes(plan, backend.name, expected, limits, options)
+
+
+def _judged_here(
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    expected: Expectations,
+    limits: Limits,
+    options: JudgeOptions,
+) -> Generator[Verdict, None, None]:
+    """Run the plan in this process, and then what may take much memory in another one."""
+    large: list[PlannedCase] = []
+
+    def aside(planned: PlannedCase, case: Case) -> bool:
+        if may_take_much(case):
+            large.append(planned)
+            return True
+        return False
+
+    yield from judged(plan, backend, expected.against, options, aside)
+    if large:
+        from dmlconf.runner.parallel import judged_in_processes
+
+        yield from judged_in_processes(large, backend.name, expected, limits, options)

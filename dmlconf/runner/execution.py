@@ -25,6 +25,9 @@ WORKER_MEMORY: Final = 2048 << 20
 _CASES: Final = 2000
 """For fewer cases another process is not worth its start and its reading of a recording."""
 
+_PROCESS_BYTES: Final = 400 << 20
+"""Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
+
 _MOST_PROCESSES: Final = 8
 """More would wait for this process, which loads the suite and writes the log."""
 
@@ -94,10 +97,14 @@ def limits_of(
 def processes_that_pay(cases: int) -> int:
     """Return how many processes to use if the user gives no number.
 
-    It is one where there is no temporary folder, which worker processes need.
+    It is one where there is no temporary folder, which worker processes need, and there are no more
+    than fit into memory.
     """
     processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
     if processes > 1:
+        from dmlconf.runner.memory import machine_memory  # Small runs need it later, if at all.
+
+        processes = max(1, min(processes, machine_memory() // _PROCESS_BYTES))
         try:
             temporary_folder()
         except OSError:

@@ -9,17 +9,32 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Final
 
-from dmlconf.cases.model import Case
+from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.control_groups import memory_limit
 
-__all__ = ["machine_memory", "shortage", "tensor_bytes"]
+__all__ = [
+    "MUCH",
+    "judged_bytes",
+    "killed_for_memory",
+    "machine_memory",
+    "may_take_much",
+    "shortage",
+    "tensor_bytes",
+]
 
 _COPIES: Final = 4
 """How many times its tensors' bytes a case may need in a process."""
 
 _VARIABLE: Final = "DMLCONF_MEMORY_MIB"
+
+_ELEMENT: Final = 64
+"""Bytes that an element of a case takes where it is judged as well, as measured."""
+
+MUCH: Final = 250 << 20
+_SHARE: Final = 8
+"""A case that may take more than so many bytes, or than this part of all memory, takes much."""
 
 _SMALL: Final = 1 << 20
 """Tensors of so few bytes fit everywhere."""
@@ -55,6 +70,41 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
         least = _spoken(_COPIES * needed)
         return f"needs up to {least} of memory, and this machine has {_spoken(available)}"
     return None
+
+
+def killed_for_memory(ending: str) -> str:
+    """Return what to add about a process that may have been killed because memory ran out.
+
+    Args:
+        ending: how the process ended; the system gives no other reason than SIGKILL.
+    """
+    if not ending.endswith("SIGKILL"):
+        return ""
+    limit = _spoken(machine_memory())
+    return f"; the system does so when memory runs out, and here processes may use {limit}"
+
+
+def may_take_much(case: Case) -> bool:
+    """Return whether running and judging a case may take so much memory that a process may die.
+
+    Such a case runs in a process of its own, so that its end leaves the run's log alone.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        return False  # No tensor of it is made.
+    return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
+
+
+def judged_bytes(case: Case) -> int:
+    """Return about how much memory running and judging a case takes beyond that of its process.
+
+    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
+    is permitted are FLOAT64 on the way.
+    """
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    elements = sum(
+        tensor.ElementCount for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)
+    )
+    return max(_ELEMENT * elements, _COPIES * tensor_bytes(case))
 
 
 def _spoken(count: int) -> str:

@@ -31,6 +31,7 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.execution import WORKER_MEMORY
 from dmlconf.runner.interrupts import Grace, deferred_interrupts, grace
+from dmlconf.runner.memory import killed_for_memory
 from dmlconf.runner.process import START_SECONDS, WorkerProcess, wait_for_messages
 from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.worker import (
@@ -393,7 +394,8 @@ class WorkerPool:
         worker.batch.clear()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
-            message = overdue if kind is BreakdownKind.HANG else f"its process {ending}"
+            died = f"its process {ending}{killed_for_memory(ending)}"
+            message = overdue if kind is BreakdownKind.HANG else died
             outcome = Breakdown(kind, message, worker.diagnostics())
         elif not outcome.diagnostics:
             outcome = replace(outcome, diagnostics=worker.diagnostics())

@@ -300,6 +300,7 @@ def judged(
     backend: OpenBackend,
     against: Against,
     options: JudgeOptions = NO_OPTIONS,
+    aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as soon as it is reached.
 
@@ -310,6 +311,7 @@ def judged(
         backend: what to run it on.
         against: gives the expected outcome of cases that state none.
         options: what may excuse failures, and what runs beside each case.
+        aside: whether the caller takes a case itself; it gets no verdict here.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -318,16 +320,19 @@ def judged(
     half = backend.capabilities.half_precision
     conclusion = Conclusion(against, backend.faults, half, options, backend.is_reference)
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
-        yield from _judged_part(part, backend, conclusion)
+        yield from _judged_part(part, backend, conclusion, aside)
 
 
 def _judged_part(
-    plan: Iterable[PlannedCase], backend: OpenBackend, conclusion: Conclusion
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    conclusion: Conclusion,
+    aside: Callable[[PlannedCase, Case], bool],
 ) -> Generator[Verdict, None, None]:
     """Run a part of a plan as one batch, and then the cases that need another run."""
     declined: deque[Verdict] = deque()
     waiting: list[NeedsRun[Verdict]] = []
-    cases = runnable(plan, backend.capabilities, declined)
+    cases = runnable(plan, backend.capabilities, declined, aside)
     for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
         while declined:
             yield declined.popleft()
@@ -367,9 +372,14 @@ def _parts(
 
 
 def runnable(
-    plan: Iterable[PlannedCase], capabilities: Capabilities, declined: deque[Verdict]
+    plan: Iterable[PlannedCase],
+    capabilities: Capabilities,
+    declined: deque[Verdict],
+    aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
 ) -> Iterator[Case]:
     """Yield the cases that the backend must run, and put aside a verdict on the others.
+
+    Cases that `aside` takes are neither.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -378,6 +388,7 @@ def runnable(
         case = valid_case(planned)
         reason = unsupported_reason(case, capabilities)
         if reason is None:
-            yield case
+            if not aside(planned, case):
+                yield case
         else:
             declined.append(not_asked(case, reason))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from dmlconf.runner.execution import (
     limits_of,
     processes_that_pay,
 )
+from tests.cli.process import environment
 
 NUMPY, MINIATURE = parse("numpy"), parse("miniature:zeros")
 
@@ -49,6 +53,14 @@ def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> N
     assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
     machine(monkeypatch, 64)
     assert processes_that_pay(44_000) == 8
+
+
+def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
+    count = "from dmlconf.runner.execution import processes_that_pay as n; print(n(44_000))"
+    for mebibytes, most in ((500, 1), (900, 2)):
+        env = environment(tmp_path, DMLCONF_MEMORY_MIB=str(mebibytes))
+        done = subprocess.check_output([sys.executable, "-c", count], env=env, text=True)
+        assert 1 <= int(done) <= most
 
 
 def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dmlconf.backends import registry
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
-from dmlconf.cases.model import Case
+from dmlconf.cases.loader import Suite, load_suite, valid_case
+from dmlconf.cases.model import Case, CaseTemplate, PlannedCase
+from dmlconf.cases.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import suite_expectations
 from dmlconf.runner.judge import unsupported_reason
 from dmlconf.runner.log import read_log
-from dmlconf.runner.memory import machine_memory, shortage, tensor_bytes
+from dmlconf.runner.memory import MUCH, judged_bytes, machine_memory, shortage, tensor_bytes
+from dmlconf.runner.session import in_process, judged
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.tensors.datatypes import DataType
-from tests.cli.process import dmlconf, dmlconf_here
+from tests.cli.process import dmlconf, dmlconf_here, environment
 
 VARIABLE = "DMLCONF_MEMORY_MIB"
 
@@ -128,3 +135,69 @@ def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
     path.write_text(MANY)
     process = dmlconf_here(tmp_path, "run", str(path))
     assert "1 unsupported" in process.stdout, process.stdout + process.stderr
+
+
+def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> None:
+    """Here the run's own process would take it; without a temporary folder there is no other."""
+    text = LARGE.replace("normal: {least: 0}", "sequence") % (1, 1)
+    (tmp_path / "large.yaml").write_text(text, encoding="utf-8")
+    done = dmlconf(tmp_path, "run", "large.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
+    assert "1 unchecked" in done.stdout
+    nowhere = {"TMPDIR": "/proc", VARIABLE: "200"}
+    probe = "import tempfile; tempfile.tempdir = '/proc/none'; from dmlconf.cli import main; main()"
+    code = [sys.executable, "-c", probe, "run", "large.yaml"]
+    env = environment(tmp_path, **nowhere)
+    apart = subprocess.run(code, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert apart.returncode == 4
+    assert "numpy needs a temporary folder for its processes" in apart.stderr
+    here = environment(tmp_path, **nowhere | {VARIABLE: "4000"})
+    together = subprocess.run(
+        code, cwd=tmp_path, env=here, capture_output=True, text=True, check=False
+    )
+    assert "1 unchecked" in together.stdout
+
+
+def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
+    text = LARGE.replace("normal: {least: 0}", "sequence") % (4, 4)
+    (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
+    refused = dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings")
+    assert refused.returncode == 3
+    assert "relu.yaml:3:3: activation_relu/relu may take 512 MiB of memory" in refused.stderr
+    assert "add the tag large" in refused.stderr
+    tagged = text.replace("  - desc:", "  - tags: [large]\n    desc:")
+    (tmp_path / "relu.yaml").write_text(tagged, encoding="utf-8")
+    assert dmlconf_here(tmp_path, "validate", "relu.yaml", "--no-warnings").returncode == 0
+
+
+@pytest.mark.whole
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
+def test_no_case_of_the_suite_takes_more_than_it_may(bundled_suite: Suite) -> None:
+    """The largest case of each entry is run and judged; those of models and `large` are left out.
+
+    Measured is how far the process grows meanwhile.
+    """
+    numpy = registry.parse("numpy")
+    backend = in_process(numpy, registry.create(numpy))
+    against, _ = suite_expectations([cases_directory()])
+    largest: dict[CaseTemplate, tuple[int, PlannedCase]] = {}
+    for planned in bundled_suite.plan():
+        if {LARGE_TAG, MODEL_TAG}.isdisjoint(planned.template.tags):
+            size = judged_bytes(valid_case(planned))
+            if size >= largest.get(planned.template, (0, planned))[0]:
+                largest[planned.template] = size, planned
+    by_size = sorted(largest.values(), key=lambda entry: -entry[0])
+    wrong = {}
+    for _, planned in by_size[:400]:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+        before = _status("VmRSS")
+        list(judged([planned], backend, against))
+        taken = _status("VmHWM") - before
+        if taken > MUCH:
+            wrong[planned.identifier] = taken >> 20
+    assert wrong == {}
+
+
+def _status(name: str) -> int:
+    """Return the bytes that a line of this process's status says."""
+    text = Path("/proc/self/status").read_text("ascii")
+    return int(text.partition(f"{name}:")[2].split()[0]) << 10
