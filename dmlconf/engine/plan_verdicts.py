@@ -79,6 +79,6 @@ def _judged_here(
 
     yield from judged(plan, backend, expected.against, options, aside)
     if large:
-        from dmlconf.runner.parallel import judged_in_processes
+        from dmlconf.engine.parallel import judged_in_processes
 
         yield from judged_in_processes(large, backend.name, expected, limits, options)
