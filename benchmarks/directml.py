@@ -1,4 +1,7 @@
-"""Measure the DirectML backend in the Wine lab, in one run: `python -m benchmarks.directml`."""
+"""Measure the DirectML backend in the Wine lab: `python -m benchmarks.directml [--small] [PATHS]`.
+
+With `--small` the loop runs once, over the documented cases of TILE unless others are given.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ SUITE: Final = tuple(
     f"cases/{name}" for name in ("argmin", "gather", "join", "scatter_elements", "tile")
 )
 
+SMALL_SUITE: Final = ("cases/tile/documented.yaml",)
+
 
 def used(*arguments: str) -> Usage:
     """Run a command in the lab, and return its usage.
@@ -32,11 +37,11 @@ def used(*arguments: str) -> Usage:
     return usage
 
 
-def bare_loop(*paths: str) -> None:
+def bare_loop(runs: int, *paths: str) -> None:
     """Measure whole runs of the suite against the bare loop over its cases."""
     by_clock, by_processor = [], []
     used("python", "--", "-c", "import numpy")
-    for _ in range(RUNS):
+    for _ in range(runs):
         plainly = ("-b", "directml", "--quiet", "--circumstances", "none", *SMALL)
         ours = used("run", "--", "run", *paths, *plainly)
         start = used("python", "--", "-c", "import numpy")
@@ -69,9 +74,11 @@ def isolation(*paths: str) -> None:
 
 def main() -> None:
     """Print both measures."""
-    paths = sys.argv[1:] or SUITE
+    small = "--small" in sys.argv
+    given = [path for path in sys.argv[1:] if path != "--small"]
+    paths = given or (SMALL_SUITE if small else SUITE)
     print("whole process, against a bare loop of the same calls")
-    bare_loop(*paths)
+    bare_loop(1 if small else RUNS, *paths)
     print("worker process, against the same backend in one process")
     isolation(*paths)
 

@@ -1,6 +1,7 @@
 """Measure shards and a scheduler's workers against one run on this machine.
 
-`python -m benchmarks.fleet [waits|overhead|shards|scale]...` prints a table; it is not a test.
+`python -m benchmarks.fleet [--small] [waits|overhead|shards|scale]...` prints a table; it is not a
+test. With `--small` each measurement is of a hundredth of the cases, once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,25 @@ from dmlconf.runner.log import read_log
 _DMLCONF: Final = (sys.executable, "-m", "dmlconf")
 _CASES: Final = Path(__file__).resolve().parent.parent / "cases"
 _REPEATS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How much a measurement runs.
+
+    Attributes:
+        repeats: how often.
+        divisor: what numbers of cases are divided by.
+        paths: the case files that are split into shards.
+    """
+
+    repeats: int
+    divisor: int
+    paths: Path
+
+
+_WHOLE: Final = _Size(_REPEATS, 1, _CASES)
+_SMALL: Final = _Size(1, 100, _CASES / "tile")
 
 _SUITE: Final = """
 operator: TILE
@@ -53,24 +73,24 @@ def suite(folder: Path, count: int) -> str:
     return path.name
 
 
-def waits(folder: Path) -> None:
+def waits(folder: Path, size: _Size) -> None:
     """Measure two local workers against one, on a backend that waits as a device does."""
-    cases = suite(folder, 400)
+    cases = suite(folder, max(400 // size.divisor, 20))
     arguments = (cases, "-b", "miniature:slow,seconds=0.05", "--scheduler")
     ratios = []
-    for _ in range(_REPEATS):
+    for _ in range(size.repeats):
         one, two = (run(folder, *arguments, f"local:{workers}") for workers in (1, 2))
         ratios.append(one / two)
         print(f"waits: one worker {one:.2f} s, two {two:.2f} s: {one / two:.2f} times")
     print(f"waits: median {median(ratios):.2f} times\n")
 
 
-def overhead(folder: Path) -> None:
+def overhead(folder: Path, size: _Size) -> None:
     """Measure a scheduler with one worker against a worker process of this machine."""
-    count = 4_000
+    count = 4_000 // size.divisor
     arguments = (suite(folder, count), "-b", "miniature:slow,seconds=0")
     each = []
-    for _ in range(_REPEATS):
+    for _ in range(size.repeats):
         alone = run(folder, *arguments)
         scheduled = run(folder, *arguments, "--scheduler", "local:1")
         each.append(1000 * (scheduled - alone) / count)
@@ -78,12 +98,12 @@ def overhead(folder: Path) -> None:
     print(f"overhead: median {median(each):+.3f} ms a case\n")
 
 
-def shards(folder: Path) -> None:
+def shards(folder: Path, size: _Size) -> None:
     """Measure two shards of the whole suite, in sequence, and their merge against one run."""
     runs = {"one run": (), "shard 1": ("--shard", "1/2"), "shard 2": ("--shard", "2/2")}
     taken = {
         name: _measured(
-            folder, "run", str(_CASES), "-j", "1", "-q", "--log", f"{name}.jsonl", *more
+            folder, "run", str(size.paths), "-j", "1", "-q", "--log", f"{name}.jsonl", *more
         )
         for name, more in runs.items()
     }
@@ -98,19 +118,21 @@ def shards(folder: Path) -> None:
         for log in (read_log(folder / name) for name in ("merged.jsonl", "one run.jsonl"))
     )
     print(f"shards: {len(whole):,} cases, the same statuses and outputs: {merged == whole}\n")
+    if merged != whole:
+        raise SystemExit("the merged log differs from that of one run")
 
 
 _FORMS: Final = ("junit", "html", "markdown", "json")
 
 
-def scale(folder: Path) -> None:
+def scale(folder: Path, size: _Size) -> None:
     """Measure time per case and memory of 10,000, 100,000 and 1,000,000 cases, and their reports.
 
     Times are processor time, minus that of a run of one case, because other work on the machine
     makes wall time unreliable. Memory is the largest resident set of the process.
     """
     start = _measured(folder, "run", suite(folder, 1), "-q", "--log", "1.jsonl").seconds
-    for count in (10_000, 100_000, 1_000_000):
+    for count in (each // size.divisor for each in (10_000, 100_000, 1_000_000)):
         name, log = suite(folder, count), f"{count}.jsonl"
         # If the log is large, a separate process generates what the run shows at its end.
         done = _measured(folder, "run", name, "-j", "1", "-q", "--log", log)
@@ -120,8 +142,10 @@ def scale(folder: Path) -> None:
             arguments = ["--report", f"{form}:report.{form}"] if form else []
             done = _measured(folder, "report", log, "-q", *arguments)
             written = folder / f"report.{form}"
-            size = f", {written.stat().st_size / 1e6:.1f} MB" if form else ""
-            print(f"scale:   report {form or 'terminal'} {done.seconds:.1f} s, {done.memory}{size}")
+            took = f"{done.seconds:.1f} s, {done.memory}"
+            if form:
+                took += f", {written.stat().st_size / 1e6:.1f} MB"
+            print(f"scale:   report {form or 'terminal'} {took}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +183,11 @@ def _largest(process: int) -> float:
 def main() -> None:
     """Run the named measurements, or all."""
     measures = {"waits": waits, "overhead": overhead, "shards": shards, "scale": scale}
-    for name in sys.argv[1:] or measures:
+    names = [name for name in sys.argv[1:] if name != "--small"]
+    size = _SMALL if "--small" in sys.argv else _WHOLE
+    for name in names or measures:
         with TemporaryDirectory() as folder:
-            measures[name](Path(folder))
+            measures[name](Path(folder), size)
 
 
 if __name__ == "__main__":

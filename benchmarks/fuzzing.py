@@ -1,7 +1,9 @@
-"""The speed of generating random cases: `python -m benchmarks.fuzzing`."""
+"""The speed of generating random cases: `python -m benchmarks.fuzzing [OPERATOR ...]`."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from itertools import islice
 from statistics import median
 from time import perf_counter
@@ -12,12 +14,12 @@ from dmlconf.fuzzing.plan import Fuzz, Kind
 CASES = 20
 
 
-def main() -> None:
-    """Print cases per second of each kind, and the slowest operators."""
-    names = tuple(name for name in operator_names() if operator(name).fields)
+def main(operators: Sequence[str]) -> None:
+    """Print cases per second of each kind, and the slowest of some operators or of all."""
+    names = tuple(operators) or tuple(name for name in operator_names() if operator(name).fields)
     for kind in Kind:
         fuzz = Fuzz(names, 1, kind)
-        count = 10 * CASES if kind is Kind.GRAPHS else CASES * len(names)
+        count = CASES * (min(10, len(names)) if kind is Kind.GRAPHS else len(names))
         list(islice(fuzz.cases(), len(names)))  # Compile what is compiled once.
         began = perf_counter()
         list(islice(fuzz.cases(range(1, 10**6)), count))
@@ -37,4 +39,4 @@ def seconds_of(name: str) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

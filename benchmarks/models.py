@@ -1,6 +1,8 @@
 """Time the reference on layers of networks, against ONNX Runtime's CPU provider.
 
-`python -m benchmarks.models [OPERATOR ...]`, in an environment that has onnx and onnxruntime too.
+`python -m benchmarks.models [--small] [OPERATOR ...]`, in an environment that has onnx and
+onnxruntime too. With `--small`, one layer of each operator is timed in one pair, and the exit code
+is 1 if the runtime refuses one or results differ.
 Each layer is the FLOAT32 case of an entry in `cases/*/model.yaml`; both compute it in one process,
 in turn, with as many threads as OPENBLAS_NUM_THREADS says. Times are processor time, because the
 machine may be shared. If results differ by more than rounding, the line says so and does not count,
@@ -50,19 +52,20 @@ class Ratio:
     times: float
 
 
-def layers(operators: Sequence[str]) -> Iterator[Case]:
-    """Yield a FLOAT32 case of each layer of some operators, or of all."""
+def layers(operators: Sequence[str], *, one_each: bool = False) -> Iterator[Case]:
+    """Yield a FLOAT32 case of each layer of some operators, or of all; or only of the first."""
     files = sorted(cases_directory().glob("*/model.yaml"))
     seen = set()
     for planned in load_suite(files).plan():
         template = planned.template
         wanted = not operators or template.operator_name in operators
-        if not wanted or template.identifier in seen or template.identifier.endswith("-exact"):
+        key = template.operator_name if one_each else template.identifier
+        if not wanted or key in seen or template.identifier.endswith("-exact"):
             continue
         case = build(planned)
         tensors = case.outputs().values()
         if all(str(tensor.DataType) == "FLOAT32" for tensor in tensors):
-            seen.add(template.identifier)
+            seen.add(key)
             yield case
 
 
@@ -86,12 +89,15 @@ def same(ours: Array, theirs: Array) -> bool:
     return np.allclose(ours.ravel(), theirs.ravel(), rtol=2e-3, atol=near)
 
 
-def ratio(case: Case) -> Ratio | str:
+NO_GRAPH: Final = "has no ONNX graph here"
+
+
+def ratio(case: Case, rounds: int) -> Ratio | str:
     """Return the reference's time relative to the runtime's, or why there is no valid ratio."""
     arrays = case.inputs()
     found = graph_of(case, arrays)
     if found is None:
-        return "has no ONNX graph here"
+        return NO_GRAPH
     model, feeds = found
     try:
         session = session_of(model)
@@ -101,7 +107,8 @@ def ratio(case: Case) -> Ratio | str:
     ours = next(iter(evaluate(case, arrays).values()))
     if not same(ours, theirs):
         return "the results differ"
-    seconds, times = beside(lambda: evaluate(case, arrays), lambda: session.run(None, feeds))
+    run = session.run
+    seconds, times = beside(lambda: evaluate(case, arrays), lambda: run(None, feeds), rounds)
     return Ratio(case.operator_name, case.identifier, 1000 * seconds, times)
 
 
@@ -112,21 +119,28 @@ def timed(function: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
+def beside(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int
+) -> tuple[float, float]:
     """Return the seconds of ours, and ours as a multiple of theirs; medians."""
-    first = timed(ours)
-    pairs = [(timed(ours), timed(theirs)) for _ in range(ROUNDS if first < QUICK else 3)]
+    if timed(ours) > QUICK:
+        rounds = min(3, rounds)
+    pairs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
     seconds = statistics.median(one for one, _ in pairs)
     return seconds, statistics.median(one / max(other, 1e-6) for one, other in pairs)
 
 
-def main(operators: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> int:
     """Print a line for each layer, and the geometric means of each operator and of all."""
+    small = "--small" in arguments
+    operators = [name for name in arguments if name != "--small"]
     print(f"ONNX Runtime {onnxruntime.__version__}, NumPy {np.__version__}, {THREADS} threads")
     ratios: dict[str, list[Ratio]] = {}
-    for case in layers(operators):
-        found = ratio(case)
+    wrong = 0
+    for case in layers(operators, one_each=small):
+        found = ratio(case, 1 if small else ROUNDS)
         if isinstance(found, str):
+            wrong += found != NO_GRAPH
             print(f"{case.identifier:<110}  {found}", flush=True)
             continue
         ratios.setdefault(found.operator, []).append(found)
@@ -139,7 +153,8 @@ def main(operators: Sequence[str]) -> None:
         spent = sum(one.milliseconds for one in many)
         mean, worst = statistics.geometric_mean(times), max(times)
         print(f"{name:<32}{len(many):>8}{spent:>11.0f}{mean:>8.2f}{worst:>8.2f}")
+    return 1 if small and wrong else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

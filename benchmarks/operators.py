@@ -1,6 +1,8 @@
 """Time the reference functions against ONNX Runtime and onnx's reference evaluator.
 
-`python -m benchmarks.operators [FAMILY ...]`, in an environment that has onnx and onnxruntime too.
+`python -m benchmarks.operators [--small] [FAMILY ...]`, in an environment that has onnx and
+onnxruntime too. With `--small` each workload runs once on the reference and on ONNX Runtime, which
+takes seconds and times nothing; the exit code is 1 if results differ.
 Everything runs in one process, in turn, and ratios are taken pair by pair. If results differ by
 more than rounding, it says so, because then the work is not the same. OPENBLAS_NUM_THREADS applies
 to both NumPy and ONNX Runtime.
@@ -8,14 +10,13 @@ to both NumPy and ONNX Runtime.
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from onnx.reference import ReferenceEvaluator
 from benchmarks.layers import layers
 from benchmarks.windows import windows
 from benchmarks.workloads import Workload, workloads
-from dmlconf.catalogue.loader import operator_names
+from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array
 
@@ -49,8 +50,9 @@ def timed(function: Callable[[], object]) -> float:
 
 def reference(workload: Workload) -> Callable[[], Any]:
     """Return a call of the reference function; fields that are not given are None."""
-    function = reference_function(workload.operator)
-    fields = dict.fromkeys(inspect.signature(function).parameters) | dict(workload.arguments)
+    function, entry = reference_function(workload.operator), operator(workload.operator)
+    names = [field.name for field in entry.fields if field.name not in entry.count_fields]
+    fields = dict.fromkeys(names) | dict(workload.arguments)
     return lambda: function(**fields)
 
 
@@ -84,21 +86,32 @@ def same(ours: Any, theirs: Sequence[Array]) -> bool:
     )
 
 
-def ratios(workload: Workload) -> tuple[float, float, float]:
-    """Return the reference's milliseconds, and their ratio to each peer's time."""
-    ours = reference(workload)
-    whole, feeds = model(workload)
+def session_of(whole: Any) -> onnxruntime.InferenceSession:
+    """Return a session that runs an ONNX model on the CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     # Threads that spin while waiting would take the processor from whatever runs next.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(
+    return onnxruntime.InferenceSession(
         whole.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    evaluator = ReferenceEvaluator(whole)
-    found = session.run(None, feeds)
-    if not same(ours(), found):
-        print(f"  {workload.name}: the results differ")
+
+
+def agrees(workload: Workload) -> bool:
+    """Return whether the reference and ONNX Runtime have the same results, and say so if not."""
+    whole, feeds = model(workload)
+    if same(reference(workload)(), session_of(whole).run(None, feeds)):
+        return True
+    print(f"  {workload.name}: the results differ")
+    return False
+
+
+def ratios(workload: Workload) -> tuple[float, float, float]:
+    """Return the reference's milliseconds, and their ratio to each peer's time."""
+    ours = reference(workload)
+    whole, feeds = model(workload)
+    session, evaluator = session_of(whole), ReferenceEvaluator(whole)
+    agrees(workload)
     taken = statistics.median(timed(ours) for _ in range(ROUNDS))
     return (
         1000 * taken,
@@ -124,19 +137,34 @@ def mean(ratios: Sequence[float]) -> float:
     return statistics.geometric_mean(known) if known else math.nan
 
 
-def main(families: Sequence[str]) -> None:
+def of(families: Sequence[str]) -> Iterator[Workload]:
+    """Yield the workloads of some families, or of all."""
+    for workload in chain(workloads(), layers(), windows()):
+        if families and workload.family not in families:
+            continue
+        if workload.operator in operator_names():
+            yield workload
+        else:
+            print(f"{workload.name:<62}  the catalogue does not have it")
+
+
+def small(families: Sequence[str]) -> int:
+    """Compare the results of each workload once; return 1 if any differ."""
+    agreements = [agrees(workload) for workload in of(families)]
+    print(f"{len(agreements)} workloads, {agreements.count(False)} with other results")
+    return 0 if all(agreements) else 1
+
+
+def main(families: Sequence[str]) -> int:
     """Print a line for each workload, and the geometric means of each family and of all."""
     warnings.simplefilter("ignore")
+    if "--small" in families:
+        return small([family for family in families if family != "--small"])
     print(f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, "
           f"NumPy {np.__version__}; times of the reference as multiples of the peers'")  # fmt: skip
     print(f"{'':<62}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
     means: dict[str, list[tuple[float, float]]] = {}
-    for workload in chain(workloads(), layers(), windows()):
-        if families and workload.family not in families:
-            continue
-        if workload.operator not in operator_names():
-            print(f"{workload.name:<62}  the catalogue does not have it")
-            continue
+    for workload in of(families):
         taken, runtime, evaluator = ratios(workload)
         means.setdefault(workload.family, []).append((runtime, evaluator))
         print(f"{workload.name:<62}{taken:>9.2f}{runtime:>10.2f}{evaluator:>11.3f}", flush=True)
@@ -145,7 +173,8 @@ def main(families: Sequence[str]) -> None:
     for family, pairs in [*means.items(), ("all", everything)]:
         runtime, evaluator = (mean(column) for column in zip(*pairs, strict=True))
         print(f"{family:<62}{len(pairs):>9}{runtime:>10.2f}{evaluator:>11.3f}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

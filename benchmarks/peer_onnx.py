@@ -50,6 +50,8 @@ def main(pattern: str) -> None:
     ran = result.testsRun - len(result.skipped)
     failed = len(result.failures) + len(result.errors)
     print(f"{ran} ran {failed} failed {seconds:.6f} seconds")
+    if not ran or failed:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Measure dmlconf against its peer, in one run: `python -m benchmarks.run`."""
+"""Measure dmlconf against its peer, in one run: `python -m benchmarks.run [--small]`.
+
+With `--small` everything runs once, on few cases, and the peer is this Python's own onnx.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,27 @@ CASES: Final = HERE.parent / "cases"
 ONE_CASE: Final = "gather/documented/example-1-1d-remapping"
 PEER_TESTS: Final = r"^test_(gather_\d|gather_neg|scatter_elements|tile|argmin|concat)"
 RUNS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured.
+
+    Attributes:
+        runs: how often each process runs, after one that does not count.
+        cases: of dmlconf, for the throughput.
+        peer_tests: the pattern of the peer's tests that are set against these cases.
+        matrix: the numbers of cases whose growth is measured.
+    """
+
+    runs: int
+    cases: Path
+    peer_tests: str
+    matrix: tuple[int, ...]
+
+
+WHOLE: Final = Size(RUNS, CASES, PEER_TESTS, (1_000, 10_000, 100_000))
+SMALL: Final = Size(0, CASES / "tile", r"^test_tile", (100, 1_000))
 
 MATRIX: Final = """
 operator: GATHER
@@ -48,27 +72,29 @@ class Sample:
     output: str
 
 
-def sample(command: Sequence[str], environment: dict[str, str] | None = None) -> Sample:
-    """Run a process to its end, and return its usage."""
+NOTHING_CHECKED: Final = 7
+"""The exit code of a run whose cases have no expectation."""
+
+
+def sample(command: Sequence[str], code: int = 0) -> Sample:
+    """Run a process to its end, which must have this exit code, and return its usage."""
     with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.DEVNULL, env=environment
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - began
         output.seek(0)
         text = output.read().decode()
-    if os.waitstatus_to_exitcode(status):
+    if os.waitstatus_to_exitcode(status) != code:
         raise SystemExit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
     return Sample(seconds, usage.ru_maxrss / 1024, text)
 
 
 def side_by_side(commands: dict[str, Sequence[str]], runs: int) -> dict[str, list[Sample]]:
-    """Run the commands in turn, after one run of each that is not counted."""
-    for command in commands.values():
-        sample(command)
-    samples: dict[str, list[Sample]] = {name: [] for name in commands}
+    """Run the commands in turn, after one run of each, which counts only if it is the only one."""
+    samples = {name: [sample(command)] for name, command in commands.items()}
+    if runs:
+        samples = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():
             samples[name].append(sample(command))
@@ -93,7 +119,7 @@ def make_peer(directory: Path) -> str:
     return python
 
 
-def cold_start(dmlconf: str, peer: str) -> None:
+def cold_start(dmlconf: str, peer: str, size: Size) -> None:
     """Measure one case from a fresh process."""
     file = str(CASES / "gather" / "documented.yaml")
     samples = side_by_side(
@@ -101,9 +127,10 @@ def cold_start(dmlconf: str, peer: str) -> None:
             "numpy": [sys.executable, "-c", "import numpy"],
             "dmlconf": [dmlconf, "run", file, "--case", ONE_CASE],
         },
-        RUNS,
+        size.runs,
     )
-    peers = side_by_side({"peer": [peer, str(HERE / "peer_onnx.py"), "^test_gather_0_cpu$"]}, 3)
+    one_test = [peer, str(HERE / "peer_onnx.py"), "^test_gather_0_cpu$"]
+    peers = side_by_side({"peer": one_test}, min(3, size.runs))
     print("cold start, one case")
     print(f"  import numpy       {seconds(samples['numpy']):.3f} s")
     print(f"  dmlconf            {seconds(samples['dmlconf']):.3f} s, "
@@ -112,15 +139,15 @@ def cold_start(dmlconf: str, peer: str) -> None:
           f"{seconds(peers['peer']) / seconds(samples['dmlconf']):.1f} times dmlconf")  # fmt: skip
 
 
-def throughput(dmlconf: str, peer: str, directory: Path) -> None:
+def throughput(dmlconf: str, peer: str, directory: Path, size: Size) -> None:
     """Measure cases per second over the suite."""
     log = directory / "suite.jsonl"
     samples = side_by_side(
         {
-            "dmlconf": [dmlconf, "run", str(CASES), "--log", str(log)],
-            "peer": [peer, str(HERE / "peer_onnx.py"), PEER_TESTS],
+            "dmlconf": [dmlconf, "run", str(size.cases), "--log", str(log)],
+            "peer": [peer, str(HERE / "peer_onnx.py"), size.peer_tests],
         },
-        3,
+        min(3, size.runs),
     )
     footer = json.loads(log.read_text("utf-8").splitlines()[-1])
     ours = sum(footer["summary"].values())
@@ -136,14 +163,14 @@ def throughput(dmlconf: str, peer: str, directory: Path) -> None:
           f"ratio {run_ours / run_theirs:,.1f}")  # fmt: skip
 
 
-def growth(dmlconf: str, directory: Path) -> None:
+def growth(dmlconf: str, directory: Path, size: Size) -> None:
     """Measure time and memory at growing numbers of cases."""
     print("growth, matrix cases")
-    for count in (1_000, 10_000, 100_000):
+    for count in size.matrix:
         path = directory / f"matrix-{count}.yaml"
         path.write_text(MATRIX.format(groups=count // 4096 + 1, count=count), encoding="utf-8")
         log = directory / f"matrix-{count}.jsonl"
-        taken = sample([dmlconf, "run", str(path), "--log", str(log)])
+        taken = sample([dmlconf, "run", str(path), "--log", str(log)], NOTHING_CHECKED)
         footer = json.loads(log.read_text("utf-8").splitlines()[-1])
         assert sum(footer["summary"].values()) == count
         each = taken.seconds / count * 1e6
@@ -159,10 +186,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="dmlconf-benchmark-") as name:
         directory = Path(name)
         os.environ["DMLCONF_LOG_DIRECTORY"] = str(directory / "logs")
-        peer = make_peer(directory / "peer")
-        cold_start(dmlconf, peer)
-        throughput(dmlconf, peer, directory)
-        growth(dmlconf, directory)
+        small = "--small" in sys.argv
+        size = SMALL if small else WHOLE
+        peer = sys.executable if small else make_peer(directory / "peer")
+        cold_start(dmlconf, peer, size)
+        throughput(dmlconf, peer, directory, size)
+        growth(dmlconf, directory, size)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Measure the suite on `numpy`: `python -m benchmarks.suite [OTHER_CHECKOUT]`.
+"""Measure the suite on `numpy`: `python -m benchmarks.suite [--small] [OTHER_CHECKOUT]`.
 
 With another checkout, whose environment is in its `.venv`, both are measured in turn, A B A B, and
-ratios are taken pair by pair.
+ratios are taken pair by pair. With `--small` there is one round, over the cases of one operator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent.parent
 ONE_CASE: Final = "gather/documented/example-1-1d-remapping"
 RUNS: Final = 5
-QUIET: Final = ("run", "cases", "-b", "numpy", "--quiet")
+RUN: Final = ("run", "-b", "numpy", "--quiet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Checkout:
             "DMLCONF_LOG_DIRECTORY": str(self.scratch / "logs"),
             "DMLCONF_CACHE": str(self.scratch / "cache") if cache else "off",
         }
-        program = self.folder / ".venv" / "bin" / "python"
-        command = [str(program), "-m", "dmlconf", *arguments]
+        others = str(self.folder / ".venv" / "bin" / "python")
+        command = [sys.executable if self.folder == HERE else others, "-m", "dmlconf", *arguments]
         null = subprocess.DEVNULL
         return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=null, stderr=null)
 
@@ -54,25 +54,28 @@ def processor_time(*arguments: str) -> Measure:
 
     def measure(checkout: Checkout) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        checkout.start(*arguments).wait()
+        if code := checkout.start(*arguments).wait():
+            raise SystemExit(f"dmlconf {' '.join(arguments)} ended with {code}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     return measure
 
 
-def first_verdict(*, cache: bool) -> Measure:
+def first_verdict(paths: str, *, cache: bool) -> Measure:
     """Return a measure of the time until a run of the suite has logged its first verdict."""
 
     def measure(checkout: Checkout) -> float:
         log = checkout.scratch / "first.jsonl"
         log.unlink(missing_ok=True)
         began = time.perf_counter()
-        process = checkout.start(*QUIET, "--log", str(log), cache=cache)
+        process = checkout.start(*RUN, paths, "--log", str(log), cache=cache)
         while process.poll() is None:
             if log.exists() and b'"record":"verdict"' in log.read_bytes()[:10_000]:
                 break
             time.sleep(0.005)
+        else:
+            raise SystemExit(f"dmlconf ended with {process.returncode} before a verdict")
         seconds = time.perf_counter() - began
         process.terminate()
         process.wait()
@@ -81,25 +84,30 @@ def first_verdict(*, cache: bool) -> Measure:
     return measure
 
 
-MEASURES: Final[Mapping[str, Measure]] = {
-    "one case, processor time": processor_time(*QUIET, "--case", ONE_CASE),
-    "run -o GATHER, processor time": processor_time(*QUIET, "-o", "GATHER"),
-    "first verdict of the suite": first_verdict(cache=True),
-    "first verdict, without cache": first_verdict(cache=False),
-    "whole suite, processor time": processor_time(*QUIET, "-j", "auto"),
-}
+def measures(paths: str) -> Mapping[str, Measure]:
+    """Return the measures over the cases below some paths."""
+    return {
+        "one case, processor time": processor_time(*RUN, paths, "--case", ONE_CASE),
+        "run -o GATHER, processor time": processor_time(*RUN, paths, "-o", "GATHER"),
+        "first verdict of the suite": first_verdict(paths, cache=True),
+        "first verdict, without cache": first_verdict(paths, cache=False),
+        "whole suite, processor time": processor_time(*RUN, paths, "-j", "auto"),
+    }
 
 
-def main(folders: list[Path]) -> None:
+def main(arguments: list[str]) -> None:
     """Measure the checkouts in turn, and print medians and ratios."""
+    small = "--small" in arguments
+    runs = 1 if small else RUNS
+    folders = [HERE, *(Path(each) for each in arguments if each != "--small")]
     scratch = Path(tempfile.mkdtemp(prefix="dmlconf-benchmark-"))
     checkouts = [Checkout(folder, scratch / str(i)) for i, folder in enumerate(folders)]
     try:
-        for name, measure in MEASURES.items():
+        for name, measure in measures("cases/gather" if small else "cases").items():
             for checkout in checkouts:
                 checkout.scratch.mkdir(exist_ok=True)
                 measure(checkout)  # Fills the file cache and dmlconf's cache.
-            rounds = [[measure(checkout) for checkout in checkouts] for _ in range(RUNS)]
+            rounds = [[measure(checkout) for checkout in checkouts] for _ in range(runs)]
             medians = [statistics.median(each) for each in zip(*rounds, strict=True)]
             text = f"{name:32}" + "".join(f"{median:9.2f} s" for median in medians)
             if len(checkouts) > 1:
@@ -110,4 +118,4 @@ def main(folders: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main([HERE, *map(Path, sys.argv[1:])])
+    main(sys.argv[1:])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import os
 from typing import Final
 
@@ -19,6 +20,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000, database=
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
+    "benchmark": "onnx and onnxruntime (pip install 'dmlconf[benchmarks]')",
     "fuzz": "a minute or two (docs/fuzzing.md)",
     "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
@@ -46,6 +48,33 @@ def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
 def bundled_suite() -> Suite:
     """The suite in `cases/`; the first test process that loads it checks all of its files."""
     return load_suite([cases_directory()], store=user_store())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--share K/N`, by which CI takes another part of the slow tests at each commit."""
+    parser.addoption(
+        "--share", type=share, metavar="K/N",
+        help="run only every Nth of the chosen tests, beginning with the Kth",
+    )  # fmt: skip
+
+
+def share(text: str) -> tuple[int, int]:
+    """Return K and N of `K/N`, where 1 <= K <= N."""
+    k, _, n = text.partition("/")
+    if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not K/N with 1 <= K <= N, such as 2/3")
+    return int(k), int(n)
+
+
+@pytest.hookimpl(trylast=True)  # After `-m` has chosen.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that are not in the share."""
+    if config.option.share is None:
+        return
+    k, n = config.option.share
+    chosen = items[k - 1 :: n]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,0 +1,101 @@
+"""Each module of `benchmarks/` runs, in a form that takes seconds."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from benchmarks import verdicts
+from tests.ci.action import ROOT
+from tests.cli.process import dmlconf
+
+BENCHMARKS: Final = ROOT / "benchmarks"
+
+SMALL: Final[dict[str, tuple[str, ...]]] = {
+    "comparison": (),
+    "fleet": ("--small",),
+    "fuzzing": ("GATHER", "GEMM"),
+    "models": ("--small",),
+    "operators": ("--small",),
+    "run": ("--small",),
+    "suite": ("--small",),
+}
+"""The arguments of a benchmark's small form."""
+
+SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
+    "circumstances": ("cases/tile/documented.yaml", "repeated"),
+    "directml": ("--small",),
+    "worker_memory": ("1/2000", "256"),
+}
+
+OF_A_LOG: Final = ("reports", "verdicts")
+
+INSIDE: Final = ("circumstances", "isolation", "peer_directml")
+"""Run by Python in the lab."""
+
+
+def run(*command: str) -> str:
+    """Return what a command prints that must end well and complain of nothing."""
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, timeout=600,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_runs_in_its_small_form(name: str) -> None:
+    assert run(sys.executable, "-m", f"benchmarks.{name}", *SMALL[name])
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", SMALL_IN_LAB)
+def test_a_benchmark_of_the_lab_runs_in_its_small_form(name: str) -> None:
+    command = [sys.executable]
+    if name in INSIDE:
+        command += ["lab/lab.py", "python", "--"]
+    assert run(*command, "-m", f"benchmarks.{name}", *SMALL_IN_LAB[name])
+
+
+@pytest.mark.benchmark
+def test_benchmarks_of_a_log_read_one(tmp_path: Path) -> None:
+    logs = []
+    for backend in ("numpy", "miniature:negated"):
+        log = tmp_path / f"{len(logs)}.jsonl"
+        dmlconf(tmp_path, "run", ROOT / "cases" / "tile", "-b", backend, "--log", log)
+        logs.append(log)
+    assert "FLOAT16" in run(sys.executable, "-m", "benchmarks.reports", str(logs[0]))
+    assert verdicts.main(logs[0], logs[0]) == 0
+    assert verdicts.main(*logs) == 1
+
+
+NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}
+
+
+def used_by(name: str) -> set[str]:
+    """Return the benchmarks that one of them imports or names as a program."""
+    tree = ast.parse((BENCHMARKS / f"{name}.py").read_text("utf-8"))
+    words = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    words += [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    forms = {form: other for other in NAMES for form in (f"benchmarks.{other}", f"{other}.py")}
+    return {forms[word] for word in words if word in forms}
+
+
+def test_every_benchmark_runs_or_is_used_by_one_that_does() -> None:
+    waiting = [*SMALL, *SMALL_IN_LAB, *OF_A_LOG]
+    reached: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += used_by(name)
+    assert reached == NAMES
