@@ -16,7 +16,7 @@ from dmlconf.resources import cases_directory
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )
-settings.register_profile("explore", deadline=None, max_examples=1000, database=None)
+settings.register_profile("explore", deadline=None, max_examples=1500, database=None)
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
