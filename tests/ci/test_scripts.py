@@ -1,0 +1,69 @@
+"""The scripts of `.ci/`: what they share, and that the nightly one leaves out no group of tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.ci.action import ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are run by bash")
+
+
+def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run lines of bash after those that the scripts share."""
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
+        env={**os.environ, "DMLCONF_CI_TURN": str(turn)},
+    )  # fmt: skip
+
+
+def test_consecutive_turns_take_every_share() -> None:
+    shares = [bash("share 3", turn).stdout.strip() for turn in range(1_021, 1_024)]
+    assert sorted(shares) == ["1/3", "2/3", "3/3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "passes"),
+    [
+        ("numbers.py:7: RuntimeWarning: invalid value encountered in cast", False),
+        ("<string>:1: DeprecationWarning: gone in 3.16", False),
+        ("WARNING: Location '/wheels' is ignored", True),
+        ("Warning: 3 cases check nothing", True),
+    ],
+)
+def test_a_step_fails_if_a_warning_reaches_standard_error(line: str, passes: bool) -> None:
+    quoted = line.replace("'", "'\\''")
+    done = bash(f"watch_standard_error\nstep one\necho '{quoted}' >&2\nstep two")
+    assert (done.returncode == 0) == passes, done.stdout
+    assert ("== two" in done.stdout) == passes
+    assert passes or line in done.stdout
+    assert line in done.stderr
+
+
+def test_a_command_beside_others_fails_its_step() -> None:
+    done = bash("step one\nbeside sh -c 'echo said; exit 3'\necho first\nfinish\necho never")
+    assert done.returncode == 3
+    assert done.stdout.split()[-2:] == ["first", "said"]
+
+
+def test_steps_say_what_they_take() -> None:
+    done = bash("step busy\npython3 -c 'sum(range(10**7))'\nstep end\nsummary")
+    [line] = set(re.findall(r"^ +\d+ s +([\d.]+) s  busy$", done.stdout, re.M))
+    assert float(line) > 0
+
+
+def test_the_nightly_command_runs_every_group_of_tests() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    groups = {
+        marker.partition(":")[0] for marker in project["tool"]["pytest"]["ini_options"]["markers"]
+    }
+    nightly = (ROOT / ".ci" / "nightly").read_text("utf-8")
+    chosen = re.findall(r'-m "([a-z or]+)"', nightly)
+    assert {name for text in chosen for name in text.split(" or ")} == groups
