@@ -194,6 +194,17 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
     assert required(str(path), cases_directory() / "gather") == []
 
 
+def test_a_profile_of_ones_own_may_let_more_or_less_be_waived(tmp_path: Path) -> None:
+    assert str(read_profile("5_0").max_waived) == "1%"
+    for text, waived in (("0", 0), ("7", 7), ("50%", 5)):
+        path = tmp_path / "own.yaml"
+        path.write_text(f"{OWN}max_waived: {text}\n")
+        limit = read_profile(str(path)).max_waived
+        assert limit is not None
+        assert not limit.exceeded(waived, 10)
+        assert limit.exceeded(waived + 1, 10)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
@@ -207,6 +218,9 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
         ("kinds: [boundary]", "statuses: {failed: any}", 5, "unknown field `failed`"),
         ("kinds: [boundary]", "statuses: {unsupported: [crash]}", 5, "unsupported"),
         ("kinds: [boundary]", "optional_data_types: [INT7]", 5, "INT7 is not a data type"),
+        ("kinds: [boundary]", "max_waived: a few", 5, "neither a number of cases such as 20"),
+        ("kinds: [boundary]", "max_waived: 101%", 5, "is more than 100%"),
+        ("kinds: [boundary]", "max_waived: -1", 5, "max_waived"),
         ("kinds:", "kind:", 5, "did you mean `kinds`?"),
         ("format: 1", "format: 2", 1, "format"),
     ],
