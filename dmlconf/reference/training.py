@@ -201,6 +201,9 @@ def _moved(old: Array, new: Array, decay: float) -> Array:
     Measured: DirectML computes `old + (1 - decay) * (new - old)`, which makes NaN of infinity, and
     0 of the moment 1 and the square 2^-54 where the decay is 0.
     """
+    if not np.isfinite(decay):
+        # By the page infinities cancel; by the difference they do not.
+        return old + (1 - decay) * (new - old)
     moment = decay * old.astype(np.float64) + (1 - decay) * new
     return np.where(np.isinf(old), np.nan, moment)
 

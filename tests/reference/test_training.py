@@ -82,3 +82,10 @@ def test_the_second_moment_is_that_of_the_page_or_what_a_single_product_loses() 
     # DirectML 1.15.4 gives 0; no kernel gives a negative number.
     assert lowest == 0
     assert 2.0**-54 <= highest <= 2.0**-22
+
+
+def test_an_infinite_decay_makes_infinity_of_finite_moments() -> None:
+    """Measured on DirectML 1.15.4."""
+    rates = {"LearningRate": 0.25, "Beta1": np.inf, "Beta2": 0.5, "Epsilon": 0.125}
+    _, moment, _ = adam_optimizer(**desc(0, 1, 1, 2, 1, **rates))
+    assert moment.tolist() == [-np.inf]
