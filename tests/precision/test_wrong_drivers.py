@@ -243,3 +243,14 @@ def test_a_row_of_nan_is_wrong_where_the_result_is_finite(identifier: str, outpu
     wrong[..., 0, :] = np.nan
     assert judged(case, output, right).passed
     assert judged(case, output, wrong).differing == np.isnan(wrong).sum()
+
+
+def test_between_two_kernels_of_a_recurrent_layer_nothing_is_right() -> None:
+    layer = "gru/boundary/sequence-of-length-0[DataType=FLOAT16,Direction=FORWARD,"
+    case = case_of(f"{layer}LinearBeforeReset=False]")
+    right = evaluate(case)["OutputSequenceTensor"]
+    # Kernels that are known make -0.02532 and -0.02515 of the first element.
+    for value, differing in ((-0.02531, 0), (-0.02514, 0), (-0.02523, 1)):
+        actual = right.copy()
+        actual.ravel()[0] = value
+        assert judged(case, "OutputSequenceTensor", actual).differing == differing

@@ -9,16 +9,18 @@ Derived in docs/bounds.md, Recurrent layers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.half import STORES
 from dmlconf.reference.numbers.quantity import Quantity
+from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP
 from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Kernels, Sites
 from dmlconf.reference.recurrent.sequences import (
     Sequences,
@@ -30,6 +32,10 @@ from dmlconf.reference.recurrent.sequences import (
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["LayerDesc", "error_scales", "values"]
+
+_FLOAT16_PLACE: Final = 2.0**-10
+
+_NEXT_TO_NOTHING: Final = 2.0**-100
 
 _MOST_ERRORS: Final = 1 << 18
 """Number of shared errors in a step that are carried at once, so that they stay in the cache."""
@@ -103,12 +109,46 @@ def error_scales(
             for kernels in _groups(variants, 2 * batch * hidden * hidden)
             for simulation in _simulations(kernels, followed(kernels), desc.outputs, terms)
         )
-        others = [other for each in simulations for other in each.beside(equations, desc.outputs)]
-        scales = zip(*(each.scales for each in (equations, *simulations)), strict=True)
+        every = (equations, *simulations)
+        wanted = [index for index, desc in enumerate(desc.outputs) if desc is not None]
         return tuple(
-            replace(reduce(_greater, each), others=tuple(values[index] for values in others))
-            for index, each in enumerate(scales)
+            _apart([each.values[index] for each in every], scales, terms)
+            for index, scales in zip(
+                wanted, zip(*(e.scales for e in every), strict=True), strict=True
+            )
         )
+
+
+def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
+    """Return the error scale of several kernels, each of which errs around its own values.
+
+    The least errors of all count everywhere, and what a kernel may be off in addition is the width
+    of its span. Between two kernels' spans nothing is right.
+
+    Derived in docs/bounds.md, Recurrent layers.
+
+    Args:
+        values: each kernel's, FLOAT64, the first those of the equations.
+        scales: their error scales.
+        terms: how many terms the output's rule counts.
+    """
+    sums = np.stack([scale.sums for scale in scales])
+    stored, deviation = (
+        np.stack([np.broadcast_to(0.0 if part is None else part, sums[0].shape) for part in parts])
+        for parts in (
+            [scale.stored for scale in scales],
+            [scale.deviation for scale in scales],
+        )
+    )
+    # Where one may be anything, all may.
+    least = np.where(sums.max(0) >= ANY_RESULT, sums.max(0), sums.min(0))
+    # A scale of 0 would say that nothing is added up, and the result exact.
+    least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
+    room = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
+    room += (stored - stored.min(0)) * _FLOAT16_PLACE
+    room = np.where(np.isfinite(room) & (room > 0), room, 0.0)
+    spans = tuple((value - each, value + each) for value, each in zip(values, room, strict=True))
+    return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)
 
 
 def _outputs(
@@ -141,25 +181,12 @@ class _Simulation:
     """One kernel's results for all outputs.
 
     Attributes:
-        values: before they are stored, FLOAT64.
-        stored: as FLOAT16 numbers, FLOAT64.
+        values: before they are stored in the outputs, FLOAT64.
         scales: the error scales of those that the desc has.
     """
 
     values: tuple[Array, ...]
-    stored: tuple[Array, ...]
     scales: tuple[ErrorScale, ...]
-
-    def beside(
-        self, equations: _Simulation, descs: Sequence[TensorDesc | None]
-    ) -> Iterator[tuple[Array, ...]]:
-        """Yield outputs that are right in addition to those of the equations.
-
-        A kernel that holds only some of these values gives results in between.
-        """
-        yield in_data_types(self.stored, descs)
-        both = zip(self.stored, equations.values, strict=True)
-        yield in_data_types([(stored + right) / 2 for stored, right in both], descs)
 
 
 def _simulations(
@@ -174,22 +201,8 @@ def _simulations(
     """
     scales = error_scales_of(outputs, descs, terms)
     values = [quantity.value for quantity in outputs]
-    stored = [kernels.rounded(each) for each in values]
     for block in kernels.blocks(values[0].shape[-2]):
         yield _Simulation(
             tuple(each[..., block, :] for each in values),
-            tuple(each[..., block, :] for each in stored),
             tuple(scale[..., block, :] for scale in scales),
         )
-
-
-def _greater(first: ErrorScale, second: ErrorScale) -> ErrorScale:
-    """Return the greater of the sizes of two error scales."""
-    stored, deviation = (
-        np.maximum(*(np.zeros(()) if size is None else size for size in sizes))
-        for sizes in (
-            (first.stored, second.stored),
-            (first.deviation, second.deviation),
-        )
-    )
-    return ErrorScale(np.fmax(first.sums, second.sums), stored, deviation)
