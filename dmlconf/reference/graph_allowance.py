@@ -106,7 +106,9 @@ def _candidates(
     poles = poles_of(case, evaluate, rooms, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
     jumps = elements_at_jumps(rooms, right, moved)
-    reached = open_elements(case, evaluate, rooms, right, sampled, poles.elements, jumps)
+    reached = open_elements(
+        case, evaluate, allowance_of, rooms, right, sampled, poles.elements, jumps
+    )
     indices = _indices(case)
     order = index_choices(rooms, right, moved)
     candidates: dict[str, list[Interval]] = {}

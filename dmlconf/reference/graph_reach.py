@@ -16,7 +16,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_samples import Room, Sample
+from dmlconf.reference.graph_samples import AllowanceOf, Room, Sample, room_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["open_elements"]
@@ -26,6 +26,9 @@ _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
 
 _MORE: Final = 2
 """Number of further evaluations, on random numbers: equal ones may lead to the expected result."""
+
+_LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
+"""Operators of which other inputs leave other elements of the output undefined."""
 
 _BITS: Final = frozenset(
     {
@@ -42,6 +45,7 @@ _BITS: Final = frozenset(
 def open_elements(
     case: GraphCase,
     evaluate: Evaluate,
+    allowance_of: AllowanceOf,
     rooms: Mapping[Slot, Room],
     right: NodeValues,
     sampled: Sequence[Sample],
@@ -53,6 +57,7 @@ def open_elements(
     Args:
         case: the graph.
         evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
         rooms: what is permitted of each output of a node.
         right: what the nodes compute.
         sampled: what they compute from moved intermediates.
@@ -86,6 +91,9 @@ def open_elements(
         for evaluated in map(replaced, range(len(_VALUES) + _MORE)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
+                own = evaluated.cases.get(slot[0])
+                if own is not None and own.operator_name in _LEAVE_UNDEFINED:
+                    differing |= room_of(own, slot[1], values, allowance_of).open
                 if differing.any():
                     reached[slot] = differing | reached[slot] if slot in reached else differing
     return reached

@@ -128,3 +128,29 @@ def test_hardmax_gives_one_to_any_element_that_may_be_the_first(tmp_path: Path) 
     assert passes(case, [1, 0, 0, 0])
     assert passes(case, [0, 0, 1, 0])
     assert not passes(case, [0, 0, 0, 1])
+
+
+def test_rows_behind_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
+    """The last coordinates are undefined, so how many of them are at most 2 is so as well."""
+    text = """
+inputs:
+  x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
+  two: {Sizes: [4, 1], DataType: UINT32, values: [2, 2, 2, 2]}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: x, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}
+  small:
+    operator: ELEMENT_WISE_LOGICAL_LESS_THAN
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: two,
+           OutputTensor: {Sizes: [4, 1], DataType: UINT8}}
+  places:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: small, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 2], DataType: UINT32}}
+outputs: {y: places.OutputCoordinatesTensor}
+"""
+    case = graph_case(tmp_path, text)
+    assert passes(case, [0, 0, 9, 9, 9, 9, 9, 9])
+    assert not passes(case, [1, 0, 9, 9, 9, 9, 9, 9])
