@@ -98,8 +98,15 @@ def batch_normalization_grad_error_scale(
         largest = np.maximum(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
+        vanishing = _vanishes(gradient * size, gradient / deviation, size / deviation)
         gradient *= size / deviation
-        error_scale = ErrorScale(gradient, overflows=overflows(largest))
+        exact = wide(desc.InputGradientTensor) * (wide(desc.ScaleTensor) / deviation)
+        right = exact.astype(desc.OutputGradientTensor.DataType.dtype)
+        error_scale = ErrorScale(
+            gradient,
+            overflows=overflows(largest) | (vanishing & np.isinf(gradient)),
+            others=(np.where(vanishing, right.dtype.type(0), right),) if vanishing.any() else (),
+        )
         sums, _ = _parameter_gradients(
             wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
         )
@@ -108,6 +115,20 @@ def batch_normalization_grad_error_scale(
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
         return error_scale, of_scale, bias
+
+
+def _vanishes(first: Array, *others: Array) -> Array:
+    """Return where one of several products or quotients may be flushed to 0 on the way.
+
+    What follows is 0, or NaN where it meets a divisor of 0.
+
+    Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
+    """
+    tiny = float(np.finfo(np.float32).tiny)
+    vanishing: Array = (first > 0) & (first < tiny)
+    for product in others:
+        vanishing = vanishing | (product > 0) & (product < tiny)
+    return vanishing
 
 
 @of_fields(BatchNormalizationGradDesc)

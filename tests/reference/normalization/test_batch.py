@@ -167,3 +167,27 @@ def test_the_mean_of_squares_less_the_square_of_the_mean_keeps_the_rule() -> Non
         scale = trained(tensor, one, one, part="error_scale")[2]
         error = np.abs(squares - mean * mean - right)
         assert (error <= roundings(1000) * 2.0**-24 * ErrorScale.of(scale).sums).all()
+
+
+def test_a_product_that_is_flushed_on_the_way_may_leave_nothing() -> None:
+    """1e-28 * 1e-12 is subnormal; divided by 2^-12.5 it is not, by 0 it is infinite or NaN."""
+
+    def one(*values: float) -> Array:
+        return np.array([values], np.float32)
+
+    variance = one(2.0**-25 - EPSILON, -EPSILON, 1)
+    descs = {f"Output{part}GradientTensor": (1, 3) for part in ("", "Scale", "Bias")}
+    of_input, _, _ = evaluate(
+        "_GRAD",
+        descs,
+        "error_scale",
+        InputTensor=one(1, 1, 1),
+        InputGradientTensor=one(1e-28, 1e-28, 1),
+        MeanTensor=one(0, 0, 0),
+        VarianceTensor=variance,
+        ScaleTensor=one(1e-12, 1e-12, 1),
+    )
+    [other] = of_input.others
+    assert other[0, 2] == np.float32(1 / np.sqrt(1.5))
+    assert other[0, 1] == 0
+    assert of_input.overflows.tolist() == [[False, True, False]]
