@@ -182,7 +182,9 @@ def batch_normalization_training_grad_error_scale(
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
         count = _count(desc.InputTensor, over)
         square = np.square(deviation)
-        largest = greatest_product(centred, scale.sums / count, 1 / square)
+        # The scale and the deviation may be taken before the terms are added up.
+        factors = desc.ScaleTensor, 1 / deviation
+        largest = greatest_product(centred, scale.sums / count, 1 / square, *factors)
         change = (wide(desc.InputTensor) - wide(desc.MeanTensor)) / count / square
         mean = bias.scaled(1 / count)
         terms = ErrorScale(gradient) + mean + scale.scaled(change)

@@ -176,7 +176,9 @@ def test_a_product_that_is_flushed_on_the_way_may_leave_nothing() -> None:
         return np.array([values], np.float32)
 
     variance = one(2.0**-25 - EPSILON, -EPSILON, 1)
-    descs = {f"Output{part}GradientTensor": (1, 3) for part in ("", "Scale", "Bias")}
+    descs: dict[str, tuple[int, ...]] = {
+        f"Output{part}GradientTensor": (1, 3) for part in ("", "Scale", "Bias")
+    }
     of_input, _, _ = evaluate(
         "_GRAD",
         descs,
@@ -191,3 +193,23 @@ def test_a_product_that_is_flushed_on_the_way_may_leave_nothing() -> None:
     assert other[0, 2] == np.float32(1 / np.sqrt(1.5))
     assert other[0, 1] == 0
     assert of_input.overflows.tolist() == [[False, True, False]]
+
+
+def test_a_scale_that_is_multiplied_early_may_overflow() -> None:
+    """3e38 * 0.1 is finite, but 3e38 * 3 is not: `x - Mean` is 3, and the gradient's term 0.1."""
+    tensor = np.array([[3, -3]], np.float32)
+    descs: dict[str, tuple[int, ...]] = {
+        f"Output{part}GradientTensor": (1, 2) for part in ("", "Scale", "Bias")
+    }
+    one = np.ones((1, 2), np.float32)
+    of_input, _, _ = evaluate(
+        "_TRAINING_GRAD",
+        descs,
+        "error_scale",
+        InputTensor=tensor,
+        InputGradientTensor=one * np.float32(0.01),
+        MeanTensor=one * 0,
+        VarianceTensor=one,
+        ScaleTensor=np.array([[3e38, 3]], np.float32),
+    )
+    assert of_input.overflows.tolist() == [[True, False]]
