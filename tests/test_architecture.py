@@ -24,6 +24,7 @@ LAYERS: Final = (
     {"cases"},
     {"precision"},
     {"reference"},
+    {"faults"},
     {"backends"},
     {"runner"},
     {"engine"},

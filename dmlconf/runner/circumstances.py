@@ -83,7 +83,7 @@ def judge_circumstances(
             results[circumstance] = Status.PASSED
             continue
         named = replace(finding.verdict, circumstance=str(circumstance))
-        settled = excuse(case, finding.outcome, named)
+        settled = excuse(varied(case, finding.variation), finding.outcome, named)
         if settled.status.fails_run and finding.variation:
             other = varied(case, finding.variation)
             plain: Outcome = yield other

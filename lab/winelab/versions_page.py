@@ -59,9 +59,10 @@ _FAULTS_HEAD: Final = """\
 ## Known faults
 
 Faults of DirectML itself, from `schemas/known-faults.yaml`. A case that fails because of one of
-these is `waived` on every device, with the reason `known fault of DirectML`. A case that passes
-nonetheless, for example because of a driver's own implementation, has passed. Each fault names the
-first and the last of the versions above that have it.
+these is `waived`, with the reason `known fault of DirectML`: a wrong value if it is the one that
+the fault's function computes, a crash or a refusal if the desc meets the fault's condition. A case
+that passes nonetheless, for example because of a driver's own implementation, has passed. Each
+fault names the first and the last of the versions above that have it.
 """
 
 
@@ -243,13 +244,19 @@ def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> st
     alone = " Its cases run in a separate process." if fault.alone else ""
     concerned = sorted(fault.cases or ())
     cases = "".join(f"\n- `{case}`" for case in concerned) or "\n- every case"
-    if fault.when is not None:
+    if fault.formula is not None:
+        cases = f"\n- any case whose outputs `{fault.formula.__name__}` computes"
+    if fault.when is not None and fault.formula is None:
         cases = f"\n- where `{fault.when}`"
         if concerned:
             cases = f"\n- `{'`, `'.join(concerned)}` where `{fault.when}`"
     if fault.node is not None:
         nodes = f"with a node of {' or '.join(sorted(fault.node.operators))}"
         cases += f"\n- {nodes} where `{fault.node.when}`"
+    if fault.constant is not None:
+        cases += f"\n- with a constant where `{fault.constant.when}`"
+    if fault.breaks is not None:
+        cases += f"\n- that break `{'`, `'.join(sorted(fault.breaks))}` and nothing else"
     return (
         f"### {fault.name}\n\n"
         f"{', '.join(sorted(fault.operators))}{how}, {span}. {fault.reason}{alone}\n{cases}\n"

@@ -59,6 +59,7 @@ faults:
     operators: [TILE]
     outcome: outputs
     cases: [tile/mixed/stated]
+    not_computed: Its numbers are random.
     reason: It
       is wrong.
   - name: not-in-a-graph
@@ -198,10 +199,11 @@ def test_faults_are_those_of_the_version(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("dmlconf.runner.known_faults.read_known_faults", lambda: faults)
     assert names(directml("1.7.9")) == set()
     assert names(directml("1.8.0")) == {"wrong-there"}
-    assert names(directml("1.9.0")) == {"wrong-there"}
+    assert names(directml("1.9.0")) == {"wrong-there", "not-in-a-graph"}
     assert names(directml("1.12.1")) == {"wrong-there"}
     assert names(directml("1.13.0")) == set()
-    assert names(directml("1.9.0", compile="graph")) == {"wrong-there", "not-in-a-graph"}
+    assert not known_faults(directml("1.9.0")).as_graph
+    assert known_faults(directml("1.9.0", compile="graph")).as_graph
     assert known_faults(directml("1.9.0")).version == "1.9.0"
 
 
@@ -218,7 +220,9 @@ def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    cases: [tile/mixed/stated]\n", "", "lacks `cases`"),
+        ("    not_computed: Its numbers are random.\n", "", "lacks `computed_by`"),
+        ("    cases: [tile/mixed/stated]\n", "    computed_by: squares_left_ou\n",
+         "dmlconf.faults has no function squares_left_ou; did you mean squares_left_out?"),
         ("outcome: outputs", "outcome: E_FAIL", "is \"E_FAIL\": how it shows"),
         ("first: 1.8.0", "first: 1.13.0", "1.13.0 is newer than 1.12.1"),
         ("name: not-in-a-graph", "name: wrong-there", "wrong-there is listed twice"),

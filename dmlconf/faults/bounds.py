@@ -1,0 +1,66 @@
+"""The bounds of CLIP, as a kernel holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["clipped", "infinity_as_the_least_integer"]
+
+_BITS = {"FLOAT64": 64, "FLOAT32": 32, "FLOAT16": 16}
+
+
+def clipped(
+    case: Case, held: Callable[[str, Array], Array], key: Callable[[Array], Array]
+) -> Array:
+    """Return what ELEMENT_WISE_CLIP or CLIP1 gives of integers with other bounds or another order.
+
+    Args:
+        case: the operator.
+        held: gives the bound of a name that a kernel has in place of the right one.
+        key: gives numbers whose order is the kernel's; its own inverse.
+    """
+    tensor = case.desc["InputTensor"].DataType
+    wide = {
+        "Min": int(tensor.minimum),
+        "Max": int(tensor.maximum),
+        "MinMaxDataType": str(tensor),
+    }
+    unbounded = replace(case, operator_name="ELEMENT_WISE_CLIP1", desc={**case.desc, **wide})
+    scaled = evaluate(unbounded)["OutputTensor"]
+    low, high = (held(name, _bound(case, name)) for name in ("Min", "Max"))
+    return key(np.maximum(key(low), np.minimum(key(scaled), key(high))))
+
+
+def _bound(case: Case, name: str) -> Array:
+    """Return a bound in the tensor's type: what bounds make of any element if both are this one."""
+    bound = case.desc[name]
+    return evaluate(replace(case, desc={**case.desc, "Min": bound, "Max": bound}))["OutputTensor"]
+
+
+def infinity_as_the_least_integer(case: Case) -> Computed | None:
+    """Return what CLIP gives of integers if an infinite bound becomes the number of an overflow.
+
+    That is 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It is
+    so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16 with
+    integers of 64 bits.
+    """
+    tensor = case.desc["InputTensor"].DataType
+    bits = _BITS.get(case.desc.get("MinMaxDataType", "FLOAT32"), 0)
+    if tensor.is_float or not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
+        return None
+    if not any(case.desc[name] == np.inf for name in ("Min", "Max")):
+        return None
+    overflow = 1 << 63 if tensor is DataType.UINT64 else int(tensor.minimum)
+
+    def held(name: str, bound: Array) -> Array:
+        return np.full_like(bound, overflow) if case.desc[name] == np.inf else bound
+
+    return Computed({"OutputTensor": clipped(case, held, lambda values: values)})

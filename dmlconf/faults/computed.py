@@ -1,0 +1,35 @@
+"""What DirectML computes instead of the right outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Computed", "Formula"]
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The outputs of a case on a DirectML with a fault.
+
+    Attributes:
+        outputs: arrays by tensor. Those that the fault leaves right are as the reference has them.
+        around: a case whose right outputs these are, and whose rules say how far DirectML's
+            arithmetic may be from them; None if every bit is known.
+        terms: for sums that no case has as its right outputs, the sums of their terms' sizes,
+            FLOAT64, by tensor: what the operator's rule is a share of.
+    """
+
+    outputs: Mapping[str, Array]
+    around: Case | None = None
+    terms: Mapping[str, Array] | None = None
+
+
+Formula = Callable[[Case], Computed | None]
+"""Computes what a DirectML with one fault gives; None if the fault does not concern the case.
+
+It is given one operator with its inputs, which may be a node of a graph.
+"""

@@ -1,0 +1,46 @@
+"""The functions of this package by the names that `schemas/known-faults.yaml` uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dmlconf.faults.bounds import infinity_as_the_least_integer
+from dmlconf.faults.channels import bias_by_a_product
+from dmlconf.faults.computed import Formula
+from dmlconf.faults.copies import lengths_not_clamped, window_read_without_gaps
+from dmlconf.faults.moments import moments_read_as_parameters
+from dmlconf.faults.one_hot import (
+    first_value_in_place_of_the_second,
+    second_value_after_the_first,
+    unsigned_index_as_signed,
+)
+from dmlconf.faults.regions import parts_beyond_32_bits_left_out
+from dmlconf.faults.signed_low_words import low_words_compared_as_signed
+from dmlconf.faults.windows import (
+    one_product_of_filter_and_input,
+    squares_left_out,
+    zeros_of_a_dilation_of_zero,
+)
+
+__all__ = ["FORMULAS"]
+
+FORMULAS: Final[Mapping[str, Formula]] = {
+    function.__name__: function
+    for function in (
+        bias_by_a_product,
+        first_value_in_place_of_the_second,
+        infinity_as_the_least_integer,
+        lengths_not_clamped,
+        low_words_compared_as_signed,
+        moments_read_as_parameters,
+        one_product_of_filter_and_input,
+        parts_beyond_32_bits_left_out,
+        second_value_after_the_first,
+        squares_left_out,
+        unsigned_index_as_signed,
+        window_read_without_gaps,
+        zeros_of_a_dilation_of_zero,
+    )
+}
+"""Each function by its name."""

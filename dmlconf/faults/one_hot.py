@@ -1,0 +1,71 @@
+"""ONE_HOT, which misreads indices or its second value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "first_value_in_place_of_the_second",
+    "second_value_after_the_first",
+    "unsigned_index_as_signed",
+]
+
+
+def unsigned_index_as_signed(case: Case) -> Computed | None:
+    """Return what ONE_HOT gives if it takes UINT64 indices for INT64.
+
+    18446744073709551615 is then -1, which selects the last element.
+    """
+    inputs = case.inputs()
+    indices = inputs["IndicesTensor"]
+    if indices.dtype != np.uint64:
+        return None
+    return Computed(evaluate(case, {**inputs, "IndicesTensor": indices.view(np.int64)}))
+
+
+def first_value_in_place_of_the_second(case: Case) -> Computed | None:
+    """Return what ONE_HOT gives as a graph if ValuesTensor has a last dimension of 1 element.
+
+    The second value is read as if the values lay along the last dimension.
+    """
+    if case.desc["ValuesTensor"].Sizes[-1] != 1:
+        return None
+    inputs = case.inputs()
+    values = inputs["ValuesTensor"]
+    return _with_second(case, values.ravel()[0])
+
+
+def second_value_after_the_first(case: Case) -> Computed | None:
+    """Return what ONE_HOT gives if it steps from the first value by the last dimension's stride.
+
+    Where the last dimension has 1 element, its stride need not lead to the second element.
+    """
+    tensor = case.desc["ValuesTensor"]
+    if tensor.Sizes[-1] != 1 or tensor.Strides is None:
+        return None
+    buffer: dict[int, Any] = {}
+    values = case.inputs()["ValuesTensor"]
+    for place in np.ndindex(*tensor.Sizes):
+        offset = sum(at * stride for at, stride in zip(place, tensor.Strides, strict=True))
+        buffer.setdefault(offset, values[place])
+    # Nothing is known of what lies between elements; dmlconf's buffers have zeros there.
+    return _with_second(case, buffer.get(tensor.Strides[-1], values.dtype.type(0)))
+
+
+def _with_second(case: Case, second: Array | Any) -> Computed:
+    """Return what the operator gives with another second value."""
+    inputs = case.inputs()
+    first = inputs["ValuesTensor"].ravel()[0]
+    marked = np.zeros_like(inputs["ValuesTensor"])
+    along = next(at for at in reversed(range(marked.ndim)) if marked.shape[at] > 1)
+    marked[tuple(1 if at == along else 0 for at in range(marked.ndim))] = 1
+    hot = evaluate(case, {**inputs, "ValuesTensor": marked})["OutputTensor"]
+    chosen = np.where(hot != 0, second, first).astype(marked.dtype)
+    return Computed({"OutputTensor": chosen})

@@ -1,0 +1,132 @@
+"""What a case gives on a DirectML with known faults: an operator, or a graph with such nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, Formula
+from dmlconf.precision.allowance import Allowance, Interval, NoAllowance
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_allowance import graph_candidates
+from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Prediction", "predicted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The outputs that a case has because of a fault.
+
+    Attributes:
+        outputs: arrays by tensor.
+        changed: the outputs that the fault makes wrong.
+        allowance: gives what the rule of an output permits around them; None if every bit is known.
+    """
+
+    outputs: Mapping[str, Array]
+    changed: frozenset[str]
+    allowance: Callable[[str], Allowance] | None
+
+
+def predicted(case: Case, formula: Formula) -> Prediction | None:
+    """Return what a case gives on a DirectML with a fault; None if it gives what is right.
+
+    Args:
+        case: an operator, or a graph whose nodes may have the fault.
+        formula: computes what one operator gives; None if it gives what is right.
+    """
+    if isinstance(case, GraphCase):
+        return _of_graph(case, formula)
+    computed = formula(case)
+    if computed is None:
+        return None
+    changed = _changed(computed.outputs, evaluate(case))
+    if not changed:
+        return None
+    return Prediction(computed.outputs, changed, _around(computed))
+
+
+def _around(computed: Computed) -> Callable[[str], Allowance] | None:
+    """Return what gives the allowance of each output; None if every bit is known."""
+    if computed.around is not None:
+        return CaseAllowances(computed.around).of
+    terms = computed.terms
+    if terms is None:
+        return None
+    return lambda output: _Sums(computed.outputs[output], terms[output])
+
+
+def _of_graph(case: GraphCase, formula: Formula) -> Prediction | None:
+    def computed(node: Case) -> Mapping[str, Array]:
+        wrong = formula(node)
+        return evaluate(node) if wrong is None else wrong.outputs
+
+    def permitted(node: Case, output: str) -> Allowance:
+        wrong = formula(node)
+        if wrong is None:
+            return CaseAllowances(node).of(output)
+        around = _around(wrong)
+        return _Exactly(wrong.outputs[output]) if around is None else around(output)
+
+    outputs = graph_outputs(case.graph, evaluate_nodes(case, computed).outputs)
+    changed = _changed(outputs, evaluate(case))
+    if not changed:
+        return None
+    candidates = graph_candidates(case, computed, permitted)
+    return Prediction(outputs, changed, lambda output: _OneOf(outputs[output], candidates[output]))
+
+
+def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:
+    """Return the outputs that differ from the right ones in a bit."""
+    return frozenset(
+        name for name, array in outputs.items() if array.tobytes() != right[name].tobytes()
+    )
+
+
+class _OneOf(NoAllowance):
+    """An allowance of intervals, in one of which each element lies."""
+
+    def __init__(self, values: Array, intervals: Sequence[Interval]) -> None:
+        self._values, self._intervals = values, intervals
+
+    def right(self) -> Array:
+        """Return the predicted outputs."""
+        return self._values
+
+    def interval(self) -> Interval | None:
+        """Return the first interval."""
+        return self._intervals[0]
+
+    def candidates(self) -> Sequence[Interval]:
+        """Return the intervals."""
+        return self._intervals
+
+
+class _Exactly(_OneOf):
+    """An allowance of these values alone."""
+
+    def __init__(self, values: Array) -> None:
+        super().__init__(values, [(values, values)])
+
+    def error_scale(self) -> Array | None:
+        """Return zeros: nothing is rounded."""
+        return np.zeros(self._values.shape)
+
+
+class _Sums(_OneOf):
+    """An allowance of sums whose terms have these sizes together."""
+
+    def __init__(self, values: Array, terms: Array) -> None:
+        super().__init__(values, ())
+        self._terms = terms
+
+    def error_scale(self) -> Array | None:
+        """Return the sums of the terms' sizes."""
+        return self._terms

@@ -1,0 +1,40 @@
+"""ROI_POOLING, which computes the ends of parts in 32 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["parts_beyond_32_bits_left_out"]
+
+
+def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
+    """Return what ROI_POOLING gives if parts whose end wraps around in 32 bits are outside: 0.
+
+    The end of part i of a region is ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width.
+    """
+    desc = case.desc
+    regions = case.inputs()["ROITensor"].reshape(-1, 5).astype(np.float32)
+    with np.errstate(all="ignore"):
+        corners = np.rint(regions[:, 1:] * np.float32(desc["SpatialScale"])).astype(np.float64)
+    if not (np.abs(corners) < 1 << 31).all():
+        return None
+    pooled = desc["PooledSize"]
+    columns = _wraps(corners[:, 2] - corners[:, 0] + 1, pooled["Width"])
+    rows = _wraps(corners[:, 3] - corners[:, 1] + 1, pooled["Height"])
+    outside = rows[:, np.newaxis, :, np.newaxis] | columns[:, np.newaxis, np.newaxis, :]
+    if not outside.any():
+        return None
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(outside, right.dtype.type(0), right)})
+
+
+def _wraps(extents: Array, parts: int) -> Array:
+    """Return for each region, and each of its parts, whether the dividend reaches 2^32."""
+    extent = np.maximum(extents, 1).astype(np.int64)[:, np.newaxis]
+    dividends: Array = (np.arange(parts) + 1) * extent + parts - 1
+    return dividends >= 1 << 32

@@ -1,0 +1,229 @@
+"""Known faults on values: recognised in any case by what DirectML computes, and nothing else.
+
+The wrong outputs are what DirectML 1.15.4, or the release that a test names, gives in the Wine lab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Environment, Outputs
+from dmlconf.backends.registry import parse
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import judge
+from dmlconf.runner.known_faults import known_faults
+from dmlconf.runner.session import reference
+from dmlconf.runner.verdict import Status
+from tests.graphs.suites import graph_case
+
+LOW_WORDS = "int64-low-words-compared-as-signed"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A case of a user, and what DirectML gives in place of the right outputs."""
+
+    fault: str
+    operator: str
+    desc: str
+    wrong: Mapping[str, list[Any]]
+    version: str = "1.15.4"
+
+
+def case_of(folder: Path, operator: str, desc: str) -> Case:
+    path = folder / "of-a-user.yaml"
+    path.write_text(f"operator: {operator}\ncases:\n  - name: mine\n    desc: {desc}\n", "utf-8")
+    return build(next(load_suite([path]).plan()))
+
+
+def outputs_of(case: Case, values: Mapping[str, list[Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        name: np.array(values[name], tensor.DataType.dtype).reshape(tensor.Sizes)
+        for name, tensor in case.outputs().items()
+    }
+
+
+def judged(case: Case, arrays: Mapping[str, np.ndarray[Any, Any]], version: str) -> tuple[str, str]:
+    """Return the status, and the name of the fault that explains it."""
+    faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
+    outcome = Outputs(arrays)
+    verdict = judge(case, outcome, reference("numpy", parse("directml")))
+    verdict = faults.waive(case, outcome, verdict)
+    reason = verdict.reason.message if verdict.reason else ""
+    return verdict.status, reason.partition(",")[0] if verdict.status is Status.WAIVED else ""
+
+
+INPUT = "{Sizes: [1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}"
+ONE = "{Sizes: [1, 1], DataType: INT64}"
+INDEX = "{Sizes: [1, 1], DataType: UINT32}"
+
+SEEN = [
+    Seen(LOW_WORDS, "ELEMENT_WISE_MAX",
+         "{ATensor: {Sizes: [2], DataType: INT64, values: [4294967296, 8589934591]}, "
+         "BTensor: {Sizes: [2], DataType: INT64, values: [6442450944, 4294967301]}, "
+         "OutputTensor: {Sizes: [2], DataType: INT64}}",
+         {"OutputTensor": [4294967296, 4294967301]}),
+    Seen(LOW_WORDS, "ARGMAX",
+         f"{{InputTensor: {INPUT}, OutputTensor: {INDEX}, Axes: [1], AxisDirection: INCREASING}}",
+         {"OutputTensor": [1]}),
+    Seen(LOW_WORDS, "ELEMENT_WISE_CLIP1",
+         f"{{InputTensor: {INPUT}, OutputTensor: {{Sizes: [1, 3], DataType: INT64}}, "
+         "MinMaxDataType: INT64, Min: 1, Max: 7}",
+         {"OutputTensor": [1, 5, 1]}),
+    *(Seen(LOW_WORDS, "REDUCE",
+           f"{{Function: {function}, InputTensor: {INPUT}, OutputTensor: {output}, Axes: [1]}}",
+           {"OutputTensor": [value]})
+      for function, output, value in (
+          ("MIN", ONE, 2147483648), ("MAX", ONE, 5), ("ARGMIN", INDEX, 0), ("ARGMAX", INDEX, 1))),
+    *(Seen(LOW_WORDS, operator,
+           "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
+           "values: [2147483648, 5, 4294967295]}, "
+           "OutputValueTensor: {Sizes: [1, 1, 1, 2], DataType: INT64}, "
+           f"OutputIndexTensor: {{Sizes: [1, 1, 1, 2], DataType: UINT32}}, Axis: 3, K: 2{more}}}",
+           {"OutputValueTensor": [5, 4294967295], "OutputIndexTensor": [1, 2]})
+      for operator, more in (("TOP_K", ""), ("TOP_K1", ", AxisDirection: DECREASING"))),
+    # The least INT64 is greater than a number of the same high word whose low word has bit 31.
+    Seen(LOW_WORDS, "MAX_POOLING",
+         "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: INT64, "
+         "values: [-9223372034707292100, -9223372032559808513]}, "
+         "OutputTensor: {Sizes: [1, 1, 1, 1], DataType: INT64}, Strides: [1, 1], "
+         "WindowSize: [1, 2], StartPadding: [0, 0], EndPadding: [0, 0]}",
+         {"OutputTensor": [-9223372036854775808]}),
+    Seen("slice-of-a-window-that-is-the-whole-input", "SLICE1",
+         "{InputTensor: {Sizes: [2, 4], DataType: INT8, values: [1, 2, 3, 4, 5, 6, 7, 8]}, "
+         "OutputTensor: {Sizes: [2, 2], DataType: INT8}, InputWindowOffsets: [0, 0], "
+         "InputWindowSizes: [2, 4], InputWindowStrides: [1, 1]}",
+         {"OutputTensor": [1, 2, 3, 4]}),
+    Seen("filter-as-large-as-the-input", "CONVOLUTION",
+         "{InputTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [3, 5, 7]}, "
+         "FilterTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [7, 97, 187]}, "
+         "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
+         "Direction: FORWARD, Strides: [1], Dilations: [2], StartPadding: [0], EndPadding: [2], "
+         "OutputPadding: [0], GroupCount: 1}",
+         {"OutputTensor": [1815]}),
+    Seen("on-value-behind-the-last-dimension", "ONE_HOT",
+         "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
+         "{Sizes: [2, 1], Strides: [16, 0], DataType: INT8, values: [5, 6]}, "
+         "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}",
+         {"OutputTensor": [5, 5, 5, 5, 5, 5]}),
+    Seen("region-wider-than-32-bits-hold", "ROI_POOLING",
+         "{InputTensor: {Sizes: [1, 1, 2, 8], DataType: FLOAT32, fill: {sequence: {start: 1}}}, "
+         "ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, -1073741824, 0, 3, 1]}, "
+         "OutputTensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32}, SpatialScale: 1, "
+         "PooledSize: {Width: 5, Height: 1}}",
+         {"OutputTensor": [0, 0, 0, 0, 0]}),
+    Seen("length-beyond-the-axis", "REVERSE_SUBSEQUENCES",
+         "{InputTensor: {Sizes: [2, 2], DataType: UINT8, values: [4, 5, 6, 7]}, "
+         "SequenceLengthsTensor: {Sizes: [2, 1], DataType: UINT32, values: [3, 4]}, "
+         "OutputTensor: {Sizes: [2, 2], DataType: UINT8}, Axis: 1}",
+         {"OutputTensor": [6, 5, 0, 0]}, "1.12.1"),
+    Seen("infinite-bias-of-a-scaled-image", "VALUE_SCALE_2D",
+         "{InputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16, values: [1, 2, 3]}, "
+         "OutputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16}, Scale: 2, Bias: [0, -.inf, 0]}",
+         {"OutputTensor": [np.nan, -np.inf, np.nan]}, "1.8.0"),
+    Seen("infinite-bounds-of-integers", "ELEMENT_WISE_CLIP1",
+         "{InputTensor: {Sizes: [3], DataType: UINT64, values: [0, 4, 18446744073709551615]}, "
+         "OutputTensor: {Sizes: [3], DataType: UINT64}, MinMaxDataType: FLOAT64, Min: -5, "
+         "Max: .inf}",
+         {"OutputTensor": [0, 4, 9223372036854775808]}, "1.8.0"),
+    Seen("unsigned-64-bit-index-taken-as-negative", "ONE_HOT",
+         "{IndicesTensor: {Sizes: [1, 1], DataType: UINT64, values: [18446744073709551614]}, "
+         "ValuesTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 1]}, "
+         "OutputTensor: {Sizes: [1, 5], DataType: FLOAT32}, Axis: 1}",
+         {"OutputTensor": [0, 0, 0, 1, 0]}, "1.8.0"),
+    Seen("gradient-of-a-normalization-over-a-large-window", "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+         "{InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}, "
+         "InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}, "
+         "OutputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, CrossChannel: false, "
+         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
+         {"OutputGradientTensor": [1.5]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen.operator}-{seen.fault}")
+def test_a_fault_is_named_in_a_case_of_any_name_size_and_data(seen: Seen, tmp_path: Path) -> None:
+    case = case_of(tmp_path, seen.operator, seen.desc)
+    wrong = outputs_of(case, seen.wrong)
+    assert judged(case, wrong, seen.version) == (Status.WAIVED, seen.fault)
+    older = "1.7.0"
+    assert judged(case, wrong, older) == (Status.FAILED, "")
+
+
+@pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen.operator}-{seen.fault}")
+def test_a_defect_of_a_driver_in_the_same_case_still_fails(seen: Seen, tmp_path: Path) -> None:
+    case = case_of(tmp_path, seen.operator, seen.desc)
+    for name in case.outputs():
+        wrong = outputs_of(case, seen.wrong)
+        elements = wrong[name].reshape(-1)
+        elements[-1] = 77 if elements[-1] != 77 else 78
+        assert judged(case, wrong, seen.version) == (Status.FAILED, "")
+
+
+def test_right_outputs_have_passed_despite_the_fault(tmp_path: Path) -> None:
+    seen = SEEN[0]
+    case = case_of(tmp_path, seen.operator, seen.desc)
+    right = outputs_of(case, {"OutputTensor": [6442450944, 8589934591]})
+    assert judged(case, right, "1.15.4") == (Status.PASSED, "")
+
+
+GRAPH = """
+inputs:
+  a: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [2147483648, 5, 4294967295]}
+  b: {Sizes: [1, 1, 1, 3], DataType: INT64, values: [7, 2147483649, 1]}
+nodes:
+  first: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: a, OutputTensor: {}}}
+  least:
+    operator: ELEMENT_WISE_MIN
+    desc: {ATensor: first, BTensor: b, OutputTensor: {}}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: least, BTensor: b, OutputTensor: {}}}
+outputs: {y: sum}
+"""
+
+
+def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, GRAPH)
+    wrong = [2147483648 + 7, 2147483649 * 2, 4294967295 + 1]
+    assert judged(case, outputs_of(case, {"y": wrong}), "1.15.4") == (Status.WAIVED, LOW_WORDS)
+    wrong[1] += 1
+    assert judged(case, outputs_of(case, {"y": wrong}), "1.15.4") == (Status.FAILED, "")
+    right = [7 + 7, 5 + 2147483649, 1 + 1]
+    assert judged(case, outputs_of(case, {"y": right}), "1.15.4") == (Status.PASSED, "")
+
+
+TWO_FAULTS = """
+inputs:
+  a: {Sizes: [1, 1, 2, 2], DataType: INT64, values: [2147483648, 5, 4294967295, 1]}
+nodes:
+  cut:
+    operator: SLICE1
+    desc:
+      InputTensor: a
+      OutputTensor: {Sizes: [1, 1, 2, 1]}
+      InputWindowOffsets: [0, 0, 0, 0]
+      InputWindowSizes: [1, 1, 2, 2]
+      InputWindowStrides: [1, 1, 1, 1]
+  greatest:
+    operator: REDUCE
+    desc:
+      Function: MAX
+      InputTensor: cut
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: INT64}
+      Axes: [2]
+outputs: {y: greatest}
+"""
+
+
+def test_two_faults_in_one_graph_are_named_together(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, TWO_FAULTS)
+    status, name = judged(case, outputs_of(case, {"y": [5]}), "1.15.4")
+    assert status is Status.WAIVED
+    assert set(name.split(" and ")) == {LOW_WORDS, "slice-of-a-window-that-is-the-whole-input"}
+    assert judged(case, outputs_of(case, {"y": [1]}), "1.15.4") == (Status.FAILED, "")
