@@ -12,6 +12,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.levels import LevelNeed, tables_in_effect
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator, SupportTable
+from dmlconf.coverage.nested import nested_of_case, nested_operators
 from dmlconf.expressions import namespace
 
 __all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
@@ -25,7 +26,7 @@ class Part:
     """One documented part of an operator that a case can cover.
 
     Attributes:
-        kind: `support`, `attribute`, `optional`, `level`, `example` or `constraint`.
+        kind: `support`, `attribute`, `nested`, `optional`, `level`, `example` or `constraint`.
         name: what it is, as reports show it.
     """
 
@@ -121,6 +122,8 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
         elif entry.attribute_kind is AttributeKind.BOOL:
             yield Part("attribute", f"{entry.name} true")
             yield Part("attribute", f"{entry.name} false")
+    for nested in nested_operators(operator):
+        yield Part("nested", nested)
     for entry in operator.fields:
         if entry.optional:
             yield Part("optional", f"{entry.name} present")
@@ -170,6 +173,8 @@ def _shown(case: Case) -> Iterator[Part]:
         for _, entry, tensor in tensors:
             yield _cell(table, entry.name, tensor.DataType, tensor.DimensionCount)
     yield from _attributes(case.operator, case.desc)
+    for nested in nested_of_case(case.operator, case.desc):
+        yield Part("nested", nested)
     yield from map(_level, case.level_needs)
 
 

@@ -27,6 +27,7 @@ __all__ = [
 _PARTS: Final = {
     "support": "Support",
     "attribute": "Attributes",
+    "nested": "Nested",
     "optional": "Optional",
     "level": "Levels",
     "example": "Examples",
