@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
 
+from dmlconf.cases.handles import cases_of_handle
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 
 __all__ = [
@@ -70,15 +71,15 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     """Return the names in full, and those that no case has.
 
     A name that no case has is tried without its folders: `example-1` is
-    `gather/documented/example-1` if no other case ends that way. Patterns are returned as they are
-    if a case fits them.
+    `gather/documented/example-1` if no other case ends that way; then as a handle, such as `k3f9a`.
+    Patterns are returned as they are if a case fits them.
 
     Args:
         names: as users write them.
         identifiers: those of the existing cases.
 
     Raises:
-        AmbiguousNameError: several cases end that way.
+        AmbiguousNameError: several cases end that way, or have this handle.
     """
     exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
     full: list[str] = []
@@ -91,6 +92,7 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
             (full if any(map(matches, identifiers)) else unknown).append(name)
         else:
             ends = sorted(each for each in exact if each.endswith(f"/{name}"))
+            ends = ends or sorted(cases_of_handle(name, identifiers))
             if len(ends) > 1:
                 more = f" and {len(ends) - 5:,} more" if len(ends) > 5 else ""
                 raise AmbiguousNameError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -167,12 +168,15 @@ def _tensor_data(
     return array
 
 
+_FORM: Final = "write `fill: {uniform: {low: -1, high: 1}}`"
+
+
 def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     parts = {written: {}} if isinstance(written, str) else written
     if not isinstance(parts, Mapping):
         raise CaseError(where, f"must be a fill, not {written!r}", f"one of {', '.join(FILLS)}")
     if len(parts) != 1:
-        raise CaseError(where, "a fill has one name", f"one of {', '.join(FILLS)}")
+        raise CaseError(where, "a fill has one name", f"{_FORM}; one of {', '.join(FILLS)}")
     name, arguments = next(iter(parts.items()))
     if name not in FILLS:
         near = nearest(str(name), FILLS)
@@ -182,15 +186,26 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     if not isinstance(arguments, Mapping) or not all(
         isinstance(value, int | float) for value in arguments.values()
     ):
-        raise CaseError(where, f"fill {name}: its arguments are numbers by name")
+        raise CaseError(where, f"fill {name}: its arguments are numbers by name", _FORM)
     for key, value in arguments.items():
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
     fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
     if fault:
-        raise CaseError(where, f"fill {name}: {fault}")
+        raise CaseError(where, f"fill {name}: {fault}", _form_of(name))
     return Fill(name, arguments)
+
+
+def _form_of(name: str) -> str:
+    """Return how a fill is written, with all of its arguments that have no default."""
+    spec = inspect.getfullargspec(FILLS[name])
+    needed = [key for key in spec.kwonlyargs if key not in (spec.kwonlydefaults or {})]
+    values = {"low": -1, "high": 1}
+    arguments = ", ".join(f"{key}: {values.get(key, 1)}" for key in needed)
+    optional = ", ".join(spec.kwonlydefaults or {})
+    also = f" (optional: {optional})" if optional else ""
+    return f"write `fill: {{{name}: {{{arguments}}}}}`{also}" if needed else f"`fill: {name}`{also}"
 
 
 @lru_cache(maxsize=1024)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.facts import names_of
@@ -14,6 +17,8 @@ from dmlconf.expressions import Expression, ExpressionError
 __all__ = ["Condition", "ConditionError"]
 
 _MOST_OPERATORS = 5
+
+_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
 
 
 class ConditionError(ValueError):
@@ -36,7 +41,8 @@ class Condition:
         try:
             self._expression = Expression(text)
         except ExpressionError as error:
-            raise ConditionError(str(error)) from error
+            hint = "; did you mean ==?" if _ASSIGNMENT.search(text) else ""
+            raise ConditionError(f"{error}{hint}") from error
         self._lacking: dict[str, bool] = {}
         self._present: set[str] = set()
         self._known: set[str] = set()

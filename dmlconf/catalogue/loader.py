@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -64,9 +64,10 @@ class UnknownOperatorError(LookupError):
         suggestion: the nearest known name, or None.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, others: Iterable[str] = ()) -> None:
+        """Take the unknown name, and other names than the catalogue's that it may resemble."""
         self.name = name
-        self.suggestion = nearest(name, operator_names())
+        self.suggestion = nearest(name, operator_names()) or nearest(name, others)
         hint = f"; did you mean {self.suggestion}?" if self.suggestion else ""
         super().__init__(f"the catalogue has no operator {name}{hint}")
 

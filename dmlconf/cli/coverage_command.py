@@ -14,6 +14,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_na
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.named_operators import expand_operators
 from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, report_option, write
@@ -36,7 +37,8 @@ _FORMATS: Final[Mapping[str, Callable[..., str]]] = {
 @click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
 @paths_argument
 @option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
-        shell_complete=complete_operator, help="Only this operator.")  # fmt: skip
+        shell_complete=complete_operator, callback=expand_operators,
+        help="Only this operator.")  # fmt: skip
 @option("--missing", is_flag=True, help="List what no case covers.")
 @report_option(_FORMATS)
 @option("--fail-under", type=Number(0, 100), metavar="PERCENT",

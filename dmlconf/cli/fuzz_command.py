@@ -15,7 +15,7 @@ from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.graph import is_graphs
-from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.catalogue.loader import operator_names
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend, complete_operator
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -25,6 +25,7 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.logs import opened_log
+from dmlconf.cli.named_operators import expand_operators
 from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.outputs import prepare_files
@@ -37,7 +38,6 @@ from dmlconf.cli.reporting import (
     show,
 )
 from dmlconf.diagnosis.shared_properties import shared_properties
-from dmlconf.documents.problems import printable
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Judged
@@ -64,16 +64,11 @@ _CHOICE_GROUP: Final = "Choose what to generate"
 def _operators(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    names = []
+    names: list[str] = []
     for value in values:
         if is_graphs(value):
             raise click.BadParameter("use --graphs to generate graphs", context, parameter)
-        try:
-            names.append(operator_name(value))
-        except UnknownOperatorError as error:
-            hint = f"; did you mean {error.suggestion}?" if error.suggestion else ""
-            message = f"the catalogue has no operator {value}{hint}"
-            raise click.BadParameter(printable(message), context, parameter) from error
+        names += expand_operators(context, parameter, (value,))
     return tuple(dict.fromkeys(names))
 
 

@@ -10,6 +10,7 @@ import click
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.console import say
@@ -39,8 +40,8 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
     catalogue says about each field, and the constraints that a desc must meet.
     """
     try:
-        entry = operator(name)
-    except UnknownOperatorError as error:
+        entry = operator(one_operator(name))
+    except (AmbiguousOperatorError, UnknownOperatorError) as error:
         raise click.UsageError(printable(str(error))) from error
     plan = [
         one

@@ -17,6 +17,7 @@ from dmlconf.catalogue.loader import (
     tensor_constraints,
 )
 from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
@@ -31,6 +32,7 @@ from dmlconf.cli.operator_text import (
     typical_text,
 )
 from dmlconf.cli.options import color_option
+from dmlconf.documents.problems import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,16 +57,17 @@ def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
         raise click.UsageError("give --markdown or --json, not both")
     try:
         if markdown:
-            page = markdown_table() if name is None else operator_page(operator(name))
+            page = markdown_table() if name is None else operator_page(operator(one_operator(name)))
             click.echo(page, nl=False)
         elif as_json:
-            click.echo(json.dumps(_listed() if name is None else operator_data(name), indent=2))
+            data = _listed() if name is None else operator_data(one_operator(name))
+            click.echo(json.dumps(data, indent=2))
         elif name is None:
             _print_all(console)
         else:
-            _print_one(console, operator(name))
-    except UnknownOperatorError as error:
-        raise click.UsageError(str(error)) from error
+            _print_one(console, operator(one_operator(name)))
+    except (AmbiguousOperatorError, UnknownOperatorError) as error:
+        raise click.UsageError(printable(str(error))) from error
     return ExitCode.SUCCESS
 
 

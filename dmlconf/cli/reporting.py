@@ -108,8 +108,8 @@ def detail_options(function: _Function) -> _Function:
                help="Show only failures and the last line."),
         option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
                group=REPORT_GROUP,
-               help="Show N failures in the terminal (by default 20, with -v 50), spread over "
-               "groups that share something."),
+               help="Show N failures in full in the terminal (by default 3, with -v 50), spread "
+               "over groups that share something."),
     )  # fmt: skip
     for add in reversed(options):
         function = add(function)

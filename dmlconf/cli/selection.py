@@ -37,6 +37,7 @@ from dmlconf.cli.completion import (
 from dmlconf.cli.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.named_operators import expand_operators
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 from dmlconf.runner.tuning import lasting_values
@@ -67,7 +68,9 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     added: Callable[[_Function], _Function] = options(
         option(
             *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=CHOICE_GROUP,
-            shell_complete=complete_operator, help="Only cases of this operator.",
+            shell_complete=complete_operator, callback=expand_operators,
+            help="Only cases of this operator, and graphs that contain it (without these: -k 'not "
+            "graphs'). Names of ONNX, WebNN and DirectML.h find it too, such as Conv.",
         ),
         option(
             "-k", "keywords", metavar="EXPRESSION", group=CHOICE_GROUP,
@@ -89,8 +92,8 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--case", "identifiers", multiple=True, metavar="CASE", group=CHOICE_GROUP,
             shell_complete=complete_case,
-            help="Only this case: its identifier, the end of it if no other case ends the same, or "
-            "a pattern such as 'gather/*'.",
+            help="Only this case: its identifier, the end of it if no other case ends the same, "
+            "its handle from a report, such as k3f9a, or a pattern such as 'gather/*'.",
         ),
         option(
             "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=CHOICE_GROUP,

@@ -36,15 +36,20 @@ class Sources:
         return f" ({source})"
 
 
-def rule_lines(header: Header, verdict: Verdict, sources: Sources) -> list[str]:
+def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> list[str]:
     """Return a line for each output on its rule and the source of its expected values.
 
     Logs of versions that did not keep margins give no lines.
+
+    Args:
+        header: of the log.
+        verdict: a verdict with figures.
+        sources: where the rules come from, each to be said once; None to leave them out.
     """
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures)}"
         f"{_expected_by(header, verdict, figures)}"
-        f"{sources.take(verdict.operator, tensor, figures.get('source'))}"
+        f"{sources.take(verdict.operator, tensor, figures.get('source')) if sources else ''}"
         for tensor, figures in verdict.figures.items()
         if figures.get("margin") is not None
     ]

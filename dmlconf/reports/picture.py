@@ -17,13 +17,17 @@ WIDTH: Final = 100
 
 
 def render_text(log: RunLog) -> str:
-    """Return the terminal report as text for 100 columns, without colour.
+    """Return the terminal report in full (`-v`) as text for 100 columns, without colour.
 
     Only locations and commands may be longer, so that they can be copied.
     """
+    return _printed(log, verbose=True)
+
+
+def _printed(log: RunLog, *, verbose: bool) -> str:
     stream = io.StringIO()
     console = _console(WIDTH, file=stream, color_system=None)
-    console.print(terminal.render(log), crop=False)
+    console.print(terminal.render(log, verbose=verbose), crop=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
 
@@ -32,7 +36,7 @@ def render_svg(log: RunLog) -> str:
     from rich.cells import cell_len
 
     # A picture cuts off longer lines, so it is as wide as the longest.
-    width = max(WIDTH, *map(cell_len, render_text(log).split("\n")))
+    width = max(WIDTH, *map(cell_len, _printed(log, verbose=False).split("\n")))
     console = _console(
         width, file=io.StringIO(), color_system="truecolor", force_terminal=True, record=True
     )

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from dmlconf.cases.handles import handles
+from dmlconf.catalogue.families import OTHER, families
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
@@ -18,7 +20,9 @@ __all__ = [
     "closing_sentence",
     "diagnostic_lines",
     "environment_facts",
+    "failing_handles",
     "failures",
+    "family_totals",
     "margin_cell",
     "margin_text",
     "missing_shards_text",
@@ -114,6 +118,16 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     return rows, _totals("total", log.verdicts)
 
 
+def family_totals(log: RunLog) -> list[OperatorTotals]:
+    """Return the totals of each family of operators, the largest first, in place of operators."""
+    known = families()
+    by_family: dict[str, list[Verdict]] = {}
+    for verdict in log.verdicts:
+        by_family.setdefault(known.get(verdict.operator, OTHER), []).append(verdict)
+    rows = [_totals(name, verdicts) for name, verdicts in by_family.items()]
+    return sorted(rows, key=lambda row: (-row.cases, row.operator))
+
+
 def status_counts(log: RunLog) -> dict[Status, int]:
     """Return how many cases have each status; those that a dead run did not reach are `not run`."""
     counts = Counter(verdict.status for verdict in log.verdicts)
@@ -196,6 +210,14 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     """Return the command that runs just this case again, quoted for a shell."""
     under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
     return shlex.join([*run_command(header), "--case", verdict.case, *under])
+
+
+def failing_handles(log: RunLog) -> Mapping[str, str]:
+    """Return the handle of each failing case, by identifier: unique among all cases of the run."""
+    if not any(verdict.status.fails_run for verdict in log.verdicts):
+        return {}
+    every = handles(verdict.case for verdict in log.verdicts)
+    return {each.case: every[each.case] for each in log.verdicts if each.status.fails_run}
 
 
 def margin_text(margin: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,14 +11,22 @@ from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
 from dmlconf.reports.summary import OperatorTotals
 from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Status
+from dmlconf.runner.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["OperatorsTable"]
+__all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
+
+MOST_ROWS: Final = 12
+"""With more operators, the table has only those that fail, or families."""
+
+MOST_FAILING_ROWS: Final = 20
+
+_NAME_WIDTHS: Final = (45, 28, 15)
+"""Characters of an operator's name on a line; the last where the table is too wide otherwise."""
 
 _TIME: Final = f"{'Time':>7}"
 """As wide as any time, so that the layout does not depend on the times."""
@@ -51,49 +60,94 @@ _LAYOUTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OperatorsTable:
-    """A row for each operator. No number is cut off if a narrower layout has space for it.
+    """A row for each operator or family, in the widest layout that cuts off no number.
 
     Attributes:
-        log: the run's log.
+        rows: the rows.
+        total: of all operators.
+        heading: of the first column.
     """
 
-    log: RunLog
+    rows: Sequence[OperatorTotals]
+    total: OperatorTotals
+    heading: str = "Operator"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table in the widest layout that fits."""
         from rich.measure import Measurement
 
         unbounded = options.update(max_width=10_000)
+        table = None
         for layout in _LAYOUTS:
-            table = _table(self.log, layout, ascii_only=options.ascii_only)
-            if Measurement.get(console, unbounded, table).maximum <= options.max_width:
-                break
+            for longest in _NAME_WIDTHS:
+                table = _table(self, layout, longest, ascii_only=options.ascii_only)
+                if Measurement.get(console, unbounded, table).maximum <= options.max_width:
+                    yield table
+                    return
+        assert table is not None
         yield table
 
 
-def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
+def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[OperatorsTable | str]:
+    """Yield the table of a run, and a sentence about what it leaves out.
+
+    With many operators, it has those that fail or, if none does, the families of operators.
+
+    Args:
+        log: the run's log.
+        every_operator: have a row for each operator, however many there are.
+    """
+    rows, total = summary.operator_totals(log)
+    if every_operator or len(rows) <= MOST_ROWS:
+        yield OperatorsTable(rows, total)
+        return
+    failing = [row for row in rows if any(s.fails_run and n for s, n in row.counts.items())]
+    if not failing:
+        yield OperatorsTable(summary.family_totals(log), total, "Family")
+        return
+    shown = failing[:MOST_FAILING_ROWS]
+    yield OperatorsTable(shown, total)
+    if len(failing) > len(shown):
+        yield f"and {len(failing) - len(shown):,} more operators with failures: -v lists them"
+    count = len(rows) - len(failing)
+    if count:
+        cases = total.cases - sum(row.cases for row in failing)
+        yield f"{count:,} other operators, {cases:,} cases: no failures (-v lists them)"
+
+
+def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: bool) -> Table:
     from rich import box
     from rich.table import Table
 
-    rows, total = summary.operator_totals(log)
-    shown = summary.shown_statuses(total)
+    shown = summary.shown_statuses(of.total)
     table = Table(
         box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
-        show_footer=len(rows) > 1,
+        show_footer=len(of.rows) > 1,
     )  # fmt: skip
-    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
+    headings = [of.heading, "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     if layout.with_margin:
         headings.append("Limit used")
     if layout.with_time:
         headings.append(_TIME)
     titles = [_broken(heading) if layout.broken_headings else heading for heading in headings]
-    footers = _cells(total, shown, layout, ascii_only=ascii_only)
+    footers = _cells(of.total, shown, layout, ascii_only=ascii_only)
     table.add_column(titles[0], "total", footer_style="bold", overflow="fold", min_width=8)
     for heading, footer in zip(titles[1:], footers, strict=True):
         table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
-    for row in rows:
-        table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
+    for row in of.rows:
+        name = "\n".join(printable(line) for line in _name_lines(row.operator, longest))
+        table.add_row(_lines(name), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table
+
+
+def _name_lines(name: str, longest: int) -> list[str]:
+    """Return a name on one line, or on several that break after underscores."""
+    lines = [""]
+    for word in re.split(r"(?<=_)", name):
+        if lines[-1] and len(lines[-1]) + len(word) > longest:
+            lines.append("")
+        lines[-1] += word
+    return lines
 
 
 def _broken(heading: str) -> str:
@@ -114,6 +168,12 @@ def _cells(
         yield _text(summary.margin_cell(row.margin))
     if layout.with_time:
         yield _text(_duration(row.seconds))
+
+
+def _lines(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(text)
 
 
 def _text(text: str, style: str = "") -> Text:

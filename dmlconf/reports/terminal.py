@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from dmlconf.reports.failure_details import (
 from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
 from dmlconf.reports.shared_properties import ShownFailure
-from dmlconf.reports.table import OperatorsTable
+from dmlconf.reports.table import shown_table
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Verdict
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["render"]
 
-MOST_FAILURES: Final = 20
+MOST_FAILURES: Final = 3
+MOST_HEADLINES: Final = 20
 MOST_FAILURES_VERBOSE: Final = 50
 MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
@@ -44,35 +46,68 @@ def render(
 ) -> RenderableType:
     """Return the report.
 
+    A run without failures takes a screen; one with failures ends with what they share and with the
+    commands to see one, to run them again and to diagnose them.
+
     Args:
         log: the run's log.
-        verbose: show more failures, and why cases are not simply passed.
+        verbose: show every operator, more failures, and what is of use to authors of cases.
         quiet: show only what failures share, a line for some of them, and the closing sentence.
-        failures: how many failures to show; None for 20, or 50 where verbose.
+        failures: how many failures to show in full; None for 3, or 50 where verbose.
     """
     from rich.console import Group
 
     if failures is None:
         failures = MOST_FAILURES_VERBOSE if verbose else MOST_FAILURES
     if quiet:
-        return Group(*_shared(log, MOST_GROUPS), *_headlines(log, failures), _closing(log))
+        shown = max(failures, MOST_HEADLINES)
+        return Group(*_shared(log, MOST_GROUPS), *_headlines(log, shown), _closing(log))
+    most_groups = MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
-    parts += _shared(log, MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS)
-    parts += [OperatorsTable(log), ""]
+    if verbose:
+        parts += _shared(log, most_groups)
+    parts += _operators(log, verbose=verbose)
     parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     parts += _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
-    parts += _listed("Nearest to their limit", summary.nearest_lines(log))
-    parts += _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
-    parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
+    if verbose:
+        parts += _listed("Nearest to their limit", summary.nearest_lines(log))
+        parts += _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
+        parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
     parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
-    parts += _failures(log, failures)
+    parts += _failures(log, failures, with_sources=verbose)
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    unchecked = remarks.plain_notes(log)
-    parts += [_text(note, "dim") for note in (*remarks.room_lines(log), *unchecked) if note]
+        parts += [_text(note, "dim") for note in remarks.room_lines(log)]
+    parts += [_text(note, "dim") for note in remarks.plain_notes(log) if note]
+    parts += _what_next(log, most_groups)
     return Group(*parts, _closing(log))
+
+
+def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
+    for part in shown_table(log, every_operator=verbose):
+        yield _text(part, "dim") if isinstance(part, str) else part
+    yield ""
+
+
+def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
+    """Yield what failures share, and the commands that lead further."""
+    first = next((verdict for verdict in log.verdicts if verdict.status.fails_run), None)
+    if first is None:
+        return
+    yield from _shared(log, most)
+    handle = summary.failing_handles(log)[first.case]
+    show = shlex.join(["dmlconf", "show", handle, *log.header.paths])
+    yield _text("What to do next", "bold")
+    for purpose, command in (
+        ("see one case", show),
+        ("run them again", "dmlconf run --failed"),
+        ("find the cause", "dmlconf diagnose"),
+        ("share a report", "dmlconf report --report html:report.html"),
+    ):
+        yield _line(f"  {purpose:<16}{command}", "cyan")
+    yield ""
 
 
 def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
@@ -92,8 +127,9 @@ def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
 
 def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
     entries = shared_properties.shown_failures(log, most)
+    handles = summary.failing_handles(log)
     for shown in entries:
-        yield _headline(shown)
+        yield _headline(shown, handles)
     yield from _more(log, entries)
 
 
@@ -151,13 +187,14 @@ def _environment(header: Header) -> Table:
     return grid
 
 
-def _headline(shown: ShownFailure) -> Text:
+def _headline(shown: ShownFailure, handles: Mapping[str, str]) -> Text:
     from rich.text import Text
 
     verdict = shown.verdict
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
         _text(str(verdict.status).upper(), verdict.status.traits.style), " ",
+        _text(handles[verdict.case], "cyan"), " ",
         _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
         no_wrap=True, overflow="ignore",
     )  # fmt: skip
@@ -170,12 +207,13 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
         yield ""
 
 
-def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
+def _failures(log: RunLog, most: int, *, with_sources: bool) -> Iterator[RenderableType]:
     entries = shared_properties.shown_failures(log, most)
-    sources = Sources()
+    sources = Sources() if with_sources else None
+    handles = summary.failing_handles(log)
     for shown in entries:
         verdict = shown.verdict
-        yield _headline(shown)
+        yield _headline(shown, handles)
         if verdict.reason is not None:
             yield from _particulars(verdict, verdict.reason)
         for line in rule_lines(log.header, verdict, sources):

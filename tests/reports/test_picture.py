@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import io
 import re
 from xml.etree import ElementTree
 
 import pytest
 
-from dmlconf.reports import picture
+from rich.console import Console
+
+from dmlconf.reports import picture, terminal
 from dmlconf.runner.log import RunLog
 from tests.reports import logs
 
@@ -25,7 +28,10 @@ def shown(svg: str) -> str:
 def test_svg_shows_the_terminal_report() -> None:
     log = logs.run_log(logs.FAILED, logs.BROKEN, logs.PASSED)
     text = drawn(log)
-    for word in picture.render_text(log).split():
+    console = Console(file=io.StringIO(), width=picture.WIDTH)
+    with console.capture() as printed:
+        console.print(terminal.render(log))
+    for word in printed.get().split():
         assert word in text, word
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from rich.console import Console
 
+from dmlconf.catalogue.loader import operator_names
 from dmlconf.reports import summary, terminal
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, ReasonKind, Status
@@ -77,7 +78,9 @@ def test_every_snapshot_is_of_something_shown() -> None:
 @pytest.mark.parametrize("width", [80, 140])
 def test_only_what_is_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
     for line in printed(logs.everything(), width, verbose=True).split("\n"):
-        copied = line.startswith(("  dmlconf run ", "  at ", "FAILED gather/"))
+        copied = line.startswith(("  dmlconf run ", "  at ")) or re.match(
+            r"FAILED \w+ gather/", line
+        )
         assert copied or len(line) <= width
 
 
@@ -185,19 +188,19 @@ def test_diagnostics_are_their_last_20_lines() -> None:
     assert lines == [f"    debug layer: line {number}" for number in range(11, 31)]
 
 
-def test_the_first_20_failures_are_shown_and_the_rest_counted() -> None:
+def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
     many = logs.run_log(*(replace(logs.FAILED, case=f"gather/{n}") for n in range(25)))
     text = printed(many)
-    assert text.count("\nFAILED gather/") == 20
-    assert "and 5 more: --show-failures all, --report json has them" in text
+    assert len(re.findall(r"\nFAILED \w+ gather/", text)) == 3
+    assert "and 22 more: --show-failures all, --report json has them" in text
     verbose = printed(many, verbose=True)
-    assert verbose.count("\nFAILED gather/") == 25
+    assert len(re.findall(r"\nFAILED \w+ gather/", verbose)) == 25
     assert "more:" not in verbose
 
 
 def test_a_verdict_without_a_reason_is_shown() -> None:
     text = printed(logs.run_log(replace(logs.STALE, reason=None)), quiet=True)
-    assert text.startswith("STALE scatter_elements/matrix[Axis=1]\n")
+    assert text.startswith("STALE kawm5 scatter_elements/matrix[Axis=1]\n")
 
 
 def test_verbose_counts_cases_by_reason() -> None:
@@ -270,3 +273,54 @@ def test_cases_claimed_complete_but_missing_are_not_passed() -> None:
 def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
     last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
     assert last.startswith(f"\x1b[1;{style}m")
+
+
+def many_operators(count: int, failing: int) -> RunLog:
+    names = sorted(operator_names())[:count]
+    return logs.run_log(
+        *(
+            replace(
+                logs.FAILED if at < failing else logs.PASSED,
+                operator=name,
+                case=f"{name.lower()}/matrix[A={at}]",
+            )
+            for at, name in enumerate(names)
+        )
+    )
+
+
+def test_a_passing_run_of_all_operators_takes_a_screen() -> None:
+    log = many_operators(177, 0)
+    text = printed(log, 80)
+    assert text.count("\n") <= 40
+    assert "Element-wise" in text
+    assert "GATHER_ND1" not in text
+    assert "GATHER_ND1" in printed(log, 80, verbose=True)
+
+
+def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
+    text = printed(many_operators(177, 2))
+    assert "ACTIVATION_CELU " in text
+    assert "GATHER" not in text
+    assert "175 other operators, 175 cases: no failures (-v lists them)" in text
+    assert text.count("\n") <= 120
+
+
+def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
+    log = many_operators(177, 2)
+    *_, last = printed(log).split("What failures share")
+    handle = summary.failing_handles(log)["activation_celu/matrix[A=0]"]
+    assert f"see one case    dmlconf show {handle}" in last
+    assert "dmlconf run --failed" in last
+    assert "dmlconf diagnose" in last
+    assert last.rstrip().split("\n")[-1].startswith("FAILED: 2 of 177 cases")
+
+
+def test_long_names_break_after_underscores() -> None:
+    name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
+    statuses = [replace(each, operator=name) for each in logs.everything().verdicts]
+    lines = printed(logs.run_log(*statuses), 80).split("\n")
+    start = next(at for at, line in enumerate(lines) if line.startswith("ELEMENT_WISE_"))
+    parts = [line.split()[0] for line in lines[start : start + 4]]
+    assert "".join(parts).startswith(name)
+    assert all(part.endswith("_") or name.endswith(part) for part in parts[:3])

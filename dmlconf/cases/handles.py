@@ -1,0 +1,60 @@
+"""Handles: short names of cases, the same in every run.
+
+`gemm/matrix[DataType=FLOAT16,TransA=NONE]` has the handle `k3f9a`: a digest of the identifier, as
+long as it must be to differ from those of the other cases, at least five characters. It begins with
+a letter and has no character that a shell takes for its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import sha256
+from typing import Final
+
+__all__ = ["SHORTEST", "cases_of_handle", "handles", "is_handle", "longest_handle"]
+
+SHORTEST: Final = 5
+"""Characters of a handle that no other case shares; 24 * 32^4 = 25 million differ."""
+
+_LONGEST: Final = 13
+_LETTERS: Final = "abcdefghijkmnpqrstuvwxyz"
+_CHARACTERS: Final = _LETTERS + "23456789"
+_FORM: Final = re.compile(rf"[{_LETTERS}][{_CHARACTERS}]{{{SHORTEST - 1},{_LONGEST - 1}}}")
+
+
+def longest_handle(identifier: str) -> str:
+    """Return the digest of which a case's handle is the beginning."""
+    number = int.from_bytes(sha256(identifier.encode("utf-8", "surrogatepass")).digest())
+    number, first = divmod(number, len(_LETTERS))
+    text = _LETTERS[first]
+    while len(text) < _LONGEST:
+        number, at = divmod(number, len(_CHARACTERS))
+        text += _CHARACTERS[at]
+    return text
+
+
+def handles(identifiers: Iterable[str]) -> Mapping[str, str]:
+    """Return the handle of each case, by identifier; no two begin alike."""
+    digests = {identifier: longest_handle(identifier) for identifier in identifiers}
+    in_order = sorted(set(digests.values()))
+    lengths: dict[str, int] = {}
+    for one, other in zip(["", *in_order], [*in_order, ""], strict=True):
+        shared = 0
+        while shared < min(len(one), len(other)) and one[shared] == other[shared]:
+            shared += 1
+        for each in (one, other):
+            lengths[each] = max(lengths.get(each, SHORTEST), shared + 1)
+    return {identifier: text[: lengths[text]] for identifier, text in digests.items()}
+
+
+def is_handle(name: str) -> bool:
+    """Return whether a name has the form of a handle."""
+    return _FORM.fullmatch(name) is not None
+
+
+def cases_of_handle(handle: str, identifiers: Collection[str]) -> list[str]:
+    """Return the cases whose handle this is, or begins with it."""
+    if not is_handle(handle):
+        return []
+    return [each for each in identifiers if longest_handle(each).startswith(handle)]

@@ -1,0 +1,87 @@
+"""Names that people bring: of ONNX, WebNN and DirectML.h, and the operators that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
+
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.documents.reader import read_document
+from dmlconf.resources import schemas_directory
+
+__all__ = ["AmbiguousOperatorError", "named_operators", "one_operator", "standard_names"]
+
+_PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
+
+_FILE: Final = "operator-names.yaml"
+
+
+class AmbiguousOperatorError(LookupError):
+    """A name stands for several operators, where one is asked for.
+
+    Attributes:
+        name: the name.
+        operators: what it may stand for.
+    """
+
+    def __init__(self, name: str, operators: Iterable[str]) -> None:
+        self.name = name
+        self.operators = tuple(operators)
+        super().__init__(
+            f"{name} may be {' or '.join(self.operators)} in DirectML: name one of them"
+        )
+
+
+@cache
+def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the operators that compute an operation, by standard (`onnx`, `webnn`) and name."""
+    data = read_document(schemas_directory() / _FILE).data
+    return {
+        standard: {name: tuple(operators) for name, operators in names.items()}
+        for standard, names in data.items()
+    }
+
+
+def named_operators(name: str) -> tuple[str, ...]:
+    """Return the operators that a name stands for, in alphabetical order.
+
+    A name of the catalogue stands for itself alone. Others may be the name of a struct
+    (`DML_GEMM_OPERATOR_DESC`), one without `ELEMENT_WISE_` or `ACTIVATION_`, or one of ONNX or
+    WebNN (`Conv`, `conv2d`), all in any case.
+
+    Raises:
+        UnknownOperatorError: no operator has this name.
+    """
+    text = name.upper()
+    if text.startswith("DML_") and text.endswith("_OPERATOR_DESC"):
+        text = text.removeprefix("DML_").removesuffix("_OPERATOR_DESC")
+    try:
+        return (operator_name(text),)
+    except UnknownOperatorError as error:
+        known = set(operator_names())
+        operators = {prefix + text for prefix in _PREFIXES if prefix + text in known}
+        operators |= {
+            operator
+            for names in standard_names().values()
+            for standard_name, implementing in names.items()
+            if standard_name.upper() == text
+            for operator in implementing
+        }
+        if not operators:
+            others = [each for names in standard_names().values() for each in names]
+            raise UnknownOperatorError(name, others) from error
+        return tuple(sorted(operators))
+
+
+def one_operator(name: str) -> str:
+    """Return the operator that a name stands for.
+
+    Raises:
+        UnknownOperatorError: no operator has this name.
+        AmbiguousOperatorError: several have it.
+    """
+    operators = named_operators(name)
+    if len(operators) > 1:
+        raise AmbiguousOperatorError(name, operators)
+    return operators[0]

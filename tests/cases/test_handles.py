@@ -1,0 +1,55 @@
+"""Handles: the same in every run, without what a shell takes, unique among the cases of a run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.cases.handles import SHORTEST, cases_of_handle, handles, is_handle, longest_handle
+from dmlconf.cases.identifiers import AmbiguousNameError, resolved
+
+NAMES = [f"gemm/matrix[A={number}]" for number in range(20_000)]
+
+
+def test_a_handle_stays_the_same() -> None:
+    assert handles(["gemm/matrix[A=0]"]) == {"gemm/matrix[A=0]": "cc9m8"}
+
+
+def test_handles_of_one_run_differ_and_collisions_are_longer() -> None:
+    known = handles(NAMES)
+    assert len(set(known.values())) == len(NAMES)
+    lengths = {len(handle) for handle in known.values()}
+    assert min(lengths) == SHORTEST
+    assert max(lengths) > SHORTEST
+    for name in NAMES[:200]:
+        assert cases_of_handle(known[name], NAMES) == [name]
+
+
+@given(st.text())
+def test_a_shell_takes_a_handle_as_it_is(name: str) -> None:
+    handle = handles([name])[name]
+    assert shlex.quote(handle) == handle
+    assert re.fullmatch("[a-z][a-z0-9]{4}", handle)
+    assert is_handle(handle)
+    assert longest_handle(name).startswith(handle)
+
+
+def test_a_handle_names_its_case() -> None:
+    known = handles(NAMES)
+    assert resolved([known[NAMES[7]]], NAMES) == ([NAMES[7]], [])
+
+
+def test_a_handle_of_several_cases_is_refused_with_their_names() -> None:
+    known = handles(NAMES)
+    longer = next(name for name in NAMES if len(known[name]) > SHORTEST)
+    with pytest.raises(AmbiguousNameError, match=re.escape(longer)):
+        resolved([known[longer][:SHORTEST]], NAMES)
+
+
+def test_an_end_of_an_identifier_comes_before_a_handle() -> None:
+    handle = handles(["gemm/a"])["gemm/a"]
+    assert resolved([handle], ["gemm/a", f"join/{handle}"]) == ([f"join/{handle}"], [])

@@ -1,0 +1,57 @@
+"""Names of ONNX, WebNN and DirectML.h find the operators."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.catalogue.families import OTHER, families
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_names
+from dmlconf.catalogue.names import (
+    AmbiguousOperatorError,
+    named_operators,
+    one_operator,
+    standard_names,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [
+        ("Conv", ["CONVOLUTION"]),
+        ("conv2d", ["CONVOLUTION"]),
+        ("MatMul", ["GEMM"]),
+        ("relu", ["ACTIVATION_RELU"]),
+        ("Softmax", ["ACTIVATION_SOFTMAX", "ACTIVATION_SOFTMAX1"]),
+        ("DML_GEMM_OPERATOR_DESC", ["GEMM"]),
+        ("DML_OPERATOR_GEMM", ["GEMM"]),
+        ("gather", ["GATHER"]),
+        ("identity", ["ACTIVATION_IDENTITY", "ELEMENT_WISE_IDENTITY"]),
+        ("ReduceLogSumExp", ["REDUCE"]),
+    ],
+)
+def test_finds(name: str, operators: list[str]) -> None:
+    assert list(named_operators(name)) == operators
+
+
+def test_a_name_of_several_operators_is_refused_where_one_is_asked_for() -> None:
+    with pytest.raises(AmbiguousOperatorError, match="ACTIVATION_SOFTMAX or ACTIVATION_SOFTMAX1"):
+        one_operator("Softmax")
+
+
+def test_an_unknown_name_suggests_one_of_a_standard() -> None:
+    with pytest.raises(UnknownOperatorError, match="did you mean conv2d"):
+        named_operators("conv2x")
+
+
+def test_the_table_names_operators_of_the_catalogue_only() -> None:
+    known = set(operator_names())
+    named = {o for names in standard_names().values() for ops in names.values() for o in ops}
+    assert named <= known
+    # What no standard has an operation for is a gradient, a special case or DirectML's own.
+    assert len(named) > 120
+
+
+def test_every_operator_has_a_family() -> None:
+    known = families()
+    assert set(operator_names()) < known.keys()
+    assert OTHER not in known.values()
