@@ -5,7 +5,6 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-
 from rich.console import Console
 
 from dmlconf.reports import picture, terminal

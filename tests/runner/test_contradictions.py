@@ -133,7 +133,7 @@ def expected(case: Case) -> Outputs:
 
 
 def kind(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
-    return verdict.status, verdict.reason and verdict.reason.kind
+    return verdict.status, verdict.reason.kind if verdict.reason else None
 
 
 CONTRADICTION: Final = (Status.FAILED, ReasonKind.CONTRADICTION)
