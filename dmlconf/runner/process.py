@@ -17,6 +17,7 @@ from typing import Any, Final
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.registry import BackendName
 from dmlconf.runner.worker import Ready, Stop, Task, work
+from dmlconf.runner.working_folder import existing_working_folder
 
 __all__ = ["START_SECONDS", "WorkerProcess", "wait_for_messages"]
 
@@ -75,7 +76,8 @@ class WorkerProcess:
         arguments = (theirs, backend, task, self._diagnostics, timeout)
         self._process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
         try:
-            self._process.start()
+            with existing_working_folder():
+                self._process.start()
         except BaseException:
             self.connection.close()
             raise

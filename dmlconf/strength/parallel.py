@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import RecordingAgainst, suite_expectations
 from dmlconf.runner.judge import Against
+from dmlconf.runner.working_folder import existing_working_folder
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.graph_figure import GraphFigure, measure_graphs
 from dmlconf.strength.measure import Method, Strength, measure
@@ -21,6 +22,8 @@ __all__ = [
     "measure_graphs_in_processes",
     "measure_in_processes",
 ]
+
+_Result = TypeVar("_Result")
 
 _CHUNK: Final = 100
 """Cases that a process takes at a time."""
@@ -55,15 +58,13 @@ def measure_in_processes(
         return measure(map(valid_case, plan), against, advance, method), recordings
     strength = Strength()
     chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
-    with ProcessPoolExecutor(
-        jobs, get_context("spawn"), _Worker.start, (suite_paths, method)
-    ) as pool:
-        for chunk, (part, stale) in zip(chunks, pool.map(_Worker.measure, chunks), strict=True):
-            strength.add(part)
-            for recording, cases in zip(recordings, stale, strict=True):
-                recording.stale += cases
-            for _ in chunk:
-                advance()
+    results = _mapped(_Worker.measure, chunks, jobs, (suite_paths, method))
+    for chunk, (part, stale) in zip(chunks, results, strict=True):
+        strength.add(part)
+        for recording, cases in zip(recordings, stale, strict=True):
+            recording.stale += cases
+        for _ in chunk:
+            advance()
     return strength, recordings
 
 
@@ -90,13 +91,11 @@ def measure_graphs_in_processes(
         return measure_graphs(map(valid_case, plan), against, advance)
     figure = GraphFigure()
     chunks = [plan[start : start + _GRAPH_CHUNK] for start in range(0, len(plan), _GRAPH_CHUNK)]
-    with ProcessPoolExecutor(
-        jobs, get_context("spawn"), _Worker.start, (suite_paths, Method())
-    ) as pool:
-        for chunk, part in zip(chunks, pool.map(_Worker.measure_graphs, chunks), strict=True):
-            figure.add(part)
-            for _ in chunk:
-                advance()
+    results = _mapped(_Worker.measure_graphs, chunks, jobs, (suite_paths, Method()))
+    for chunk, part in zip(chunks, results, strict=True):
+        figure.add(part)
+        for _ in chunk:
+            advance()
     return figure
 
 
@@ -125,14 +124,34 @@ def measure_expectations_in_processes(
         return measure_expectations(map(valid_case, plan), against, advance, seed)
     figure = ExpectationFigure()
     chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
-    with ProcessPoolExecutor(
-        jobs, get_context("spawn"), _Worker.start, (suite_paths, Method(seed=seed))
-    ) as pool:
-        for chunk, part in zip(chunks, pool.map(_Worker.measure_expectations, chunks), strict=True):
-            figure.add(part)
-            for _ in chunk:
-                advance()
+    results = _mapped(_Worker.measure_expectations, chunks, jobs, (suite_paths, Method(seed=seed)))
+    for chunk, part in zip(chunks, results, strict=True):
+        figure.add(part)
+        for _ in chunk:
+            advance()
     return figure
+
+
+def _mapped(
+    function: Callable[[Sequence[PlannedCase]], _Result],
+    chunks: Sequence[Sequence[PlannedCase]],
+    jobs: int,
+    state: tuple[Sequence[Path], Method],
+) -> Iterator[_Result]:
+    """Yield what a function of `_Worker` returns for each chunk, in their order.
+
+    Processes share locks in shared memory (`/dev/shm`); without that, this process does all.
+    """
+    try:
+        pool = ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, state)
+    except (OSError, ImportError):
+        _Worker.start(*state)
+        yield from map(function, chunks)
+        return
+    with pool:
+        with existing_working_folder():
+            results = pool.map(function, chunks)
+        yield from results
 
 
 class _Worker:

@@ -134,3 +134,17 @@ def test_nothing_that_can_be_written_leaves_a_log_in_memory(tmp_path: Path) -> N
     assert json.loads(done.stdout)["run"]["complete"] is True
     assert "the run log will be gone after this run; --log FILE keeps it" in done.stderr
     assert "miniature:zeros needs a temporary folder for its processes" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["mount -t tmpfs -o ro tmpfs /dev/shm", "rmdir ../gone"])
+def test_strength_needs_neither_shared_memory_nor_a_working_folder(
+    tmp_path: Path, place: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    case = write(tmp_path)
+    measured = f"eval $D strength {case} --figure defects -q -j"
+    done = inside(tmp_path, OWN_MOUNTS, f"cd {gone}", place, f"{measured} 2", f"{measured} 1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :] != []

@@ -63,7 +63,8 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"
     file = write(tmp_path)
-    arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}")
+    workers = f"run {file} -b miniature:zeros -q -j 2"
+    arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}", workers)
     codes = [
         subprocess.run(
             ["bash", "-c", f"{script} {each}"], cwd=tmp_path, env=environment(tmp_path),
@@ -71,7 +72,7 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
         ).returncode
         for each in arguments
     ]  # fmt: skip
-    assert codes == [0, 3, 2, 0]
+    assert codes == [0, 3, 2, 0, 1]
 
 
 def test_a_report_into_a_pipe_without_reader_does_not_wait(tmp_path: Path) -> None:
