@@ -34,7 +34,7 @@ from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
+from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places, with_one_nan
 
 __all__ = [
     "SAMPLED_BYTES",
@@ -117,6 +117,7 @@ def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> di
         values, extra = output.values, {"places": "recording"}
         data["sha256"] = output.digest
     else:
+        output = with_one_nan(output)
         whole = little_endian(output)
         data["sha256"] = sha256(whole).hexdigest()
         if len(whole) < SAMPLED_BYTES:

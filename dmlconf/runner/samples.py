@@ -13,7 +13,7 @@ from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.sample import Sample, elements_digest, little_endian
+from dmlconf.tensors.sample import Sample, has_digest, little_endian, with_one_nan
 
 __all__ = ["Pair", "filled", "is_whole", "paired"]
 
@@ -92,13 +92,14 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Return whether a sample was taken of exactly this output, bit by bit.
+    """Return whether a sample was taken of exactly this output, bit by bit but for NaN.
 
     A sample that does not have the elements that its digest is of was not taken of the output.
     """
-    if isinstance(output, Sample) or elements_digest(output) != sample.digest:
+    if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
-    return little_endian(_at(output, sample.places)) == little_endian(sample.values)
+    ours, theirs = map(with_one_nan, (_at(output, sample.places), sample.values))
+    return little_endian(ours) == little_endian(theirs)
 
 
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:

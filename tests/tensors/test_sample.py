@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from dmlconf.tensors.sample import elements_digest, sample_of, sample_places
+from dmlconf.tensors.sample import elements_digest, has_digest, sample_of, sample_places
 
 
 def test_places_are_different_ascending_and_have_both_ends() -> None:
@@ -56,3 +56,22 @@ def test_the_digest_is_of_the_elements_in_row_major_order_and_little_endian() ->
     array = np.array([[1, 2], [3, 4]], ">u2").T.astype("=u2")
     assert elements_digest(array) == sha256(bytes([1, 0, 3, 0, 2, 0, 4, 0])).hexdigest()
     assert elements_digest(np.array([0.0])) != elements_digest(np.array([-0.0]))
+
+
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", "<f8"])
+def test_the_digest_of_a_nan_does_not_depend_on_the_processor(dtype: str) -> None:
+    array = np.array([1, np.nan, -0.0, np.inf], dtype)
+    signed = np.array([1, -np.float64(np.nan), -0.0, np.inf], dtype)
+    assert array.tobytes() != signed.tobytes()
+    assert elements_digest(array) == elements_digest(signed)
+    assert elements_digest(array) == sha256(array.tobytes()).hexdigest()
+    assert elements_digest(array) != elements_digest(np.abs(array))
+
+
+def test_a_digest_of_an_earlier_version_still_fits_its_elements() -> None:
+    signed = np.array([1, -np.float64(np.nan), 2], "<f4")
+    old = sha256(signed.tobytes()).hexdigest()
+    assert old != elements_digest(signed)
+    assert has_digest(signed, old)
+    assert has_digest(signed, elements_digest(signed))
+    assert not has_digest(np.array([1, np.nan, 3], "<f4"), old)
