@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.selection import LARGE_TAG
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
@@ -72,7 +73,7 @@ def _judged_here(
     large: list[PlannedCase] = []
 
     def aside(planned: PlannedCase, case: Case) -> bool:
-        if may_take_much(case):
+        if LARGE_TAG in planned.template.tags or may_take_much(case):
             large.append(planned)
             return True
         return False
