@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 from typing import Final
 
 import pytest
@@ -12,7 +13,7 @@ from dmlconf.cli.cache import VARIABLE, user_store
 from dmlconf.resources import cases_directory
 
 # The same examples each time, so that no change is refused by luck; others are found by
-# `pytest --hypothesis-profile explore`.
+# `pytest --hypothesis-profile explore`, which prints its seed: `--hypothesis-seed` repeats it.
 settings.register_profile(
     "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
 )
@@ -75,6 +76,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     chosen = items[k - 1 :: n]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose a new seed for the examples of `explore`, so that it can be printed."""
+    explored = config.getoption("--hypothesis-profile", None) == "explore"
+    if explored and config.getoption("--hypothesis-seed", None) is None:
+        seed = os.environ.setdefault("DMLCONF_EXPLORE_SEED", str(secrets.randbelow(1 << 32)))
+        config.option.hypothesis_seed = seed
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which seed repeats the examples of `explore`."""
+    if config.getoption("--hypothesis-profile", None) != "explore":
+        return None
+    return f"explore: repeat with --hypothesis-seed={config.getoption('--hypothesis-seed')}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.training import adam_optimizer, adam_optimizer_interval
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 
 ONE = TensorDesc(DataType.FLOAT32, (1,))
 numbers = st.floats(-4, 4, width=32)
 positive = st.floats(0.125, 4, width=32)
 decays = st.sampled_from([0.0, 0.25, 0.5, 0.875])
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=examples(60), deadline=None)
 
 
 def desc(

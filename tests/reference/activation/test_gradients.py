@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.gradients import activation_relu_grad
 from dmlconf.tensors.datatypes import DataType
+from tests.properties import examples
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.floats(width=32), st.floats(width=32, allow_nan=False))
 def test_relu_passes_on_the_gradient_of_positive_elements_only(x: float, gradient: float) -> None:
     one = TensorDesc(DataType.FLOAT32, (1,))

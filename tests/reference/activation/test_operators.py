@@ -17,12 +17,13 @@ from dmlconf.reference.activation.fused import fused, fused_error_scale, slope
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 
 STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 
 numbers = st.floats(-30, 30)
 factors = st.floats(0.25, 3, width=32)
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=examples(25), deadline=None)
 
 
 def nested(name: str, value: float) -> dict[str, Any]:

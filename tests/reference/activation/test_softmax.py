@@ -16,6 +16,7 @@ from dmlconf.reference.activation.softmax import (
 )
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 
 activation_hardmax = reference_function("ACTIVATION_HARDMAX")
 activation_log_softmax = reference_function("ACTIVATION_LOG_SOFTMAX")
@@ -26,7 +27,7 @@ tensors = hnp.arrays(
     hnp.array_shapes(min_dims=3, max_dims=3, max_side=4),
     elements=st.floats(-50, 50, width=32),
 )
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=examples(40), deadline=None)
 
 
 def like(tensor: Array) -> TensorDesc:

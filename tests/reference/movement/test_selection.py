@@ -9,12 +9,13 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.movement.selection import nonzero_coordinates, nonzero_coordinates_interval
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 from tests.reference.permitted import is_permitted
 
 tensors = hnp.arrays(
     np.int32, hnp.array_shapes(max_dims=4, max_side=3), elements=st.integers(-1, 1)
 )
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=examples(60), deadline=None)
 
 
 def outputs(tensor: Array) -> tuple[TensorDesc, TensorDesc]:

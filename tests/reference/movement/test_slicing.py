@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.movement.slicing import slice1, slice_grad
 from dmlconf.tensors.datatypes import DataType
+from tests.properties import examples
 
 windows = st.integers(1, 5).flatmap(
     lambda size: st.tuples(st.integers(0, 2), st.just(size), st.sampled_from([1, 2, 3, -1, -2, -3]))
 )
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=examples(60), deadline=None)
 
 
 @few

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 
 SEEDS = st.integers(0, 10_000)
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -32,7 +33,7 @@ def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, sta
             yield (row, column), tensor[y, x]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_convolution_adds_what_the_window_sees(
@@ -65,7 +66,7 @@ def test_a_convolution_adds_what_the_window_sees(
     assert actual.tolist() == expected.tolist()
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("data_type", [DataType.INT8, DataType.UINT8])

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.properties import examples
 
 upsample_2d = reference_function("UPSAMPLE_2D")
 
 sizes = st.integers(1, 5)
 scales = st.integers(1, 5)
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=examples(40), deadline=None)
 
 
 def image(height: int, width: int) -> Array:

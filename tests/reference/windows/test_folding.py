@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.windows.folding import fold, unfold
 from dmlconf.tensors.datatypes import DataType
+from tests.properties import examples
 
 
 class Axis(NamedTuple):
@@ -44,7 +45,7 @@ axes = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(axes, min_size=1, max_size=3))
 def test_folding_is_the_adjoint_of_unfolding(spatial: list[Axis]) -> None:
     window, strides, dilations, start, end, _ = zip(*spatial, strict=True)
