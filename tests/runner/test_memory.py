@@ -140,12 +140,12 @@ def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
 def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> None:
     """Here the run's own process would take it; without a temporary folder there is no other."""
     text = LARGE.replace("normal: {least: 0}", "sequence") % (1, 1)
-    (tmp_path / "large.yaml").write_text(text, encoding="utf-8")
-    done = dmlconf(tmp_path, "run", "large.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
+    (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
+    done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
     assert "1 unchecked" in done.stdout
     nowhere = {"TMPDIR": "/proc", VARIABLE: "200"}
     probe = "import tempfile; tempfile.tempdir = '/proc/none'; from dmlconf.cli import main; main()"
-    code = [sys.executable, "-c", probe, "run", "large.yaml"]
+    code = [sys.executable, "-c", probe, "run", "relu.yaml"]
     env = environment(tmp_path, **nowhere)
     apart = subprocess.run(code, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert apart.returncode == 4
