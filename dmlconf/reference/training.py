@@ -198,14 +198,14 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
 def _moved(old: Array, new: Array, decay: float) -> Array:
     """Return `decay * old + (1 - decay) * new`, NaN where the old value is infinite.
 
-    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which makes NaN of infinity, and
-    0 of the moment 1 and the square 2^-54 where the decay is 0.
+    Measured: DirectML computes `old + (1 - decay) * (new - old)`, which makes NaN of infinity,
+    unless the decay exceeds 1, and 0 of the moment 1 and the square 2^-54 where the decay is 0.
     """
     if not np.isfinite(decay):
         # By the page infinities cancel; by the difference they do not.
         return old + (1 - decay) * (new - old)
     moment = decay * old.astype(np.float64) + (1 - decay) * new
-    return np.where(np.isinf(old), np.nan, moment)
+    return np.where(np.isinf(old), old + (1 - decay) * (new - old), moment)
 
 
 def _alpha(desc: AdamOptimizerDesc) -> tuple[float, float, float]:

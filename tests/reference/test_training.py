@@ -90,3 +90,11 @@ def test_an_infinite_decay_makes_infinity_of_finite_moments() -> None:
     rates = {"LearningRate": 0.25, "Beta1": np.inf, "Beta2": 0.5, "Epsilon": 0.125}
     _, moment, _ = adam_optimizer(**desc(0, 1, 1, 2, 1, **rates))
     assert moment.tolist() == [-np.inf]
+
+
+def test_an_infinite_moment_is_nan_unless_its_decay_exceeds_1() -> None:
+    """The kernels compute M + (1 - Beta1) * (G - M); DirectML 1.15.4 gives infinity for 2."""
+    for decay, right in ((0.5, np.nan), (1.0, np.nan), (2.0, np.inf)):
+        rates = {"LearningRate": 0.5, "Beta1": decay, "Beta2": 0.5, "Epsilon": 0.0}
+        _, first, _ = adam_optimizer(**desc(1, np.inf, 1, 1, 1, **rates))
+        np.testing.assert_array_equal(first, np.array([right], np.float32))
