@@ -117,7 +117,7 @@ class Status(StrEnum):
         "waived",
         StatusTraits(
             "failed because of a known fault of this DirectML version, or as a "
-            "[waiver](docs/waivers.md) accepts",
+            "[waiver](waivers.md) accepts",
             fails_run=False,
             judged=False,
             gravity=3,

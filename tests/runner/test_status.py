@@ -87,13 +87,12 @@ def test_schemas_have_these_statuses(name: str) -> None:
 
 
 def test_the_documentation_has_these_statuses() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    text += "".join(path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
+    text = (ROOT / "docs" / "verdicts.md").read_text("utf-8")
     for status in Status:
         answer = "yes" if status.fails_run else "no"
-        meaning = status.traits.meaning.replace("(docs/", "(")
+        meaning = status.traits.meaning
         row = rf"\| {status} \| {re.escape(meaning)} \| {answer}[^|]*\|"
-        assert re.search(row, text.replace("(docs/", "(")), status
+        assert re.search(row, text), status
 
 
 def test_a_new_status_is_one_entry(tmp_path: Path) -> None:
