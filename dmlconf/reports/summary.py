@@ -40,6 +40,9 @@ MOST_DIAGNOSTIC_LINES: Final = 20
 
 MOST_NEAREST: Final = 5
 
+LONGEST_NAMED: Final = 60
+"""Characters of an identifier that a command gives in full; a longer one is named by its handle."""
+
 _MOST_SHARDS: Final = 10
 
 
@@ -206,10 +209,19 @@ def run_command(header: Header) -> list[str]:
     return command
 
 
-def repeat_command(header: Header, verdict: Verdict) -> str:
-    """Return the command that runs just this case again, quoted for a shell."""
+def repeat_command(header: Header, verdict: Verdict, handle: str | None = None) -> str:
+    """Return the command that runs just this case again, quoted for a shell.
+
+    Args:
+        header: of the log.
+        verdict: on the case.
+        handle: of the case, to name it by where its identifier is long; None for the identifier.
+    """
     under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
-    return shlex.join([*run_command(header), "--case", verdict.case, *under])
+    case = ["--case", verdict.case]
+    if handle is not None and len(verdict.case) > LONGEST_NAMED:
+        case = ["-o", verdict.operator, "--case", handle]
+    return shlex.join([*run_command(header), *case, *under])
 
 
 def failing_handles(log: RunLog) -> Mapping[str, str]:

@@ -196,7 +196,6 @@ def _headline(shown: ShownFailure, handles: Mapping[str, str]) -> Text:
         _text(str(verdict.status).upper(), verdict.status.traits.style), " ",
         _text(handles[verdict.case], "cyan"), " ",
         _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
-        no_wrap=True, overflow="ignore",
     )  # fmt: skip
 
 
@@ -220,7 +219,8 @@ def _failures(log: RunLog, most: int, *, with_sources: bool) -> Iterator[Rendera
             yield _indented(_text(line))
         if verdict.location:
             yield _line(f"  at {verdict.location}", "dim")
-        yield _line(f"  {summary.repeat_command(log.header, verdict)}", "cyan")
+        command = summary.repeat_command(log.header, verdict, handles[verdict.case])
+        yield _line(f"  {command}", "cyan")
         yield ""
     more = list(_more(log, entries))
     if more:

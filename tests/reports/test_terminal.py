@@ -173,8 +173,7 @@ def test_command_repeats_just_that_case() -> None:
     log = logs.run_log(logs.FAILED, against="recording:a b.zip")
     assert (
         """  dmlconf run cases/gather 'my cases/odd'"'"'name.yaml' -b directml:adapter=1"""
-        """ --against 'recording:a b.zip' --case """
-        """'gather/matrix[DataType=FLOAT32,DimensionCount=8,Axis=3,IndicesType=UINT64]'\n"""
+        """ --against 'recording:a b.zip' -o GATHER --case j5krb\n"""
     ) in printed(log, 80)
 
 
