@@ -2,8 +2,8 @@
 
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
-names; it can call only the functions listed here, and reach nothing else. Work and results
-are bounded, so that no expression hangs or exhausts memory.
+names; it can call only the functions listed here, and reach nothing else. Work, memory and
+results are bounded (`dmlconf.limits`), so that no expression hangs or exhausts memory.
 """
 
 from __future__ import annotations
@@ -11,61 +11,144 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from sys import getsizeof
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from dmlconf.limits import (
+    LONGEST_EXPRESSION,
+    LONGEST_RANGE,
+    LONGEST_VALUE,
+    MOST_BITS,
+    MOST_CONDITION_STEPS,
+    MOST_EXPRESSION_BYTES,
+)
 
 __all__ = [
     "FUNCTIONS",
+    "Budget",
+    "BudgetError",
     "Expression",
     "ExpressionError",
     "Namespace",
-    "Steps",
     "namespace",
     "suggestion",
 ]
 
 Namespace = dict[str, Any]
 
-LONGEST_RANGE: Final = 4096
-LONGEST_RESULT: Final = 65_536
-"""Numbers and characters that a result may hold, including those of nested tuples."""
-MOST_BITS: Final = 1024
-MOST_STEPS: Final = 200_000
-"""Items that the generators of one expression may iterate over."""
-
 
 class ExpressionError(ValueError):
     """An expression that cannot be read or evaluated; the message says why."""
 
 
-class Steps:
-    """A number of steps that expressions may take, one for each item of a generator."""
+class BudgetError(ExpressionError):
+    """Expressions that need more steps or memory than they may."""
 
-    def __init__(self, limit: int = MOST_STEPS) -> None:
+
+class Budget:
+    """The steps that one or more expressions may take together.
+
+    A step is an item that a generator visits, 16 items of a tuple that is made, or 16 items of a
+    tuple that a name stands for: `any(a == 1 for a in range(4096))` takes up to 4,352 steps.
+    """
+
+    __slots__ = ("_left", "_limit")
+
+    def __init__(self, steps: int = MOST_CONDITION_STEPS) -> None:
         """Allow this many steps."""
-        self._limit = self._left = limit
+        self._limit = self._left = steps
+
+    def take(self, steps: int = 1) -> None:
+        """Take steps.
+
+        Raises:
+            BudgetError: there are too few left.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise BudgetError(f"more than {self._limit:,} steps; use shorter ranges")
+
+
+_ITEMS_PER_STEP: Final = 16
+_POINTER_BYTES: Final = 8
+_NUMBER_BYTES: Final = 32
+
+
+class _Evaluation:
+    """One evaluation: counts its steps, and the memory of what it makes."""
+
+    __slots__ = ("_budget", "_bytes_left", "_weight")
+
+    def __init__(self, budget: Budget, weight: int) -> None:
+        """Begin.
+
+        Args:
+            budget: what it may take.
+            weight: the steps that visiting one item takes.
+        """
+        self._budget, self._weight = budget, weight
+        self._bytes_left = MOST_EXPRESSION_BYTES
+
+    def helpers(self) -> dict[str, Callable[..., Any]]:
+        """Return the functions that `_Checked` puts into an expression, by name."""
+        return {
+            "_counted": self.counted,
+            "_made": self.made,
+            "_range": self.range,
+            "_same": lambda values: _same(self.collected(values)),
+            "_sorted": lambda values: tuple(sorted(self.collected(values))),
+            "_tuple": self.collected,
+        }
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        """Yield the values, and take a step for each.
-
-        Raises:
-            ExpressionError: there are no steps left.
-        """
+        """Yield the values, and take steps for each."""
         for value in values:
-            self.take()
+            self._budget.take(self._weight)
             yield value
 
-    def take(self) -> None:
-        """Take one step.
+    def made(self, value: Any) -> Any:
+        """Return a value that was just made, after charging for it."""
+        if isinstance(value, tuple | list):
+            items = len(value)
+            if items <= _ITEMS_PER_STEP:
+                self._charge(sum(map(_number_bytes, value)))
+            self._charge(_POINTER_BYTES * items, items)
+        elif isinstance(value, str):
+            self._charge(getsizeof(value), len(value))
+        return value
 
-        Raises:
-            ExpressionError: there are no steps left.
-        """
-        self._left -= 1
-        if self._left < 0:
-            raise ExpressionError(f"more than {self._limit:,} steps; use shorter ranges")
+    def range(self, *bounds: int) -> tuple[int, ...]:
+        """Return what `range()` gives."""
+        values = _range(*bounds)
+        self._charge((_POINTER_BYTES + _NUMBER_BYTES) * len(values), len(values))
+        return values
+
+    def collected(self, values: Iterable[Any] = ()) -> tuple[Any, ...]:
+        """Return the values as a tuple; a generator is stopped before it fills the memory."""
+        if isinstance(values, tuple):
+            return values
+        kept = []
+        for value in values:
+            self._charge(_POINTER_BYTES + _number_bytes(value))
+            kept.append(value)
+        return tuple(kept)
+
+    def _charge(self, size: int, items: int = 0) -> None:
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise BudgetError(
+                f"its values take more than {MOST_EXPRESSION_BYTES >> 20} MiB; use shorter ranges"
+            )
+        if items >= _ITEMS_PER_STEP:
+            self._budget.take(items // _ITEMS_PER_STEP)
+
+
+def _number_bytes(value: Any) -> int:
+    return getsizeof(value) if isinstance(value, int | float) else 0
 
 
 def _range(*bounds: int) -> tuple[int, ...]:
@@ -102,14 +185,14 @@ def _sum(values: Iterable[Any], *others: Any) -> Any:
 def _add(left: Any, right: Any) -> Any:
     total = left + right
     if isinstance(total, tuple | str | list):
-        if len(total) > LONGEST_RESULT:
+        if len(total) > LONGEST_VALUE:
             raise ExpressionError(_too_long("+"))
         return total
     return _bounded(total)
 
 
 def _too_long(what: str) -> str:
-    return f"{what} gives more than {LONGEST_RESULT:,} values"
+    return f"{what} gives more than {LONGEST_VALUE:,} values"
 
 
 def _count(value: Any, limit: int) -> int:
@@ -230,8 +313,24 @@ _NODES: Final = (
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
+_COLLECTING: Final = ("range", "same", "sorted", "tuple")
+_MAKING: Final = frozenset(
+    {"drop_leading_ones", "ones", "present", "reversed", "right_aligned", "starts_with"}
+)
+
+
 class _Checked(ast.NodeTransformer):
     """Reject what is not in the language, and guard operations whose results could grow."""
+
+    def __init__(self, *, budgeted: bool) -> None:
+        """Set whether what the expression makes is charged for."""
+        self._budgeted = budgeted
+
+    def _charged(self, node: ast.expr) -> ast.expr:
+        """Return an expression that charges for the value of this one."""
+        if not self._budgeted:
+            return node
+        return ast.copy_location(ast.Call(ast.Name("_made", ast.Load()), [node], []), node)
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, _NODES):
@@ -245,7 +344,23 @@ class _Checked(ast.NodeTransformer):
                 f"cannot call {called}; the functions are {', '.join(FUNCTIONS)}"
                 f"{suggestion(called, FUNCTIONS)}"
             )
-        return self.generic_visit(node)
+        name = node.func.id
+        self.generic_visit(node)
+        if self._budgeted and name in _COLLECTING:
+            node.func = ast.copy_location(ast.Name(f"_{name}", ast.Load()), node.func)
+        return self._charged(node) if name in _MAKING else node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        self.generic_visit(node)
+        return self._charged(node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        self.generic_visit(node)
+        return self._charged(node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        return self._charged(node) if isinstance(node.slice, ast.Slice) else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if node.attr not in _ATTRIBUTES:
@@ -264,7 +379,8 @@ class _Checked(ast.NodeTransformer):
         if name is None:
             return node
         guard = ast.Name(name, ast.Load())
-        return ast.copy_location(ast.Call(guard, [node.left, node.right], []), node)
+        call = ast.copy_location(ast.Call(guard, [node.left, node.right], []), node)
+        return self._charged(call) if isinstance(node.op, ast.Add) else call
 
 
 _INSIDE_PARENTHESES: Final = re.compile(r"(?<=[(\[]) | (?=[)\]])")
@@ -278,11 +394,12 @@ class Expression:
         names: the names whose values it needs.
     """
 
-    __slots__ = ("_code", "_loops", "names", "source")
+    __slots__ = ("_compiled", "names", "source")
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._code, self.names, self._loops = _compile(source)
+        self._compiled = _compile(source)
+        self.names = frozenset(self._compiled.uses)
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
@@ -300,33 +417,41 @@ class Expression:
     def __reduce__(self) -> tuple[type[Expression], tuple[str]]:
         return Expression, (self.source,)
 
-    def evaluate(self, names: Namespace, steps: Steps | None = None) -> Any:
+    def evaluate(self, names: Namespace, budget: Budget | None = None) -> Any:
         """Return the expression's value over named values from `namespace`.
 
         Args:
             names: the values.
-            steps: the steps that this and other expressions may take together; by default this
-                expression alone may take `MOST_STEPS`.
+            budget: the steps that this and other expressions may take together; by default those
+                of the namespace, or for this expression alone `MOST_CONDITION_STEPS`.
 
         Raises:
-            ExpressionError: a name is unknown, the values do not fit the expression, or it needs
-                too many steps or gives too many values.
+            BudgetError: it needs too many steps or too much memory.
+            ExpressionError: a name is unknown, the values do not fit the expression, or it gives
+                too many values.
         """
-        if self._loops:
-            names = {**names, "_counted": (steps or Steps()).counted}
+        compiled = self._compiled
+        if compiled.budgeted or budget is not None:
+            budget = budget or names.get(_BUDGET) or Budget()
+            weight = 1 + compiled.items_in(names) // _ITEMS_PER_STEP
+            budget.take(weight)
+            if compiled.budgeted:
+                names = {**names, **_Evaluation(budget, weight).helpers()}
         try:
-            value = eval(self._code, names)
+            value = eval(compiled.code, names)
         except ExpressionError:
             raise
         except NameError as error:
             near = suggestion(str(error.name), names.keys())
             raise ExpressionError(f"{self}: {error}{near}") from error
         except Exception as error:
-            raise ExpressionError(f"{self}: {error}") from error
-        if isinstance(value, tuple | list | str) and _count(value, LONGEST_RESULT) > LONGEST_RESULT:
+            raise ExpressionError(f"{self}: {error or type(error).__name__}") from error
+        if isinstance(value, tuple | list | str) and _count(value, LONGEST_VALUE) > LONGEST_VALUE:
             raise ExpressionError(f"{self}: {_too_long('it')}")
         return value
 
+
+_BUDGET: Final = "_budget"
 
 _GLOBALS: Final[dict[str, Any]] = {
     "__builtins__": {},
@@ -346,15 +471,52 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {by_folded[near[0]]}?" if near else ""
 
 
-def namespace(values: Mapping[str, Any]) -> Namespace:
-    """Return the namespace for expressions: the values by name, and the functions."""
-    return {**_GLOBALS, **values}
+def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namespace:
+    """Return the namespace for expressions: the values by name, and the functions.
+
+    Args:
+        values: by name.
+        budget: the steps that all expressions over this namespace may take together.
+    """
+    names = {**_GLOBALS, **values}
+    if budget is not None:
+        names[_BUDGET] = budget
+    return names
+
+
+class _Compiled(NamedTuple):
+    """What an expression was compiled to.
+
+    Attributes:
+        code: what Python evaluates.
+        uses: how often the expression reads each name, by name.
+        budgeted: whether it charges for what it makes: it has generators, or makes long tuples.
+    """
+
+    code: CodeType
+    uses: Mapping[str, int]
+    budgeted: bool
+
+    def items_in(self, names: Namespace) -> int:
+        """Return how many items the expression reads in tuples that names stand for."""
+        items = 0
+        for name, count in self.uses.items():
+            value = names.get(name)
+            if isinstance(value, tuple | list | str) and len(value) > 1:
+                items += count * _count(value, LONGEST_VALUE)
+        return items
+
+
+_LONG: Final = frozenset({"ones", "range", "right_aligned"})
+"""The functions that make a long tuple from a number."""
 
 
 @lru_cache(maxsize=4096)
-def _compile(source: str) -> tuple[CodeType, frozenset[str], bool]:
-    if len(source) > 2000:
-        raise ExpressionError(f"an expression of {len(source)} characters; at most 2000")
+def _compile(source: str) -> _Compiled:
+    if len(source) > LONGEST_EXPRESSION:
+        raise ExpressionError(
+            f"an expression of {len(source)} characters; at most {LONGEST_EXPRESSION}"
+        )
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -362,12 +524,15 @@ def _compile(source: str) -> tuple[CodeType, frozenset[str], bool]:
         raise ExpressionError(f"{source}: {reason}") from error
     if any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(tree)):
         raise ExpressionError(f"{source}: names do not begin with an underscore")
-    bound = {
-        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
-    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in named if isinstance(node.ctx, ast.Store)}
+    read = Counter(node.id for node in named if isinstance(node.ctx, ast.Load))
+    budgeted = bool(bound) or not _LONG.isdisjoint(read)
     try:
-        code = compile(ast.fix_missing_locations(_Checked().visit(tree)), "<expression>", "eval")
+        checked = _Checked(budgeted=budgeted).visit(tree)
+        code = compile(ast.fix_missing_locations(checked), "<expression>", "eval")
     except (RecursionError, MemoryError) as error:
         raise ExpressionError(f"{source}: nested too deeply") from error
-    return code, frozenset(read - bound - FUNCTIONS.keys()), bool(bound)
+    other = bound | FUNCTIONS.keys()
+    uses = {name: count for name, count in read.items() if name not in other}
+    return _Compiled(code, uses, budgeted)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Steps, namespace
+from dmlconf.expressions import (
+    FUNCTIONS,
+    Budget,
+    BudgetError,
+    Expression,
+    ExpressionError,
+    namespace,
+)
 from dmlconf.tensors.datatypes import DataType
 
 TENSOR = TensorDesc(DataType.FLOAT32, (2, 1, 3), Strides=(0, 3, 1), Flags=("OWNED_BY_DML",))
@@ -213,9 +221,50 @@ def test_bounds_work_and_results(source: str, message: str) -> None:
         Expression(source).evaluate(names)
 
 
-def test_steps_may_be_shared_by_several_expressions() -> None:
-    steps = Steps(10)
+def test_a_budget_may_be_shared_by_several_expressions() -> None:
+    budget = Budget(10)
     expression = Expression("sum(a for a in range(6))")
-    assert expression.evaluate(namespace({}), steps) == 15
-    with pytest.raises(ExpressionError, match="more than 10 steps"):
-        expression.evaluate(namespace({}), steps)
+    assert expression.evaluate(namespace({}), budget) == 15
+    with pytest.raises(BudgetError, match="more than 10 steps"):
+        expression.evaluate(namespace({}), budget)
+
+
+def test_a_namespace_may_have_a_budget_for_all_its_expressions() -> None:
+    names = namespace({}, Budget(10))
+    expression = Expression("sum(a for a in range(6))")
+    assert expression.evaluate(names) == 15
+    with pytest.raises(BudgetError, match="more than 10 steps"):
+        expression.evaluate(names)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "tuple(ones(4096) for a in range(4096) for b in range(64))",
+        "tuple(range(4096) for a in range(4096) for b in range(64))",
+        "sorted(tuple(reversed(numbers)) for a in range(4096))",
+        "same(numbers[1:] for a in range(4096))",
+        "tuple(numbers + numbers for a in range(4096))",
+        "tuple((big + a, big - a, big // 2, big % 9) for a in range(4096) for b in range(64))",
+        "tuple([" + "numbers, " * 200 + "] for a in range(4096) for b in range(64))",
+        "len(tuple(big - a for a in range(4096) for b in range(4096)))",
+    ],
+)
+def test_memory_is_bounded_as_well_as_steps(source: str) -> None:
+    names = namespace({"numbers": tuple(range(4096)), "big": 2**1023})
+    tracemalloc.start()
+    with pytest.raises(BudgetError, match=r"MiB|steps"):
+        Expression(source).evaluate(names, Budget(20_000_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256 << 20
+
+
+def test_comparing_long_values_takes_steps() -> None:
+    names = namespace({"a": tuple(range(4096)), "b": tuple(range(4096))})
+    budget = Budget(2000)
+    Expression("a == b").evaluate(names, budget)
+    for _ in range(2):
+        Expression("a == b").evaluate(names, budget)
+    with pytest.raises(BudgetError):
+        Expression("a == b").evaluate(names, budget)

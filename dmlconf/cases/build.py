@@ -28,7 +28,8 @@ from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
-from dmlconf.expressions import Namespace, namespace
+from dmlconf.expressions import Budget, Namespace, namespace
+from dmlconf.limits import MOST_CASE_STEPS
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import challenged
 
@@ -55,7 +56,7 @@ def build(planned: PlannedCase) -> Case:
         return build_graph(planned)
     entry = template.data
     operator = catalogue.operator(template.operator_name)
-    written, names = _written(template), namespace(planned.parameters)
+    written, names = _written(template), namespace(planned.parameters, Budget(MOST_CASE_STEPS))
     faults = Faults()
     desc: Desc = {}
     data: _Data = {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.limits import MOST_FOLDERS
 
 __all__ = ["case_files"]
 
@@ -23,7 +25,8 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
         try:
             inside = _files_under(path)
         except OSError as error:  # Such as a name that is too long.
-            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+            place = Path(error.filename) if isinstance(error.filename, str) else path
+            problems.append(Problem(place, f"cannot be read: {error.strerror}"))
             continue
         if inside is None:
             problems.append(Problem(path, "there is no such file or folder"))
@@ -40,8 +43,8 @@ def _files_under(path: Path) -> list[Path] | None:
     """Return the case files of a folder, or a file itself; None if there is neither.
 
     Raises:
-        OSError: the path cannot be looked up, as when a name is too long. From Python 3.14 on,
-            `Path.exists` and its like say that there is nothing.
+        OSError: the path or a folder below it cannot be looked up, as when a name is too long. From
+            Python 3.14 on, `Path.exists` and its like say that there is nothing.
     """
     try:
         mode = path.stat().st_mode
@@ -49,6 +52,20 @@ def _files_under(path: Path) -> list[Path] | None:
         return None
     if not stat.S_ISDIR(mode):
         return [path]
-    return sorted(
-        file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and not file.is_dir()
-    )
+    found: list[Path] = []
+    waiting, entered = [str(path)], 0
+    while waiting:
+        entered += 1
+        if entered > MOST_FOLDERS:
+            raise OSError(0, f"more than {MOST_FOLDERS:,} folders", str(path))
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif _is_case_file(entry):
+                    found.append(Path(entry.path))
+    return sorted(found)
+
+
+def _is_case_file(entry: os.DirEntry[str]) -> bool:
+    return Path(entry.name).suffix in (".yaml", ".yml") and not entry.is_dir()

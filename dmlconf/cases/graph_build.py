@@ -19,7 +19,7 @@ from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import GRAPH_FACTS, GRAPHS, graph_entry
 from dmlconf.documents.problems import nearest
-from dmlconf.expressions import Namespace, namespace
+from dmlconf.expressions import Budget, Namespace, namespace
 from dmlconf.graphs.model import (
     Constant,
     Graph,
@@ -29,6 +29,7 @@ from dmlconf.graphs.model import (
 )
 from dmlconf.graphs.relations import Relation, lacking
 from dmlconf.graphs.wiring import WIRING_RULES, faults_of_wiring
+from dmlconf.limits import MOST_CASE_STEPS
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -46,7 +47,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     """
     template = planned.template
     entry = template.data
-    written, names = _written(template), namespace(planned.parameters)
+    written, names = _written(template), namespace(planned.parameters, Budget(MOST_CASE_STEPS))
     files = CaseFiles(template.about.location.path.parent)
     for name, node in written["let"].items():
         names[name] = evaluated(node, names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,11 +18,15 @@ from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace
 from dmlconf.graphs.model import CONSTANT_TENSOR, Node, Slot
+from dmlconf.limits import MOST_NODES
 
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
-MOST_NODES: Final = 1024
+_MOST_COPIES: Final = 1024
 """Of one entry that is repeated."""
+
+_MOST_NAMED: Final = 8
+"""Nodes of a cycle that its message names."""
 
 Where = tuple[str | int, ...]
 
@@ -71,6 +75,8 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
     for key, parts in written.items():
         with faults.collected():
             entries += _copies(key, parts, names)
+        if len(entries) > MOST_NODES:
+            raise CaseError(("nodes",), f"more than {MOST_NODES:,} nodes")
     faults.raise_any()
     return tuple(entries)
 
@@ -82,8 +88,8 @@ def _copies(key: str, parts: Mapping[str, Any], names: Namespace) -> list[NodeEn
     if "repeat" not in parts:
         return [NodeEntry(key, key, operator, parts["desc"], names)]
     count = evaluated(parts["repeat"], names)
-    if not isinstance(count, int) or not 1 <= count <= MOST_NODES:
-        message = f"{count!r} is not a number from 1 to {MOST_NODES}"
+    if not isinstance(count, int) or not 1 <= count <= _MOST_COPIES:
+        message = f"{count!r} is not a number from 1 to {_MOST_COPIES}"
         raise CaseError((*where, "repeat"), message)
     return [
         NodeEntry(
@@ -150,7 +156,7 @@ class NodeReader:
         self._last = {entry.key: entry.name for entry in entries}
         self._inputs, self._constants, self._files = inputs, constants, files
         self._faulty = faulty
-        self._reading: list[str] = []
+        self._reading: dict[str, None] = {}
         self._failed: dict[str, CaseError] = {}
         self.nodes: dict[str, Node] = {}
         self.edges: dict[Slot, list[Source]] = {}
@@ -164,9 +170,49 @@ class NodeReader:
         faults = Faults()
         for name in self._entries:
             if name not in self._failed:
-                with faults.collected():
-                    self._node(name)
+                self._read_with_feeders(name, faults)
         faults.raise_causes(UnreadSourceError)
+
+    def _read_with_feeders(self, name: str, faults: Faults) -> None:
+        """Read a node after those that feed it, directly or through others."""
+        waiting = [name]
+        while waiting:
+            name = waiting[-1]
+            if name in self.nodes or name in self._failed:
+                self._reading.pop(name, None)
+                waiting.pop()
+                continue
+            self._reading[name] = None
+            try:
+                self.nodes[name] = self._read(self._entries[name])
+            except _NotYetReadError:
+                waiting += self._unread_feeders(self._entries[name])
+            except CaseError as error:
+                self._failed[name] = error
+                faults.add(error)
+
+    def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
+        """Yield the nodes that feed a node and that are neither read nor being read."""
+        for field in entry.operator.of_kind(FieldKind.INPUT):
+            value = (
+                evaluated(entry.desc[field.name], entry.names) if field.name in entry.desc else None
+            )
+            for item in value if isinstance(value, list | tuple) else (value,):
+                written = {"from": item} if isinstance(item, str) else item
+                if not isinstance(written, Mapping):
+                    continue
+                try:
+                    sources = self._sources(entry, written, ())
+                except CaseError:
+                    continue  # Reading the node will report it.
+                for source in sources[:1]:
+                    if self._is_unread(source) and source[0] not in self._reading:
+                        yield source[0]
+
+    def _is_unread(self, source: Source) -> bool:
+        name = source[0]
+        known = name in self.nodes or name in self._failed
+        return not isinstance(source, str) and name in self._entries and not known
 
     def source(self, text: Any, where: Where) -> Source:
         """Return the source that a case names.
@@ -221,18 +267,14 @@ class NodeReader:
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
         if name in self._reading:
-            circle = [*self._reading[self._reading.index(name) :], name]
+            reading = list(self._reading)
+            circle = [*reading[reading.index(name) :], name]
+            if len(circle) > _MOST_NAMED:
+                more = len(circle) - _MOST_NAMED
+                circle[_MOST_NAMED - 1 : -1] = [f"({more:,} more)"]
             hint = "a node cannot come before those that feed it"
             raise CaseError(where, f"the nodes form a cycle: {' -> '.join(circle)}", hint)
-        self._reading.append(name)
-        try:
-            self.nodes[name] = self._read(self._entries[name])
-        except CaseError as error:
-            self._failed[name] = error
-            raise
-        finally:
-            self._reading.pop()
-        return self.nodes[name]
+        raise _NotYetReadError
 
     def _read(self, entry: NodeEntry) -> Node:
         desc: dict[str, Any] = {}
@@ -333,6 +375,10 @@ class NodeReader:
             own.setdefault("Sizes", list(like.Sizes))
             own.setdefault("DataType", str(like.DataType))
         return read_tensor(own, name, {}, self._files, where)
+
+
+class _NotYetReadError(Exception):
+    """A node asks for one that must be read first."""
 
 
 class UnreadSourceError(CaseError):

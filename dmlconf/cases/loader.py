@@ -13,7 +13,7 @@ from dmlconf.cases.discovery import case_files
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.expansion import Expansion
 from dmlconf.cases.graph_problems import node_problems, relation_problems
-from dmlconf.cases.matrix import expand
+from dmlconf.cases.matrix import MatrixBudget, expand
 from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
 from dmlconf.cases.schema import (
     case_checker,
@@ -306,9 +306,10 @@ def _unbuildable(
     first_cases: list[Case],
 ) -> Iterator[Problem]:
     """Yield what keeps cases from being built, and collect the first case of each entry."""
+    budget = MatrixBudget()
     for template in templates:
         try:
-            for planned in expand(template):
+            for planned in expand(template, budget):
                 case = build(planned)
                 if not every_case:
                     first_cases.append(case)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.expansion import planned_case, written
@@ -13,21 +14,44 @@ from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
-from dmlconf.expressions import Expression, ExpressionError, Steps, namespace
+from dmlconf.expressions import Budget, Expression, ExpressionError, namespace
+from dmlconf.limits import LONGEST_IDENTIFIERS, MOST_COMBINATIONS, MOST_MATRIX_STEPS
 
-__all__ = ["MOST_CASES", "expand", "pairwise"]
-
-MOST_CASES: Final = 1_000_000
-"""How many combinations one matrix may have before `where` filters them."""
-
-MOST_STEPS: Final = 20_000_000
-"""How many steps the expressions of one matrix may take while it is expanded."""
+__all__ = ["MatrixBudget", "expand", "pairwise"]
 
 Row = dict[str, Any]
 
 
-def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
+@dataclass(slots=True)
+class MatrixBudget:
+    """What expanding one or more matrices may cost.
+
+    Attributes:
+        steps: of their expressions.
+        characters: that the identifiers of their cases may still have.
+    """
+
+    steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
+    characters: int = LONGEST_IDENTIFIERS
+
+    def named(self, identifier: str) -> None:
+        """Charge for the identifier of a case.
+
+        Raises:
+            CaseError: identifiers have too many characters.
+        """
+        self.characters -= len(identifier)
+        if self.characters < 0:
+            message = f"the cases' identifiers have more than {LONGEST_IDENTIFIERS:,} characters"
+            raise CaseError(("matrix",), message, "give parameters shorter values, or fewer")
+
+
+def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterator[PlannedCase]:
     """Yield the template's cases in the order of its matrix; itself alone, if it has none.
+
+    Args:
+        template: the entry.
+        budget: what this and other matrices may cost together; by default this one alone.
 
     Raises:
         CaseError: a parameter's values cannot be determined, or there are none or too many.
@@ -36,20 +60,22 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
     if matrix is None:
         yield PlannedCase(template.identifier, template, {})
         return
+    budget = budget or MatrixBudget()
     operator = catalogue.operator(template.operator_name)
     identifiers: set[str] = set()
-    for row in _rows(operator, template.data):
+    for row in _rows(operator, template.data, budget.steps):
         named = ",".join(f"{name}={written(value)}" for name, value in row.items())
         if named in identifiers:
             hint = "list each value of a parameter once"
             raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
         identifiers.add(named)
+        budget.named(named)
         yield planned_case(template, named, row)
     if not identifiers:
         raise CaseError(("matrix",), "no combination is left", "check `where`")
 
 
-def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
+def _rows(operator: Operator, entry: Mapping[str, Any], steps: Budget) -> Iterator[Row]:
     matrix = entry["matrix"]
     fixed = {
         name: _listed(operator, name, values)
@@ -63,17 +89,16 @@ def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
     }
     where = _expression(entry["where"], ("where",)) if "where" in entry else None
     pairs_only = entry.get("combine") == "pairwise"
-    too_many = CaseError(("matrix",), f"more than {MOST_CASES:,} combinations")
-    if not pairs_only and math.prod(map(len, fixed.values())) > MOST_CASES:
+    too_many = CaseError(("matrix",), f"more than {MOST_COMBINATIONS:,} combinations")
+    if not pairs_only and math.prod(map(len, fixed.values())) > MOST_COMBINATIONS:
         raise too_many
     count = 0
-    steps = Steps(MOST_STEPS)
     if pairs_only:
         _limit_pairs(fixed)
     for chosen in pairwise(fixed) if pairs_only else _products(fixed):
         for row in _with_computed(chosen, computed, steps):
             count += 1
-            if count > MOST_CASES:
+            if count > MOST_COMBINATIONS:
                 raise too_many
             ordered = {name: row[name] for name in matrix}
             if where is None or _evaluated(where, ordered, ("where",), steps):
@@ -88,11 +113,11 @@ def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
     """Raise `CaseError` for too many pairs: the work grows with the square of their number."""
     count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
-    if count * len(values) > MOST_CASES:
+    if count * len(values) > MOST_COMBINATIONS:
         raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")
 
 
-def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Steps) -> Iterator[Row]:
+def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) -> Iterator[Row]:
     """Multiply a row by the parameters whose values depend on the others."""
     if not computed:
         yield row
@@ -122,7 +147,7 @@ def _expression(source: str, where: Sequence[str | int]) -> Expression:
         raise CaseError(where, str(error)) from error
 
 
-def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], steps: Steps) -> Any:
+def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], steps: Budget) -> Any:
     try:
         return expression.evaluate(namespace(row), steps)
     except ExpressionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.graph_build import operators_in
 from dmlconf.cases.identifiers import identifier_matcher
+from dmlconf.cases.keywords import keyword_matcher
 from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.where import Condition
@@ -22,9 +23,7 @@ from dmlconf.documents.problems import InvalidFilesError
 __all__ = [
     "LARGE_TAG",
     "MODEL_TAG",
-    "KeywordError",
     "Selection",
-    "keyword_matcher",
     "names_models",
     "needs_at_most",
     "select",
@@ -36,15 +35,6 @@ LARGE_TAG: Final = "large"
 
 MODEL_TAG: Final = "model"
 """The tag of cases with the sizes of layers of published networks."""
-
-Matcher = Callable[[str], bool]
-
-_TOKEN: Final = re.compile(r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
-                           r"""|(?P<word>[^\s()"']+))""")  # fmt: skip
-
-
-class KeywordError(ValueError):
-    """A keyword expression that cannot be parsed; the message points at the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,93 +138,3 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
     except CaseError as error:
         raise InvalidFilesError(case_problems(planned.template, error)) from error
     return case.lowest_level <= level
-
-
-def keyword_matcher(expression: str) -> Matcher:
-    """Return a predicate: whether a case-folded identifier fits the expression.
-
-    A word fits an identifier that contains it, in any case. Words combine by `and`, `or`, `not`
-    and parentheses; text with spaces or parentheses must be quoted.
-
-    Raises:
-        KeywordError: the expression cannot be read.
-    """
-    parser = _Parser(expression)
-    matcher = parser.alternatives()
-    parser.expect_end()
-    return matcher
-
-
-class _Parser:
-    """Recursive descent over `or`, `and`, `not`, parentheses and words."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(self._split(text))
-        self._next = 0
-
-    @staticmethod
-    def _split(text: str) -> Iterator[tuple[str, str, int]]:
-        place = 0
-        while text[place:].strip():
-            match = _TOKEN.match(text, place)
-            if match is None:
-                column = len(text) - len(text[place:].lstrip()) + 1
-                raise KeywordError(f"-k {text}: the quote at column {column} is not closed")
-            kind = str(match.lastgroup)
-            value, begin = match[kind], match.start(kind)
-            if kind == "word" and value.lower() in ("and", "or", "not"):
-                kind, value = "mark", value.lower()
-            yield kind, value, begin
-            place = match.end()
-
-    def _peek(self) -> str | None:
-        if self._next < len(self._tokens) and self._tokens[self._next][0] == "mark":
-            return self._tokens[self._next][1]
-        return None
-
-    def _take(self) -> tuple[str, str, int]:
-        if self._next == len(self._tokens):
-            raise KeywordError(f"-k {self._text}: a word is missing at the end")
-        self._next += 1
-        return self._tokens[self._next - 1]
-
-    def expect_end(self) -> None:
-        if self._next < len(self._tokens):
-            _, value, place = self._tokens[self._next]
-            raise KeywordError(
-                f"-k {self._text}: `{value}` at column {place + 1} is unexpected; "
-                "words are joined by `and` or `or`"
-            )
-
-    def alternatives(self) -> Matcher:
-        terms = [self._conjunction()]
-        while self._peek() == "or":
-            self._take()
-            terms.append(self._conjunction())
-        return lambda text: any(term(text) for term in terms)
-
-    def _conjunction(self) -> Matcher:
-        terms = [self._term()]
-        while self._peek() == "and":
-            self._take()
-            terms.append(self._term())
-        return lambda text: all(term(text) for term in terms)
-
-    def _term(self) -> Matcher:
-        kind, value, place = self._take()
-        if kind != "mark":
-            word = value.casefold()
-            return lambda text: word in text
-        if value == "not":
-            negated = self._term()
-            return lambda text: not negated(text)
-        if value == "(":
-            inner = self.alternatives()
-            if self._peek() != ")":
-                raise KeywordError(
-                    f"-k {self._text}: the parenthesis at column {place + 1} is not closed"
-                )
-            self._take()
-            return inner
-        raise KeywordError(f"-k {self._text}: `{value}` at column {place + 1} is unexpected")

@@ -12,7 +12,8 @@ from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.problems import InvalidFilesError, nearest
-from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.expressions import Budget, BudgetError, Expression, ExpressionError
+from dmlconf.limits import MOST_SELECTION_STEPS
 
 __all__ = ["Condition", "ConditionError"]
 
@@ -29,7 +30,8 @@ class Condition:
     """A condition in the catalogue's expression language, over what `names_of` returns for a case.
 
     A case that lacks a name of the condition, or whose values it does not fit, does not meet it.
-    A condition that applied to no case at all is a mistake, which `check` reports.
+    A condition that applied to no case at all is a mistake, which `check` reports. All cases share
+    one budget of steps.
     """
 
     def __init__(self, text: str) -> None:
@@ -43,6 +45,7 @@ class Condition:
         except ExpressionError as error:
             hint = "; did you mean ==?" if _ASSIGNMENT.search(text) else ""
             raise ConditionError(f"{error}{hint}") from error
+        self._budget = Budget(MOST_SELECTION_STEPS)
         self._lacking: dict[str, bool] = {}
         self._present: set[str] = set()
         self._known: set[str] = set()
@@ -53,6 +56,7 @@ class Condition:
         """Return whether a case meets the condition.
 
         Raises:
+            ConditionError: it needs too many steps.
             InvalidFilesError: the case cannot be built.
         """
         name = planned.template.operator_name
@@ -73,7 +77,9 @@ class Condition:
         if not needed <= names.keys():
             return False
         try:
-            value = bool(self._expression.evaluate(names))
+            value = bool(self._expression.evaluate(names, self._budget))
+        except BudgetError as error:
+            raise ConditionError(str(error)) from error
         except ExpressionError as error:
             self._error = error
             return False

@@ -11,9 +11,10 @@ from typing import Any, Final, TypeVar
 import click
 
 from dmlconf.cases.identifiers import AmbiguousNameError, Scope, resolved, scope_of
+from dmlconf.cases.keywords import KeywordError
 from dmlconf.cases.loader import Suite, load_suite, require_valid
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import KeywordError, Selection, select
+from dmlconf.cases.selection import Selection, select
 from dmlconf.cases.where import ConditionError
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel

@@ -11,7 +11,8 @@ from typing import Final
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.identifiers import fits, identifier_matcher, is_pattern
 from dmlconf.cases.model import Case
-from dmlconf.expressions import Expression, ExpressionError, Namespace, Steps
+from dmlconf.expressions import Budget, Expression, ExpressionError, Namespace
+from dmlconf.limits import MOST_SCOPE_STEPS
 
 __all__ = [
     "Facts",
@@ -26,9 +27,6 @@ Version = tuple[int, ...]
 """The numbers of a version, such as (1, 15, 4)."""
 
 _NUMBER: Final = re.compile("[0-9]{1,18}")
-
-_MOST_STEPS: Final = 10_000
-"""Limit of items that the generators in all conditions on one case may visit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +63,12 @@ _matcher = cache(identifier_matcher)
 
 
 class Facts:
-    """The facts that conditions on a case read; all conditions share one limit of steps."""
+    """The facts that conditions on a case read; all conditions share one budget."""
 
     def __init__(self, case: Case) -> None:
         """Take the case; its facts are derived when the first condition needs them."""
         self._case = case
-        self._steps = Steps(_MOST_STEPS)
+        self._budget = Budget(MOST_SCOPE_STEPS)
 
     @cached_property
     def _names(self) -> Namespace:
@@ -79,7 +77,7 @@ class Facts:
     def meet(self, condition: Expression) -> bool:
         """Return whether a condition holds; one that cannot be evaluated does not."""
         try:
-            return bool(condition.evaluate(self._names, self._steps))
+            return bool(condition.evaluate(self._names, self._budget))
         except ExpressionError:
             return False  # Such as the size of an absent optional tensor.
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite, load_suite
-from dmlconf.cases.matrix import MOST_CASES, pairwise
+from dmlconf.cases.matrix import pairwise
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.support import data_types_of
+from dmlconf.limits import MOST_COMBINATIONS
 from tests.cases.suites import MATRIX, changed, plan
 from tests.documents.refusals import refusal, shown, write
 
@@ -302,7 +303,7 @@ def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
 
 def test_most_cases_are_enough_for_every_matrix_of_the_suite(bundled_suite: Suite) -> None:
     count = sum(1 for _ in bundled_suite.plan())
-    assert 1000 < count < MOST_CASES
+    assert 1000 < count < MOST_COMBINATIONS
 
 
 COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=6)

@@ -1,0 +1,150 @@
+"""The expressions of `-k`: words that identifiers contain, joined by `and`, `or` and `not`.
+
+An expression is read into postfix form and evaluated with a stack, so that no nesting is too deep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dmlconf.limits import LONGEST_KEYWORDS
+
+__all__ = ["KeywordError", "keyword_matcher"]
+
+_TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()"']+))"""
+)
+_SPACE: Final = re.compile(r"\s*")
+
+_STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
+"""How strongly operators bind; what a parenthesis holds ends only with the parenthesis."""
+
+
+class KeywordError(ValueError):
+    """A keyword expression that cannot be parsed; the message points at the place."""
+
+
+class _Token(NamedTuple):
+    """A word, or one of `(`, `)`, `and`, `or`, `not`, with its place in the text."""
+
+    text: str
+    place: int
+    is_word: bool
+
+
+def keyword_matcher(expression: str) -> Callable[[str], bool]:
+    """Return a predicate: whether a case-folded identifier fits the expression.
+
+    A word fits an identifier that contains it, in any case. Words combine by `and`, `or`, `not`
+    and parentheses; text with spaces or parentheses must be quoted.
+
+    Raises:
+        KeywordError: the expression cannot be read.
+    """
+    if len(expression) > LONGEST_KEYWORDS:
+        raise KeywordError(f"-k has {len(expression):,} characters; at most {LONGEST_KEYWORDS:,}")
+    postfix = [
+        (token.text.casefold() if token.is_word else token.text, token.is_word)
+        for token in _postfix(expression)
+    ]
+    if len(postfix) == 1:
+        [(word, _)] = postfix
+        return lambda text: word in text
+    return lambda text: _holds(postfix, text)
+
+
+def _holds(postfix: Sequence[tuple[str, bool]], text: str) -> bool:
+    values: list[bool] = []
+    for part, is_word in postfix:
+        if is_word:
+            values.append(part in text)
+        elif part == "not":
+            values[-1] = not values[-1]
+        else:
+            last = values.pop()
+            values[-1] = values[-1] and last if part == "and" else values[-1] or last
+    return values[-1]
+
+
+def _postfix(text: str) -> list[_Token]:
+    """Return the words and the operators of an expression, each operator after its operands.
+
+    `a and not b` is `a b not and`.
+    """
+    output: list[_Token] = []
+    operators: list[_Token] = []
+    complete = False  # Whether what precedes could be the whole expression.
+    for token in _tokens(text):
+        if not complete:
+            if token.is_word:
+                output.append(token)
+                complete = True
+            elif token.text in ("not", "("):
+                operators.append(token)
+            else:
+                raise _unexpected(text, token)
+        elif token.is_word or token.text in ("not", "("):
+            raise _not_joined(text, token, operators)
+        elif token.text == ")":
+            _move(operators, output, 1)
+            if not operators:
+                raise _not_joined(text, token, operators)
+            operators.pop()
+        else:
+            _move(operators, output, _STRENGTH[token.text])
+            operators.append(token)
+            complete = False
+    if not complete:
+        raise KeywordError(f"-k {text}: a word is missing at the end")
+    _move(operators, output, 1)
+    if operators:
+        raise _not_closed(text, operators[-1])
+    return output
+
+
+def _move(operators: list[_Token], output: list[_Token], strength: int) -> None:
+    """Move the last operators that bind at least as strongly to the output."""
+    while operators and _STRENGTH[operators[-1].text] >= strength:
+        output.append(operators.pop())
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    place = 0
+    while (begin := _end_of_space(text, place)) < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise KeywordError(f"-k {text}: the quote at column {begin + 1} is not closed")
+        kind = str(match.lastgroup)
+        value, is_word = match[kind], kind != "mark"
+        if kind == "word" and value.lower() in ("and", "or", "not"):
+            value, is_word = value.lower(), False
+        yield _Token(value, match.start(kind), is_word)
+        place = match.end()
+
+
+def _end_of_space(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    return match.end() if match else place
+
+
+def _unexpected(text: str, token: _Token) -> KeywordError:
+    return KeywordError(f"-k {text}: `{token.text}` at column {token.place + 1} is unexpected")
+
+
+def _not_closed(text: str, parenthesis: _Token) -> KeywordError:
+    return KeywordError(
+        f"-k {text}: the parenthesis at column {parenthesis.place + 1} is not closed"
+    )
+
+
+def _not_joined(text: str, token: _Token, operators: Sequence[_Token]) -> KeywordError:
+    """Return the error of a token that follows a complete expression, in its parenthesis if any."""
+    opened = [each for each in operators if each.text == "("]
+    if opened:
+        return _not_closed(text, opened[-1])
+    return KeywordError(
+        f"-k {text}: `{token.text}` at column {token.place + 1} is unexpected; "
+        "words are joined by `and` or `or`"
+    )

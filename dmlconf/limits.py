@@ -1,0 +1,119 @@
+"""How much of what comes from outside dmlconf reads and computes: the limits of every reader.
+
+Files, logs, recordings, certificates and expressions may come from strangers. None of them may
+cost more than about a gigabyte or ten seconds, so each kind has limits that real ones stay far
+below. What exceeds one is refused with a message that names the limit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "DEEPEST_DOCUMENT",
+    "DEEPEST_JSON",
+    "LARGEST_CONFIGURATION",
+    "LARGEST_DOCUMENT",
+    "LARGEST_LIST",
+    "LARGEST_RECORDING_MEMBER",
+    "LONGEST_EXPRESSION",
+    "LONGEST_IDENTIFIERS",
+    "LONGEST_KEYWORDS",
+    "LONGEST_LOG_LINE",
+    "LONGEST_NUMBER",
+    "LONGEST_RANGE",
+    "LONGEST_VALUE",
+    "MOST_BITS",
+    "MOST_CASE_STEPS",
+    "MOST_COMBINATIONS",
+    "MOST_CONDITION_STEPS",
+    "MOST_DOCUMENT_VALUES",
+    "MOST_EXPRESSION_BYTES",
+    "MOST_FOLDERS",
+    "MOST_MATRIX_STEPS",
+    "MOST_NODES",
+    "MOST_SCOPE_STEPS",
+    "MOST_SELECTION_STEPS",
+]
+
+_MIB: Final = 1 << 20
+
+# Bytes of files.
+
+LARGEST_DOCUMENT: Final = 4 * _MIB
+"""Of a YAML file: cases, waivers, substrates, statements."""
+
+LARGEST_CONFIGURATION: Final = 1 * _MIB
+"""Of `dmlconf.toml` or `pyproject.toml`."""
+
+LARGEST_LIST: Final = 64 * _MIB
+"""Of what `--cases` reads, a file or standard input."""
+
+LONGEST_LOG_LINE: Final = 16 * _MIB
+"""Of a line of a run log; far more than any verdict needs."""
+
+LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
+"""Of a recording's manifest and of its outputs, uncompressed."""
+
+# Trees of values: YAML, TOML and JSON.
+
+DEEPEST_DOCUMENT: Final = 40
+"""Levels of lists and mappings in YAML and TOML."""
+
+DEEPEST_JSON: Final = 100
+"""Levels of arrays and objects in JSON: logs, recordings, certificates."""
+
+LONGEST_NUMBER: Final = 400
+"""Characters of a number; FLOAT64 needs 309 digits for its largest."""
+
+MOST_DOCUMENT_VALUES: Final = 1_000_000
+"""Values in a YAML file after its aliases are expanded."""
+
+# Expressions: constraints, matrices, conditions, `--where` and `-k`.
+
+LONGEST_EXPRESSION: Final = 2000
+"""Characters of an expression."""
+
+LONGEST_KEYWORDS: Final = 100_000
+"""Characters of an expression of `-k`."""
+
+LONGEST_RANGE: Final = 4096
+"""Numbers of one `range()` or `ones()`."""
+
+LONGEST_VALUE: Final = 65_536
+"""Numbers and characters that a result holds, including those of nested tuples."""
+
+MOST_BITS: Final = 1024
+"""Bits of a number."""
+
+MOST_EXPRESSION_BYTES: Final = 128 * _MIB
+"""Memory of all values that one evaluation makes."""
+
+MOST_CONDITION_STEPS: Final = 200_000
+"""Steps of one evaluation; `dmlconf.expressions.Budget` says what a step is."""
+
+MOST_CASE_STEPS: Final = 2_000_000
+"""Steps of all expressions of one case together."""
+
+MOST_MATRIX_STEPS: Final = 20_000_000
+"""Steps of all matrices of one file together."""
+
+MOST_SELECTION_STEPS: Final = 20_000_000
+"""Steps of `--where` on all cases of a selection together."""
+
+MOST_SCOPE_STEPS: Final = 10_000
+"""Steps of all conditions of waivers, known faults or a substrate on one case together."""
+
+MOST_COMBINATIONS: Final = 1_000_000
+"""Combinations of one matrix before `where` filters them."""
+
+LONGEST_IDENTIFIERS: Final = 256 * _MIB
+"""Characters of the identifiers of all cases of one file."""
+
+# Graphs and folders.
+
+MOST_NODES: Final = 10_000
+"""Nodes of one graph."""
+
+MOST_FOLDERS: Final = 100_000
+"""Folders that a search for case files enters."""
