@@ -43,9 +43,12 @@ __all__ = [
 IN_PLACE: Final = "in_place"
 DATA: Final = "data"
 
+_SIZES: Final = r"-|-?\d{1,20}(?:x-?\d{1,20})*"
 _TENSOR: Final = re.compile(
-    r"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>-|[\dx-]+)(?: strides=(?P<strides>-|[\dx-]+))?"
-    r"(?: flags=(?P<flags>\w+))?(?: bytes=(?P<bytes>\d+))?(?: alignment=(?P<alignment>\d+))?\Z"
+    rf"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>{_SIZES})(?: strides=(?P<strides>{_SIZES}))?"
+    r"(?: flags=(?P<flags>\w+))?(?: bytes=(?P<bytes>\d{1,20}))?"
+    r"(?: alignment=(?P<alignment>\d{1,20}))?\Z",
+    re.ASCII,
 )
 
 

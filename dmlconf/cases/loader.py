@@ -28,9 +28,10 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
+from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import schema_problems
 from dmlconf.documents.store import Entries
+from dmlconf.limits import LARGEST_DOCUMENT
 
 _GRAPH_TAG: Final = "graph"
 """Of every graph, in addition to the tags in its file."""
@@ -181,7 +182,7 @@ def _checked(
 def _content(path: Path) -> bytes:
     """Return a file's bytes; empty for a file that reading it as a document will refuse."""
     try:
-        return read_bytes(path, LARGEST_FILE_BYTES)
+        return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError:
         return b""
 

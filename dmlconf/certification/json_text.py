@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 from dmlconf.certification.errors import RefusedError
+from dmlconf.documents import trees
 
 __all__ = ["canonical_json", "parsed_json"]
 
@@ -31,26 +32,6 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
         RefusedError: it is not JSON, or has a duplicate key, which readers resolve differently.
     """
     try:
-        return json.loads(
-            content.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_constant,
-            parse_float=_fraction if whole else None,
-        )
-    except (ValueError, RecursionError) as error:
+        return trees.parsed_json(content, unique=True, whole=whole)
+    except trees.TreeError as error:
         raise RefusedError(f"{name} is not JSON: {str(error)[:200]}") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        raise ValueError("an object has a duplicate key")
-    return mapping
-
-
-def _fraction(number: str) -> Any:
-    raise ValueError(f"{number[:40]} is not an integer")
-
-
-def _constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

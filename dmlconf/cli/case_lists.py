@@ -10,7 +10,9 @@ from typing import Final
 import click
 
 from dmlconf.cli.logs import latest_log
+from dmlconf.documents.files import UnreadableFileError, read_stream
 from dmlconf.documents.problems import printable
+from dmlconf.limits import LARGEST_LIST
 from dmlconf.runner.log import read_log
 
 __all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
@@ -52,9 +54,18 @@ def listed_cases(
     if value is None:
         return None
     try:
-        text = sys.stdin.read() if value == "-" else Path(value).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        if value == "-":
+            content = read_stream(sys.stdin.buffer, LARGEST_LIST)
+        else:
+            with Path(value).open("rb") as stream:
+                content = read_stream(stream, LARGEST_LIST)
+        text = content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, UnreadableFileError) as error:
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = str(error.strerror)
+        elif isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text"
         raise click.BadParameter(printable(f"{value}: {reason}")) from error
     lines = (line.strip() for line in text.splitlines())
     cases = tuple(line for line in lines if line and not line.startswith("#"))

@@ -46,7 +46,7 @@ from dmlconf.cli.progress import progress
 from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
-from dmlconf.documents.reader import LARGEST_FILE_BYTES
+from dmlconf.limits import LARGEST_DOCUMENT
 from dmlconf.runner.against import AUTO
 from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import Header
@@ -194,7 +194,7 @@ def _content(path: Path, option: str) -> bytes:
         click.UsageError: it cannot be read.
     """
     try:
-        return read_bytes(path, LARGEST_FILE_BYTES)
+        return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:
         raise click.UsageError(printable(f"--{option} {path} {error}")) from error
 

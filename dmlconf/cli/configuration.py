@@ -18,7 +18,10 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.trees import TreeError, parsed_toml
+from dmlconf.limits import LARGEST_CONFIGURATION
 
 __all__ = [
     "BACKEND_GROUP",
@@ -147,18 +150,34 @@ def configuration_file() -> Path | None:
         return None
     for each in (folder, *folder.parents):
         own, project = (each / name for name in FILE_NAMES)
-        if own.is_file():
+        if _is_file(own):
             return own
-        if project.is_file() and _mentions_dmlconf(project):
+        if _is_file(project) and _mentions_dmlconf(project):
             return project
     return None
 
 
-def _mentions_dmlconf(project: Path) -> bool:
+def _is_file(path: Path) -> bool:
     try:
-        return re.search(rb"^\s*\[+\s*tool\.dmlconf\b", project.read_bytes(), re.M) is not None
-    except OSError:
+        return path.is_file()
+    except OSError:  # The user may not search the folder.
         return False
+
+
+_OWN_TABLE: Final = re.compile(
+    rb"^[ \t]*\[+[ \t]*tool[ \t]*\.[ \t]*dmlconf\b"  # [tool.dmlconf], [tool.dmlconf.list]
+    rb"|^[ \t]*(?:tool[ \t]*\.[ \t]*)?dmlconf[ \t]*[.=]",  # dmlconf.quiet = true in [tool]
+    re.MULTILINE,
+)
+
+
+def _mentions_dmlconf(project: Path) -> bool:
+    """Return whether a project's file may have a table of dmlconf; parsing it decides."""
+    try:
+        content = read_bytes(project, LARGEST_CONFIGURATION)
+    except UnreadableFileError:
+        return False
+    return _OWN_TABLE.search(content) is not None
 
 
 def read_configuration() -> Configuration | None:
@@ -174,7 +193,13 @@ def read_configuration() -> Configuration | None:
     prefix: Key = ()
     if path.name == FILE_NAMES[1]:
         prefix = ("tool", "dmlconf")
-        data = data["tool"]["dmlconf"]
+        tool = data.get("tool")
+        own = tool.get("dmlconf") if isinstance(tool, dict) else None
+        if own is None:
+            return None
+        if not isinstance(own, dict):
+            raise InvalidFilesError([_no_table(path, lines, own)])
+        data = own
     reader = _Reader(path, lines, prefix)
     profiles = data.pop(_PROFILES, {})
     base = reader.section(data, (), None)
@@ -195,21 +220,29 @@ def read_configuration() -> Configuration | None:
 
 def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
     """Return the file's table, its lines, and its digest."""
-    import tomllib  # Takes a while to import, and most runs have no such file.
-
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, LARGEST_CONFIGURATION)
         text = content.decode("utf-8")
-        return tomllib.loads(text), text.splitlines(), sha256(content).hexdigest()
-    except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).partition(" (at ")
-        numbers = [int(number) for number in re.findall(r"\d+", place)]
-        line, column = numbers if len(numbers) == 2 else (0, 1)
+        return parsed_toml(text), text.splitlines(), sha256(content).hexdigest()
+    except TreeError as error:
         lines = text.splitlines()
-        source = lines[line - 1] if 0 < line <= len(lines) else ""
-        raise InvalidFilesError([Problem(path, message, line, column, source)]) from error
-    except (OSError, UnicodeDecodeError) as error:
+        source = lines[error.line - 1] if 0 < error.line <= len(lines) else ""
+        problem = Problem(path, str(error), error.line, error.column, source)
+        raise InvalidFilesError([problem]) from error
+    except UnreadableFileError as error:
+        raise InvalidFilesError([Problem(path, str(error))]) from error
+    except UnicodeDecodeError as error:
         raise InvalidFilesError([Problem(path, f"cannot be read: {error}")]) from error
+
+
+def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
+    """Return the problem of a project's file in which `tool.dmlconf` is not a table."""
+    key = ("tool", "dmlconf")
+    line = dict(_places(lines)).get(key, 0)
+    source = lines[line - 1] if line else ""
+    message = f"tool.dmlconf must be a table, not {value!r:.60}"
+    hint = "write options below [tool.dmlconf]"
+    return Problem(path, message, line, source.find(key[1]) + 1, source, len(key[1]), hint)
 
 
 class _Reader:

@@ -25,7 +25,7 @@ from dmlconf.cli.reporting import parse_reports, write
 from dmlconf.cli.selection import named_profile, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
-from dmlconf.documents.reader import LARGEST_FILE_BYTES
+from dmlconf.limits import LARGEST_DOCUMENT
 from dmlconf.runner.execution import Limits
 
 __all__ = ["command"]
@@ -116,6 +116,6 @@ def _accepted(path: Path) -> bytes:
         click.UsageError: it cannot be read.
     """
     try:
-        return read_bytes(path, LARGEST_FILE_BYTES)
+        return read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:
         raise click.UsageError(printable(f"--substrate {path} {error}")) from error

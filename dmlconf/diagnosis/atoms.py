@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "round_number"]
+__all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_number"]
 
 MOST_CONSTANTS: Final = 16
 MOST_BOUNDS: Final = 16
@@ -82,7 +82,10 @@ class Column:
 
     def spread(self, values: Sequence[Any], dtype: Any) -> Array:
         """Return an array over the cases from one value for each distinct value."""
-        spread: Array = np.array(values, dtype)[self.codes]
+        try:
+            spread: Array = np.array(values, dtype)[self.codes]
+        except OverflowError:
+            spread = floats(values)[self.codes]
         return spread
 
     def numbers(self, measure: Callable[[Any], float | None]) -> Array:
@@ -93,6 +96,15 @@ class Column:
     def mask(self, test: Callable[[Any], bool]) -> Array:
         """Return which cases have a value that meets a test."""
         return self.spread([value is not None and test(value) for value in self.distinct], bool)
+
+
+def floats(numbers: Iterable[float]) -> Array:
+    """Return numbers as FLOAT64, integers beyond it as its largest."""
+    largest = int(np.finfo(np.float64).max)
+    return np.array(
+        [min(number, largest) if isinstance(number, int) else number for number in numbers],
+        np.float64,
+    )
 
 
 class TableBuilder:

@@ -16,7 +16,7 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.catalogue.loader import operator as operator_entry
 from dmlconf.catalogue.model import FieldKind, Operator
-from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder
+from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder, floats
 from dmlconf.runner.verdict import Verdict
 from dmlconf.tensors.datatypes import Array
 
@@ -58,7 +58,9 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     data = columns.pop(DATA, None)
     tensors: dict[str, tuple[Column, Sequence[TensorDesc | None]]] = {}
     for name, column in columns.items():
-        example = next(value for value in column.distinct if value is not None)
+        example = next((value for value in column.distinct if value is not None), None)
+        if len({_kind(value) for value in column.distinct if value not in (None, [])}) > 1:
+            continue  # Values of different kinds have nothing to compare.
         if None in column.distinct:
             present = column.mask(lambda value: True)
             builder.add(f"{name} is not None", 5.5, present)
@@ -82,6 +84,19 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     return builder.table()
 
 
+def _kind(value: Any) -> str:
+    """Return the kind of a fact: flag, number, text, tensor, mapping, or a list of one of these."""
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, int | float) or value in ("inf", "-inf", "nan"):
+        return "number"
+    if isinstance(value, list):
+        return f"list of {', '.join(sorted(set(map(_kind, value))))}"
+    if isinstance(value, dict):
+        return "mapping of an operator" if isinstance(value.get("operator"), str) else "mapping"
+    return "tensor" if is_tensor(value) else "text"
+
+
 def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
     """Add atoms that follow from several fields: elements of the outputs, and terms of sums."""
     entry = _catalogue_entry(verdicts)
@@ -92,9 +107,9 @@ def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
         max((t.ElementCount for _, _, t in tensors_of(entry, desc, FieldKind.OUTPUT)), default=0)
         for desc in descs
     ]
-    builder.numbers("OutputElements", 7.9, np.array(outputs, float), divisors=_ALL_DIVISORS)
+    builder.numbers("OutputElements", 7.9, floats(outputs), divisors=_ALL_DIVISORS)
     terms = [products(entry, desc) for desc in descs]
-    builder.numbers("Products", 8.2, np.array(terms, float), divisors=_ALL_DIVISORS)
+    builder.numbers("Products", 8.2, floats(terms), divisors=_ALL_DIVISORS)
 
 
 def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:

@@ -6,8 +6,9 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["UnreadableFileError", "open_regular", "read_bytes", "resolved"]
+__all__ = ["UnreadableFileError", "open_regular", "read_bytes", "read_stream", "resolved"]
 
 
 class UnreadableFileError(Exception):
@@ -68,6 +69,23 @@ def read_bytes(path: Path, limit: int) -> bytes:
         size = max(size, len(content))
         message = f"is {size:,} bytes long; at most {limit:,} are read"
         raise UnreadableFileError(message, too_large=True)
+    return content
+
+
+def read_stream(stream: BinaryIO, limit: int) -> bytes:
+    """Return the content of a file that need not be regular, such as a pipe.
+
+    Args:
+        stream: the open file.
+        limit: the maximum number of bytes to read.
+
+    Raises:
+        UnreadableFileError: it has more.
+        OSError: it cannot be read.
+    """
+    content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise UnreadableFileError(f"has more than {limit:,} bytes", too_large=True)
     return content
 
 

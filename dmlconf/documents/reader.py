@@ -19,15 +19,16 @@ import yaml
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.limits import (
+    DEEPEST_DOCUMENT,
+    LARGEST_DOCUMENT,
+    LONGEST_NUMBER,
+    MOST_DOCUMENT_VALUES,
+)
 
-__all__ = ["LARGEST_FILE_BYTES", "Document", "read_document"]
+__all__ = ["Document", "read_document"]
 
-LARGEST_FILE_BYTES: Final = 4 * 1024 * 1024
-MOST_VALUES: Final = 1_000_000
-DEEPEST_NESTING: Final = 40
-LONGEST_NUMBER: Final = 400
-
-_TOO_DEEP: Final = f"nested deeper than {DEEPEST_NESTING} levels"
+_TOO_DEEP: Final = f"nested deeper than {DEEPEST_DOCUMENT} levels"
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -175,9 +176,9 @@ class _Builder:
 
     @staticmethod
     def _counted(count: int, event: Any) -> int:
-        if count > MOST_VALUES:
+        if count > MOST_DOCUMENT_VALUES:
             raise _Stop(
-                f"the file expands to more than {MOST_VALUES:,} values",
+                f"the file expands to more than {MOST_DOCUMENT_VALUES:,} values",
                 event.start_mark,
                 "use fewer aliases, or a fill instead of long lists",
             )
@@ -206,7 +207,7 @@ def _width(event: Any) -> int:
 
 
 def _limit_nesting(levels: int, event: Any) -> None:
-    if levels > DEEPEST_NESTING:
+    if levels > DEEPEST_DOCUMENT:
         raise _Stop(_TOO_DEEP, event.start_mark)
 
 
@@ -277,7 +278,7 @@ def _problem(
 
 def _decoded(path: Path) -> str:
     try:
-        content = read_bytes(path, LARGEST_FILE_BYTES)
+        content = read_bytes(path, LARGEST_DOCUMENT)
     except UnreadableFileError as error:
         hint = "split the file, or use a fill instead of long lists" if error.too_large else None
         raise InvalidFilesError([Problem(path, str(error), hint=hint)]) from error

@@ -10,10 +10,10 @@ from typing import Final
 
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
+from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.runner.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction
 from dmlconf.runner.log_lines import (
-    LONGEST_LINE_BYTES,
     InvalidLogError,
     LogLine,
     log_lines,
@@ -145,7 +145,7 @@ def _has_header(path: Path) -> bool:
     """
     try:
         with open_regular(path) as stream:
-            line = stream.readline(LONGEST_LINE_BYTES)
+            line = stream.readline(LONGEST_LOG_LINE)
     except UnreadableFileError as error:
         raise InvalidLogError(f"{path}: {error}") from error
     if line.endswith(b"\n"):

@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from dmlconf.cases.logged_facts import facts_problem
 from dmlconf.documents.files import UnreadableFileError, open_regular
-from dmlconf.documents.problems import ExpectedError
+from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
+from dmlconf.documents.trees import parsed_json
+from dmlconf.limits import LONGEST_LOG_LINE
 
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines"]
-
-LONGEST_LINE_BYTES: Final = 1 << 24
-"""Far more than any verdict needs: a file with longer lines is not a log."""
 
 FORMAT: Final = 1
 """Version of the form; it increases when readers of the old form could be misled."""
@@ -54,17 +54,17 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
     try:
         with open_regular(path) as stream:
             number = end = 0
-            while line := stream.readline(LONGEST_LINE_BYTES + 1):
+            while line := stream.readline(LONGEST_LOG_LINE + 1):
                 number += 1
                 end += len(line)
-                if len(line) > LONGEST_LINE_BYTES:
-                    message = f"a line of more than {LONGEST_LINE_BYTES:,} bytes"
+                if len(line) > LONGEST_LOG_LINE:
+                    message = f"a line of more than {LONGEST_LOG_LINE:,} bytes"
                     raise InvalidLogError(f"{path}:{number}: not a run log: {message}")
                 if damaged_end and number > 1 and b"\0" in line:
                     return
                 try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError) as error:
+                    record = json.loads(line) if own else parsed_json(line)
+                except ValueError as error:
                     if not line.endswith(b"\n") and number > 1:
                         return  # The run died while it wrote this line.
                     raise InvalidLogError(f"{path}:{number}: not JSON: {error}") from error
@@ -84,6 +84,11 @@ def _check(path: Path, number: int, record: Any) -> None:
         raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is not a header")
     checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
     if checker.is_valid(record):
+        problem = facts_problem(record["operator"], record["facts"]) if "facts" in record else None
+        if problem is not None:
+            raise InvalidLogError(
+                printable(f"{path}:{number}: not a record of a run log: {problem}")
+            )
         return
     form = record.get("format", FORMAT) if isinstance(record, dict) else FORMAT
     if form != FORMAT:

@@ -350,7 +350,7 @@ def test_refuses_members_that_would_fill_the_memory(
     actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
     path = written(tmp_path, actual)
     assert path.stat().st_size < 10_000
-    monkeypatch.setattr(file, "MOST_BYTES", 500_000)
+    monkeypatch.setattr(file, "LARGEST_RECORDING_MEMBER", 500_000)
     assert "larger than the limit of 500,000 bytes" in refusal(path)
     with pytest.raises(BackendError, match="too large"):
         recording_bytes(actual)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.documents.reader import DEEPEST_NESTING, LARGEST_FILE_BYTES, read_document
+from dmlconf.documents.reader import read_document
+from dmlconf.limits import DEEPEST_DOCUMENT, LARGEST_DOCUMENT
 from tests.documents.refusals import refusal, shown, write
 
 
@@ -118,17 +119,17 @@ def test_reports_the_line_of_each_item(tmp_path: Path) -> None:
 
 
 def test_reads_a_file_of_the_largest_size(tmp_path: Path) -> None:
-    text = "a: 1\n#".ljust(LARGEST_FILE_BYTES, "x")
+    text = "a: 1\n#".ljust(LARGEST_DOCUMENT, "x")
     assert read(tmp_path, text) == {"a": 1}
 
 
 def test_reads_the_deepest_nesting(tmp_path: Path) -> None:
-    value = read(tmp_path, "[" * DEEPEST_NESTING + "]" * DEEPEST_NESTING)
+    value = read(tmp_path, "[" * DEEPEST_DOCUMENT + "]" * DEEPEST_DOCUMENT)
     levels = 1
     while value:
         (value,) = value
         levels += 1
-    assert levels == DEEPEST_NESTING
+    assert levels == DEEPEST_DOCUMENT
 
 
 BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
@@ -466,7 +467,7 @@ def test_refuses(tmp_path: Path, name: str) -> None:
 def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     with path.open("wb") as file:
-        file.truncate(LARGEST_FILE_BYTES + 1)
+        file.truncate(LARGEST_DOCUMENT + 1)
     assert refusal(lambda: read_document(path), tmp_path) == shown(
         """
         f.yaml: is 4,194,305 bytes long; at most 4,194,304 are read

@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -26,8 +24,11 @@ from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejec
 from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.files import UnreadableFileError
 from dmlconf.documents.schema import Checker, bundled_schema, validator
+from dmlconf.documents.trees import TreeError, parsed_json
+from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
+from dmlconf.limits import LARGEST_RECORDING_MEMBER
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_places
 
@@ -46,9 +47,6 @@ FORMAT: Final = 2
 _READABLE: Final = (1, FORMAT)
 
 SUFFIX: Final = ".dmlrec"
-
-MOST_BYTES: Final = 1 << 28
-"""Maximum uncompressed size of a member, so that no file of a few kilobytes fills the memory."""
 
 _HEAD_BYTES: Final = 1 << 16
 _MANIFEST: Final = "recording.json"
@@ -130,7 +128,7 @@ def recording_bytes(recording: Recording) -> bytes:
     # Validate what was written as a reader parses it.
     validator(bundled_schema("recording")).validate(json.loads(text))
     for content in (text, outputs):
-        if len(content) > MOST_BYTES:
+        if len(content) > LARGEST_RECORDING_MEMBER:
             raise BackendError(
                 f"a recording of {len(content):,} bytes is too large; record fewer cases"
             )
@@ -183,6 +181,8 @@ def read_recording(path: Path) -> Recording:
         reason = f"cannot be read: {error.strerror or error}"
     except _FaultyError as error:
         reason = str(error)
+    except DamagedArchiveError as error:
+        reason = f"not a recording, or a damaged one: {error}"
     except _DAMAGES as error:
         reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
     raise RecordingError(path, reason)
@@ -195,44 +195,34 @@ def read_head(path: Path) -> Recording:
         BackendError: the file cannot be read or is not a recording in a known format.
     """
     try:
-        with (
-            open_regular(path) as stream,
-            zipfile.ZipFile(stream) as archive,
-            archive.open(_MANIFEST) as member,
-        ):
-            head = member.read(_HEAD_BYTES).partition(b',\n"cases"')[0]
+        with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:
+            head = members.beginning(_MANIFEST, _HEAD_BYTES).partition(b',\n"cases"')[0]
         recording = _recording(_manifest(head + b',\n"cases": {}}'), b"")
         if contradiction(recording) is None:
             return recording
-    except (OSError, UnreadableFileError, _FaultyError, *_DAMAGES):
+    except (OSError, UnreadableFileError, DamagedArchiveError, _FaultyError, *_DAMAGES):
         pass
     # Another layout, or a faulty file: reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 
 _DAMAGES: Final = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, TypeError, ValueError,
-    AttributeError, OverflowError, RuntimeError, MemoryError,
+    AttributeError, LookupError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""Exceptions of reading a damaged archive or manifest; deep nesting is a RuntimeError."""
-
-_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Exceptions of taking a manifest for what it is not."""
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:
-    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
-        infos = {info.filename: info for info in archive.infolist()}
-        if infos.keys() != {_MANIFEST, _OUTPUTS} or len(archive.infolist()) != len(infos):
-            raise _FaultyError(f"not a recording: it does not consist of {_MANIFEST}, {_OUTPUTS}")
-        if any(info.file_size > MOST_BYTES for info in infos.values()):
-            raise _FaultyError(f"a member is larger than the limit of {MOST_BYTES:,} bytes")
-        if any(info.compress_type not in _METHODS for info in infos.values()):
-            raise _FaultyError("not a recording: a member uses an unsupported compression method")
-        return archive.read(infos[_MANIFEST]), archive.read(infos[_OUTPUTS])
+    with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:
+        members.require((_MANIFEST, _OUTPUTS))
+        return members.read(_MANIFEST), members.read(_OUTPUTS)
 
 
 def _manifest(text: bytes) -> Mapping[str, Any]:
-    manifest: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+    try:
+        manifest: Any = parsed_json(text, unique=True)
+    except TreeError as error:
+        raise _FaultyError(f"the manifest: {error}") from error
     form = manifest.get("format") if isinstance(manifest, dict) else None
     if type(form) is not int or form not in _READABLE:
         description = f"of format {form}" if type(form) is int else "without a format number"
@@ -240,8 +230,8 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         raise _FaultyError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them; `_outcome`
     # accepts only what the schema permits.
-    for error in _checker().iter_errors({**manifest, "cases": {}}):
-        raise _FaultyError(f"{error.json_path}: {error.message}")
+    for fault in _checker().iter_errors({**manifest, "cases": {}}):
+        raise _FaultyError(f"{fault.json_path}: {fault.message}")
     checked: Mapping[str, Any] = manifest
     return checked
 
@@ -250,17 +240,6 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
 def _checker() -> Checker:
     """Return the checker of manifests."""
     return Checker(bundled_schema("recording"))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        raise _FaultyError("the manifest has a duplicate key")
-    return mapping
-
-
-def _constant(name: str) -> Any:
-    raise _FaultyError(f"the manifest has {name}, which is not JSON")
 
 
 def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:

@@ -1,0 +1,90 @@
+"""Check the facts in a log's lines: reports and diagnoses rely on their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.cases.facts import DATA, IN_PLACE, is_tensor
+from dmlconf.catalogue.graph import GRAPH_FACTS, GRAPHS
+from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.catalogue.model import AttributeKind, Field
+
+__all__ = ["facts_problem"]
+
+_LARGEST: Final = 1 << 64
+_NUMBERS: Final = ("inf", "-inf", "nan")
+_NUMERIC: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT, AttributeKind.BOOL)
+_DEEPEST: Final = 4
+
+
+def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the facts of a verdict; None for facts that can be used.
+
+    Fields that this version does not know may have any plain value.
+
+    Args:
+        operator_name: of the verdict.
+        facts: as `facts_of` returns them.
+    """
+    fields = _fields(operator_name)
+    for name, value in facts.items():
+        problem = None
+        if name in (IN_PLACE, DATA):
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                problem = "a list of text"
+        elif name in fields:
+            problem = _misfit(fields[name], value)
+        elif operator_name == GRAPHS and not is_tensor(value):
+            problem = _TENSOR
+        elif not _is_plain(value):
+            problem = "a value of a desc"
+        if problem is not None:
+            return f"`{name}` of the facts must be {problem}, not {_shown(value)}"
+    return None
+
+
+_TENSOR: Final = "a tensor such as FLOAT16 2x3"
+
+
+def _fields(operator_name: str) -> Mapping[str, Field]:
+    if operator_name == GRAPHS:
+        return {field.name: field for field in GRAPH_FACTS}
+    try:
+        return {field.name: field for field in operator(operator_name).fields}
+    except UnknownOperatorError:  # The log is from another version.
+        return {}
+
+
+def _misfit(field: Field, value: Any) -> str | None:
+    """Return what a field's value must be, in words; None if the value is that."""
+    items = value if isinstance(value, list) else [value]
+    if field.is_tensor:
+        if isinstance(value, list) != field.is_array or not all(map(is_tensor, items)):
+            return f"a list, each {_TENSOR}" if field.is_array else _TENSOR
+    elif field.attribute_kind in _NUMERIC:
+        if not all(map(_is_number, items)):
+            return "a list of numbers" if field.is_array else "a number"
+    elif not _is_plain(value):
+        return "a value of a desc"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, int):
+        return abs(value) <= _LARGEST
+    return isinstance(value, float) or value in _NUMBERS
+
+
+def _is_plain(value: Any, levels: int = _DEEPEST) -> bool:
+    """Return whether a value is text, a number, or a short nest of these."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return levels > 0 and all(_is_plain(item, levels - 1) for item in value)
+    return value is None or isinstance(value, str) or _is_number(value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

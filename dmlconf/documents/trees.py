@@ -1,0 +1,133 @@
+"""Read JSON and TOML of strangers into plain values, within limits of depth and of numbers.
+
+YAML has a reader of its own, `dmlconf.documents.reader`, with the same limits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dmlconf.limits import DEEPEST_DOCUMENT, DEEPEST_JSON, LONGEST_NUMBER
+
+__all__ = ["TreeError", "parsed_json", "parsed_toml", "require_shallow"]
+
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
+_OPENING: Final = re.compile(rb"[\[{]")
+_MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
+
+
+class TreeError(ValueError):
+    """Text that is not JSON or TOML, or exceeds a limit; the message says why.
+
+    Attributes:
+        line: of the place, from 1; 0 if unknown.
+        column: of the place, from 1.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 1) -> None:
+        self.line, self.column = line, column
+        super().__init__(message)
+
+
+def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) -> Any:
+    """Return the value of JSON text: no infinities, no NaN, and no number of endless digits.
+
+    Args:
+        content: in UTF-8.
+        unique: whether an object must not have a key twice.
+        whole: whether all numbers must be integers, without a point or an exponent.
+
+    Raises:
+        TreeError: it is not JSON, is nested too deeply, or has a number that is too long.
+    """
+    more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
+    if _LONG_NUMBER.search(content):  # Perhaps in a text, so each number is looked at.
+        more |= {"parse_int": _integer, "parse_float": _float}
+    if whole:
+        more["parse_float"] = _fraction
+    try:
+        value = json.loads(content.decode("utf-8"), parse_constant=_constant, **more)
+    except RecursionError as error:
+        raise TreeError(f"nested deeper than {DEEPEST_JSON} levels") from error
+    except TreeError:
+        raise
+    except ValueError as error:
+        raise TreeError(str(error)) from error
+    # Text without many brackets cannot be deep, which saves looking at all values.
+    if len(_OPENING.findall(content)) > DEEPEST_JSON:
+        require_shallow(value, DEEPEST_JSON)
+    return value
+
+
+def _integer(text: str) -> int:
+    _require_short(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    _require_short(text)
+    return float(text)
+
+
+def _fraction(text: str) -> Any:
+    raise TreeError(f"{text[:40]} is not an integer")
+
+
+def _require_short(text: str) -> None:
+    if len(text) > LONGEST_NUMBER:
+        raise TreeError(f"a number of more than {LONGEST_NUMBER} characters")
+
+
+def _constant(name: str) -> Any:
+    raise TreeError(f"{name} is not JSON")
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise TreeError("an object has a duplicate key")
+    return mapping
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Return the table of TOML text.
+
+    Raises:
+        TreeError: it is not TOML, is nested too deeply, or has a number that is too long.
+    """
+    import tomllib  # Takes a while to import, and most runs have no configuration.
+
+    try:
+        table = tomllib.loads(text)
+    except RecursionError as error:
+        raise TreeError(f"nested deeper than {DEEPEST_DOCUMENT} levels") from error
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).partition(" (at ")
+        numbers = [int(number) for number in re.findall(r"\d{1,9}", place)]
+        line, column = numbers if len(numbers) == 2 else (0, 1)
+        raise TreeError(message, line, column) from error
+    except ValueError as error:  # Python converts no integer of more than 4,300 digits.
+        raise TreeError(f"a number of more than {LONGEST_NUMBER} characters") from error
+    require_shallow(table, DEEPEST_DOCUMENT)
+    return table
+
+
+def require_shallow(value: Any, levels: int) -> None:
+    """Raise an error for a tree that is too deep or has an integer that is too long.
+
+    Raises:
+        TreeError: it has more levels of lists and mappings than these, or such an integer.
+    """
+    waiting = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        if isinstance(item, dict | list):
+            if depth == levels:
+                raise TreeError(f"nested deeper than {levels} levels")
+            items = item.values() if isinstance(item, dict) else item
+            waiting += [(each, depth + 1) for each in items]
+        elif isinstance(item, int) and item.bit_length() > _MOST_INTEGER_BITS:
+            raise TreeError(f"a number of more than {LONGEST_NUMBER} characters")

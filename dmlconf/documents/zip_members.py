@@ -1,0 +1,114 @@
+"""Read members of zip archives of strangers: within a size, whatever the archive says of itself."""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.files import open_regular
+
+__all__ = ["DamagedArchiveError", "ZipMembers", "opened_archive"]
+
+_BLOCK_BYTES: Final = 1 << 20
+
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+_DAMAGES: Final = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,  # It is encrypted, or uses a method that is not implemented.
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""Exceptions of `zipfile` and of the decompressors at damaged archives."""
+
+
+class DamagedArchiveError(Exception):
+    """An archive or a member that cannot be read; the message says why."""
+
+
+class ZipMembers:
+    """The members of an open archive."""
+
+    def __init__(self, archive: zipfile.ZipFile, largest: int) -> None:
+        """Take an archive.
+
+        Args:
+            archive: the archive.
+            largest: the maximum uncompressed bytes of a member.
+        """
+        self._archive, self._largest = archive, largest
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the members, in the order of the archive."""
+        return self._archive.namelist()
+
+    def require(self, names: Collection[str]) -> None:
+        """Raise `DamagedArchiveError` unless the archive has exactly these members."""
+        if sorted(self.names) != sorted(names):
+            raise DamagedArchiveError(f"it does not consist of {', '.join(names)}")
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a member.
+
+        Raises:
+            DamagedArchiveError: there is none, it is damaged, or it is too large.
+        """
+        content = self.beginning(name, self._largest + 1)
+        if len(content) > self._largest:
+            raise DamagedArchiveError(f"{name} is larger than the limit of {self._largest:,} bytes")
+        return content
+
+    def beginning(self, name: str, size: int) -> bytes:
+        """Return the first bytes of a member.
+
+        Raises:
+            DamagedArchiveError: there is no such member, or it is damaged.
+        """
+        info = self._archive.getinfo(name)
+        if info.compress_type not in _METHODS:
+            raise DamagedArchiveError(f"{name} uses an unsupported compression method")
+        if info.file_size > self._largest:
+            raise DamagedArchiveError(f"{name} is larger than the limit of {self._largest:,} bytes")
+        blocks = []
+        with self._archive.open(info) as member:
+            # A single read would decompress all that there is, whatever size is stated.
+            while size > 0 and (block := member.read(min(size, _BLOCK_BYTES))):
+                blocks.append(block)
+                size -= len(block)
+        return b"".join(blocks)
+
+
+@contextmanager
+def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
+    """Open an archive; what goes wrong inside with its members is a `DamagedArchiveError`.
+
+    Args:
+        path: the file.
+        largest: the maximum uncompressed bytes of a member.
+
+    Raises:
+        DamagedArchiveError: it is damaged.
+        UnreadableFileError: it cannot be opened, or is not a regular file.
+        OSError: it cannot be read.
+    """
+    with open_regular(path) as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                yield ZipMembers(archive, largest)
+        except _DAMAGES as error:
+            raise DamagedArchiveError(f"{type(error).__name__}: {error}") from error
