@@ -56,11 +56,17 @@ class Budget:
     tuple that a name stands for: `any(a == 1 for a in range(4096))` takes up to 4,352 steps.
     """
 
-    __slots__ = ("_left", "_limit")
+    __slots__ = ("_left", "_limit", "_whole")
 
-    def __init__(self, steps: int = MOST_CONDITION_STEPS) -> None:
-        """Allow this many steps."""
+    def __init__(self, steps: int = MOST_CONDITION_STEPS, whole: Budget | None = None) -> None:
+        """Allow this many steps.
+
+        Args:
+            steps: how many.
+            whole: the budget that these steps are taken from as well.
+        """
         self._limit = self._left = steps
+        self._whole = whole
 
     def take(self, steps: int = 1) -> None:
         """Take steps.
@@ -71,6 +77,8 @@ class Budget:
         self._left -= steps
         if self._left < 0:
             raise BudgetError(f"more than {self._limit:,} steps; use shorter ranges")
+        if self._whole is not None:
+            self._whole.take(steps)
 
 
 _ITEMS_PER_STEP: Final = 16
@@ -81,7 +89,7 @@ _NUMBER_BYTES: Final = 32
 class _Evaluation:
     """One evaluation: counts its steps, and the memory of what it makes."""
 
-    __slots__ = ("_budget", "_bytes_left", "_weight")
+    __slots__ = ("_budget", "_bytes_left", "_ranges", "_weight")
 
     def __init__(self, budget: Budget, weight: int) -> None:
         """Begin.
@@ -92,6 +100,7 @@ class _Evaluation:
         """
         self._budget, self._weight = budget, weight
         self._bytes_left = MOST_EXPRESSION_BYTES
+        self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def helpers(self) -> dict[str, Callable[..., Any]]:
         """Return the functions that `_Checked` puts into an expression, by name."""
@@ -122,9 +131,11 @@ class _Evaluation:
         return value
 
     def range(self, *bounds: int) -> tuple[int, ...]:
-        """Return what `range()` gives."""
-        values = _range(*bounds)
-        self._charge((_POINTER_BYTES + _NUMBER_BYTES) * len(values), len(values))
+        """Return what `range()` gives: the same tuple each time."""
+        values = self._ranges.get(bounds)
+        if values is None:
+            values = self._ranges[bounds] = _range(*bounds)
+            self._charge((_POINTER_BYTES + _NUMBER_BYTES) * len(values), len(values))
         return values
 
     def collected(self, values: Iterable[Any] = ()) -> tuple[Any, ...]:

@@ -90,7 +90,7 @@ MOST_EXPRESSION_BYTES: Final = 128 * _MIB
 """Memory of all values that one evaluation makes."""
 
 MOST_CONDITION_STEPS: Final = 200_000
-"""Steps of one evaluation; `dmlconf.expressions.Budget` says what a step is."""
+"""Steps of one evaluation, except in a matrix; `dmlconf.expressions.Budget` says what a step is."""
 
 MOST_CASE_STEPS: Final = 2_000_000
 """Steps of all expressions of one case together."""
@@ -107,7 +107,7 @@ MOST_SCOPE_STEPS: Final = 10_000
 MOST_COMBINATIONS: Final = 1_000_000
 """Combinations of one matrix before `where` filters them."""
 
-LONGEST_IDENTIFIERS: Final = 256 * _MIB
+LONGEST_IDENTIFIERS: Final = 64 * _MIB
 """Characters of the identifiers of all cases of one file."""
 
 # Graphs and folders.

@@ -77,7 +77,7 @@ class Condition:
         if not needed <= names.keys():
             return False
         try:
-            value = bool(self._expression.evaluate(names, self._budget))
+            value = bool(self._expression.evaluate(names, Budget(whole=self._budget)))
         except BudgetError as error:
             raise ConditionError(str(error)) from error
         except ExpressionError as error:

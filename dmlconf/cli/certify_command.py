@@ -46,6 +46,7 @@ from dmlconf.cli.progress import progress
 from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
+from dmlconf.documents.recognition import CERTIFICATE
 from dmlconf.limits import LARGEST_DOCUMENT
 from dmlconf.runner.against import AUTO
 from dmlconf.runner.execution import Limits, processes_that_pay
@@ -130,7 +131,7 @@ def command(
     accepted = read_waivers(waivers) if waivers else None
     if accepted:
         accepted.require_cases(paths)
-    replaced(output, None)
+    replaced(output, None, own=CERTIFICATE)
     demanded = named_profile(profile)
     if max_waived is not None:
         demanded = replace(demanded, max_waived=max_waived)
@@ -172,7 +173,7 @@ def command(
                 return _not_allowed(output, certificate.findings)
             content = new_certificate(certificate.predicate, certificate.members, private)
             try:
-                replaced(output, content)
+                replaced(output, content, own=CERTIFICATE)
             except OutputError:
                 say("The outcomes are kept: --resume writes the certificate")
                 raise

@@ -24,7 +24,7 @@ from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.logged_run import default_log
-from dmlconf.cli.logs import opened_log
+from dmlconf.cli.logs import opened_log, require_unchanged
 from dmlconf.cli.named_operators import expand_operators
 from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.outcome import Demands, run_exit_code
@@ -178,7 +178,9 @@ def command(
     with Engine(run, local_target(run.how)) as engine:
         with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
             consumers = [advancing(advance), forget_passes]
-            footer = run_through(engine, logging_to(LogWriter(stream)), consumers)
+            writer, begin = LogWriter(stream), stream.tell()
+            footer = run_through(engine, logging_to(writer), consumers)
+            require_unchanged(log, stream, begin, writer.digest, footer)
             written = read_log(log, own=True)
             if len(written.verdicts) != written.header.selected:
                 stream.seek(0)

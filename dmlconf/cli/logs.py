@@ -9,16 +9,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Final
 
 import click
 
+from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.documents.store import is_own_folder
 from dmlconf.runner.earlier import EarlierRun
 from dmlconf.runner.locks import FileLock, LockedError
+from dmlconf.runner.log import Footer, LogWriteError
 from dmlconf.runner.scratch import temporary_folder
+from dmlconf.runner.verdict import Status
 
 __all__ = [
     "DIRECTORY_VARIABLE",
@@ -27,6 +31,7 @@ __all__ = [
     "new_log",
     "new_temporary_log",
     "opened_log",
+    "require_unchanged",
     "state_directory",
     "temporary_log_directory",
 ]
@@ -176,6 +181,39 @@ def _cut(path: Path, end: int) -> IO[str]:
         if not whole:  # The run died before it could end the line.
             stream.write(b"\n")
     return path.open("a", encoding="utf-8")
+
+
+def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
+    """Check at the end of a run that its log is the file that the run wrote, and nothing else.
+
+    Args:
+        path: the log.
+        stream: what the run wrote to.
+        begin: how many bytes the file had before.
+        digest: the SHA-256 of what the run wrote.
+        footer: the last line that it wrote.
+
+    Raises:
+        LogWriteError: the file was removed, replaced, or written to by something else.
+    """
+    what = "was changed by something else"
+    try:
+        with open_regular(path) as file:
+            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(stream.fileno())):
+                what = "was replaced"
+            else:
+                file.seek(begin)
+                if file_digest(file, "sha256").hexdigest() == digest:
+                    return
+    except (OSError, UnreadableFileError):
+        what = "was removed"
+    counts = ", ".join(f"{count:,} {status}" for status, count in footer.summary.items() if count)
+    error = LogWriteError(
+        f"the run log {printable(str(path))} {what} while the run went on, so no report can be "
+        f"made from it; the run had reached these verdicts: {counts or 'none'}"
+    )
+    error.failing = any(footer.summary[status] for status in Status if status.fails_run)
+    raise error
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def command(
         merger.add(log)
     merger.require_one_run(other_environments=other_environments)
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
-    prepare_files([(f"-o {output}", output), *files])
+    prepare_files([(f"-o {output}", output), *files], inputs=logs, log=output)
     try:
         _write(merger, output)
     except LogWriteError as error:
@@ -76,7 +76,7 @@ def command(
     merged = read_log(output, own=True)
     shown = show(merged, reports, color=color, **how)
     code, complaints = log_exit_code(merged, Demands(fail_on, min_passed))
-    for complaint in (*merger.ended_early(), *complaints):
+    for complaint in (*merger.divided_differently(), *merger.ended_early(), *complaints):
         say(f"Error: {complaint}")
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
 

@@ -4,26 +4,66 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
+from dmlconf.documents.recognition import RUN_LOG, recognised
 
-__all__ = ["prepare_files"]
+__all__ = ["prepare_files", "require_replaceable"]
 
 
-def prepare_files(files: Sequence[tuple[str, Path]]) -> None:
+def require_replaceable(
+    option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
+) -> None:
+    """Check that a file is not one that the command reads, or that nobody wants overwritten.
+
+    Args:
+        option: what names the file, for messages.
+        file: the file, which need not exist.
+        own: what is to be written, as `recognised` names it: that may replace its like.
+        inputs: the files that the command reads.
+
+    Raises:
+        click.UsageError: it is.
+    """
+    for each in inputs:
+        if resolved(each) == resolved(file) or _is_same(each, file):
+            message = f"{option} is a file that this command reads; name another one"
+            raise click.UsageError(printable(message))
+    kind = recognised(file)
+    if kind is not None and kind != own:
+        message = f"{option} is {kind}, which would be overwritten; name another file"
+        raise click.UsageError(printable(message))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, by whatever links."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def prepare_files(
+    files: Sequence[tuple[str, Path]], *, inputs: Sequence[Path] = (), log: Path | None = None
+) -> None:
     """Create the folders that files need, all or none, and check that each file can be written.
 
     Args:
         files: each preceded by the option that names it, for messages.
+        inputs: the files that the command reads.
+        log: which of the files is a run log, which may replace another.
 
     Raises:
-        click.UsageError: a file cannot be written; the created folders are removed.
+        click.UsageError: a file cannot be written, or must not be; the created folders are removed.
     """
+    for option, file in files:
+        require_replaceable(option, file, RUN_LOG if file == log else None, inputs)
     folders: list[Path] = []
     for option, file in files:
         try:

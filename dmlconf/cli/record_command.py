@@ -29,6 +29,7 @@ from dmlconf.cli.selection import (
     paths_argument,
 )
 from dmlconf.documents.problems import printable
+from dmlconf.documents.recognition import RECORDING
 from dmlconf.runner.recorder import LeftOut, record, recording_head
 from dmlconf.runner.renewal import Part, parts_kept, renewed
 from dmlconf.runner.session import open_backend
@@ -155,7 +156,7 @@ def _save(path: Path, content: bytes | None) -> None:
             path.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
-    replaced(path, content)
+    replaced(path, content, own=RECORDING)
 
 
 def _report_left_out(left_out: Sequence[LeftOut]) -> None:

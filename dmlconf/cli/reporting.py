@@ -14,6 +14,7 @@ import click
 
 from dmlconf.cli.command import option
 from dmlconf.cli.completion import complete_report
+from dmlconf.cli.outputs import require_replaceable
 from dmlconf.cli.parameter_types import ParamType
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
@@ -72,6 +73,9 @@ def parse_reports(
             message = f"{file} would be written twice; give each report and the log its own file"
             raise click.BadParameter(printable(message), param_hint="--report")
         taken |= {resolved(file)} if file else set()
+    for name, file in reports:
+        if file is not None:
+            require_replaceable(f"--report {name}:{file}", file)
     return reports
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import click
 
 from dmlconf.backends import registry
+from dmlconf.backends.registry import BackendName
+from dmlconf.cli.case_lists import CaseList
 from dmlconf.cli.circumstances import parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
-from dmlconf.cli.configuration import BACKEND_GROUP
+from dmlconf.cli.configuration import BACKEND_GROUP, configuration_file
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     backend_options,
@@ -179,7 +182,8 @@ def command(
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
     files += [(f"--log {log_file}", log_file)] if log_file else []
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
-    prepare_files(files)
+    inputs = _inputs(paths, names, against, selection, waiver_file, substrate, slower_than)
+    prepare_files(files, inputs=inputs, log=log_file)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     given = {
         "repeat": repeat if repeat > 1 else None,
@@ -221,6 +225,27 @@ def command(
             with opened_targets(cluster, run, by_adapter=by_adapter) as targets:
                 codes += [run_and_report(run, target, shown) for target in targets]
     return max(codes, key=severity)
+
+
+def _inputs(
+    paths: Sequence[Path],
+    backends: Sequence[BackendName],
+    against: str,
+    selection: Mapping[str, Any],
+    *others: Path | None,
+) -> list[Path]:
+    """Return the files that a run reads, as far as options name them."""
+    sources = [against, *(f"{name.name}:{name.options}" for name in backends)]
+    named = [Path(source.partition(":")[2]) for source in sources if ":" in source]
+    lists: list[CaseList | None] = [selection.get("case_list"), selection.get("failed")]
+    listed = [Path(each.source) for each in lists if each is not None]
+    configuration = configuration_file()
+    return [
+        *filter(None, (*others, configuration)),
+        *paths,
+        *named,
+        *listed,
+    ]
 
 
 def _digested(path: Path | None) -> str | None:

@@ -13,7 +13,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logged_run import default_log, is_in_memory
-from dmlconf.cli.logs import opened_log
+from dmlconf.cli.logs import opened_log, require_unchanged
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.progress import advancing, progress
 from dmlconf.cli.reporting import Report, show
@@ -134,7 +134,9 @@ def _execute(run: Run, target: Target, shown: Presentation) -> _Ended:
                 footer = run_through(engine, lambda event: None, consumers)
             else:
                 with opened_log(log, earlier) as stream:
-                    footer = run_through(engine, logging_to(LogWriter(stream)), consumers)
+                    writer, begin = LogWriter(stream), stream.tell()
+                    footer = run_through(engine, logging_to(writer), consumers)
+                    require_unchanged(log, stream, begin, writer.digest, footer)
         ended = _Ended(log, footer)
         if shown.dump_folder is not None:
             _dump(shown.dump_folder, read_log(log, own=True), engine)

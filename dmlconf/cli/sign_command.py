@@ -13,6 +13,7 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
 from dmlconf.documents.problems import printable
+from dmlconf.documents.recognition import CERTIFICATE
 
 __all__ = ["command"]
 
@@ -32,6 +33,6 @@ def command(file: Path, key: Path) -> int:
         content = signed(file, private)
     except RefusedError as error:
         raise error.of(file) from error
-    replaced(file, content, "FILE")
+    replaced(file, content, "FILE", own=CERTIFICATE)
     click.echo(printable(f"{file}: signed by {private.public.keyid}"))
     return ExitCode.SUCCESS

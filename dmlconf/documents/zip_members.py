@@ -24,6 +24,7 @@ _DAMAGES: Final = (
     EOFError,
     LookupError,
     MemoryError,
+    OSError,  # It points to before its own beginning.
     OverflowError,
     RuntimeError,  # It is encrypted, or uses a method that is not implemented.
     TypeError,
@@ -104,7 +105,6 @@ def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
     Raises:
         DamagedArchiveError: it is damaged.
         UnreadableFileError: it cannot be opened, or is not a regular file.
-        OSError: it cannot be read.
     """
     with open_regular(path) as stream:
         try:

@@ -52,6 +52,7 @@ class Merger:
         unreached: for each case that ran in none, the number of the first log that has it.
         shared: the cases that ran in several logs.
         named: whether each verdict names its log, because the environments differ.
+        missing: how many cases had a verdict in none of the logs when they were written.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -59,6 +60,7 @@ class Merger:
     unreached: dict[str, int] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     named: bool = False
+    missing: int = 0
 
     def add(self, path: Path) -> None:
         """Read one of the logs.
@@ -117,7 +119,8 @@ class Merger:
         for verdict, place in self._verdicts():
             summary[verdict.status] += 1
             writer.verdict(verdict, place)
-        if summary.total() < header.selected:
+        self.missing = header.selected - summary.total()
+        if self.missing > 0:
             return
         footers = [part.footer for part in self.parts if part.footer is not None]
         writer.footer(
@@ -158,6 +161,17 @@ class Merger:
         numbers = sorted({shard["number"] for shard in shards if shard})
         count = shards[0]["count"] if shards[0] else 0
         return {"count": count, "numbers": numbers} if len(numbers) < count else None
+
+    def divided_differently(self) -> list[str]:
+        """Return a message if the logs are shards of different divisions and cases are missing."""
+        divisions = {part.header.shard and part.header.shard["count"] for part in self.parts}
+        if len(divisions) < 2 or not self.missing:
+            return []
+        parts = ", ".join(f"{part.path} is {_shard_name(part.header)}" for part in self.parts)
+        cases = "1 case is" if self.missing == 1 else f"{self.missing:,} cases are"
+        return [
+            printable(f"{cases} in none of the logs, which divide the plan differently: {parts}")
+        ]
 
     def ended_early(self) -> list[str]:
         """Return a message for each log whose run did not reach all its cases."""
@@ -224,6 +238,11 @@ class _Overlap:
             lines.append(f"  and {count - _MOST_NAMED:,} more")
         cases = f"{count:,} case{'s' if count != 1 else ''}"
         raise MergeError(_printed([f"the logs disagree on {cases}:", *lines]))
+
+
+def _shard_name(header: Header) -> str:
+    shard = header.shard
+    return f"shard {shard['number']}/{shard['count']}" if shard else "the whole plan"
 
 
 def _shard_text(header: Header) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 from xml.etree import ElementTree
 
+from dmlconf.documents.problems import printable
 from dmlconf.reports import remarks, summary
 from dmlconf.reports.failure_details import (
     Sources,
@@ -27,8 +28,10 @@ from dmlconf.runner.verdict import Reason, Status, Verdict
 
 __all__ = ["MOST_SINGLE_CASES", "render"]
 
-# Every character that XML 1.0 does not allow.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow."""
+
+_LAYOUT: Final = frozenset("\t\n\r")
 
 MOST_SINGLE_CASES: Final = 10_000
 """In larger runs, cases of one matrix with the same result share an element."""
@@ -105,7 +108,14 @@ class _Entry:
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("", text)
+    """Return text without what XML forbids, and with what is not printable escaped.
+
+    U+202E would reverse the rest of a line where a CI server shows it, U+2028 would end it.
+    """
+    allowed = _FORBIDDEN.sub("", text)
+    if allowed.isprintable():
+        return allowed
+    return "".join(c if c in _LAYOUT else printable(c) for c in allowed)
 
 
 def _count(

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -151,6 +152,12 @@ class LogWriter:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
+        self._digest = sha256()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all lines that were written, in hexadecimal."""
+        return self._digest.hexdigest()
 
     def header(self, header: Header) -> None:
         """Write the first line."""
@@ -179,6 +186,7 @@ class LogWriter:
         try:
             self._stream.write(line)
             self._stream.flush()
+            self._digest.update(line.encode("utf-8"))
         except OSError as error:
             name, reason = getattr(self._stream, "name", "?"), error.strerror or error
             raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error

@@ -17,7 +17,7 @@ from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.problems import InvalidFilesError, nearest
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.expressions import Expression, ExpressionError
@@ -121,6 +121,13 @@ def read_substrate(path: Path) -> Substrate:
     document = read_document(path)
     problems = schema_problems(document, validator(bundled_schema("substrate")), document.data)
     for index, data in enumerate([] if problems else document.data["limits"]):
+        for name, types in data["data_types"].items() if data["data_types"] != "any" else ():
+            for at, each in enumerate(types):
+                if each not in DataType.__members__:
+                    place = ("limits", index, "data_types", name, at)
+                    near = nearest(each, DataType.__members__)
+                    hint = f"did you mean {near}?" if near else None
+                    problems.append(document.problem(place, f"there is no data type {each}", hint))
         try:
             Expression(data.get("where", "True"))
         except ExpressionError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -184,3 +185,33 @@ def test_a_graph_that_was_checked_before_is_the_same(tmp_path: Path) -> None:
     first, second = (build(next(load_suite([path], store=store).plan())) for _ in range(2))
     assert first.identifier == second.identifier
     assert first.content == second.content
+
+
+def chain(count: int, feeder: Callable[[int], str]) -> str:
+    """Return a graph of nodes n0, n1 and so on, each fed by what the function says."""
+    nodes = "".join(
+        f"  n{n}: {{operator: ELEMENT_WISE_IDENTITY, desc: "
+        f"{{InputTensor: {feeder(n)}, OutputTensor: {{}}}}}}\n"
+        for n in range(count)
+    )
+    row = "{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}"
+    return f"inputs: {{x: {row}}}\nnodes:\n{nodes}outputs: {{y: n0}}\n"
+
+
+def test_a_chain_of_2000_nodes_may_be_listed_backwards(tmp_path: Path) -> None:
+    graph = graph_case(tmp_path, chain(2000, lambda n: f"n{n + 1}" if n < 1999 else "x")).graph
+    assert [node.name for node in graph.in_order()][:2] == ["n1999", "n1998"]
+
+
+def test_a_cycle_of_500_nodes_is_named_in_short(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFilesError) as caught:
+        graph_case(tmp_path, chain(500, lambda n: f"n{(n + 1) % 500}"))
+    [problem] = caught.value.problems
+    assert "the nodes form a cycle: n0 -> n1 -> n2 -> n3 -> n4 -> n5 -> n6 -> (493 more) -> n0" in (
+        problem.message
+    )
+
+
+def test_a_graph_has_at_most_10000_nodes(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFilesError, match="more than 10,000 nodes"):
+        graph_case(tmp_path, chain(10_001, lambda n: f"n{n - 1}" if n else "x"))

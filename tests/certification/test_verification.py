@@ -115,6 +115,31 @@ def test_an_environment_without_its_fields_is_refused(folder: Path) -> None:
         assert f"`predicate.environment`: '{name}' is a required property" in spoken(done)
 
 
+@pytest.mark.parametrize("levels", [101, 500])
+def test_details_that_are_nested_deeply_are_refused(folder: Path, levels: int) -> None:
+    deep: list[object] = []
+    for _ in range(levels - 1):
+        deep = [deep]
+
+    def change(forgery: Forgery) -> None:
+        for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+            environment["details"] = {"deep": deep}
+
+    done = forged(folder, change)
+    assert done.returncode == 3
+    assert "nested deeper than 100 levels" in spoken(done)
+
+
+@pytest.mark.parametrize("stage", ["", "Create Operator", "\x1b[31m", "x" * 101])
+def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str) -> None:
+    def change(forgery: Forgery) -> None:
+        forgery.line("tile/suite/invalid")["rejection"]["stage"] = stage
+
+    done = forged(folder, change)
+    assert done.returncode == 3
+    assert "rejection.stage" in spoken(done)
+
+
 def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):

@@ -155,3 +155,22 @@ def test_config_without_a_file_says_so(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "no file: neither dmlconf.toml nor pyproject.toml", "every option of run has its default",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["[tool]\ndmlconf = 5\n", "tool.dmlconf = 5\n", "[[tool.dmlconf]]\nquiet = true\n"]
+)
+def test_a_table_that_is_none_is_reported(tmp_path: Path, text: str) -> None:
+    write(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    done = dmlconf_here(tmp_path, "list", "tile.yaml")
+    assert done.returncode == 3
+    assert "tool.dmlconf must be a table, not " in done.stderr
+    assert "hint: write options below [tool.dmlconf]" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["[tool]\ndmlconf.tag = ['x']\n", "tool.dmlconf.tag = 'x'\n"])
+def test_a_table_may_be_written_with_dots(tmp_path: Path, text: str) -> None:
+    write(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert dmlconf_here(tmp_path, "list", "tile.yaml").returncode == 5

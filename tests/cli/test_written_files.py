@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from dmlconf.runner.log import read_log
-from tests.cli.process import dmlconf_here, write
+from tests.cli.process import beginning, dmlconf_here, text_of, write
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,115 @@ def test_a_limit_is_a_number(tmp_path: Path, arguments: list[str]) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
     assert "nan is not a number" in done.stderr
+
+
+CONTENTS = {
+    "case.yaml": "operator: TILE\ncases:\n  - {name: x, desc: {}}\n",
+    "graph.txt": "graph: some\ncases: []\n",
+    "key.pem": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n",
+    "kernel.hlsl": "[numthreads(1, 1, 1)]\nvoid main() {}\n",
+    "script": "#!/bin/sh\necho\n",
+    "Makefile": "all:\n\ttrue\n",
+    "waivers.txt": "waivers:\n  - case: tile/x\n",
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("option", ["--report=json:{}", "--report=text:{}", "--log={}"])
+def test_cases_keys_and_source_code_are_never_overwritten(
+    tmp_path: Path, name: str, option: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(CONTENTS[name], encoding="utf-8")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), option.format(name))
+    assert done.returncode == 2, done.stderr
+    assert "which would be overwritten; name another file" in done.stderr
+    assert file.read_text("utf-8") == CONTENTS[name]
+
+
+def test_what_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
+    write(tmp_path)
+    earlier = tmp_path / "earlier.jsonl"
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", earlier).returncode == 0
+    (tmp_path / "list.txt").write_text("tile/tile/stated\n", encoding="utf-8")
+    (tmp_path / "link.txt").symlink_to("list.txt")
+    runs = [
+        ("--log", "tile.yaml"),
+        ("--slower-than", "earlier.jsonl", "--log", "earlier.jsonl"),
+        ("--slower-than", "earlier.jsonl", "--log", "./earlier.jsonl"),
+        ("--cases", "list.txt", "--report", "json:list.txt"),
+        ("--cases", "list.txt", "--report", "json:link.txt"),
+        ("--cases", "list.txt", "--log", "list.txt"),
+    ]
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    for options in runs:
+        done = dmlconf_here(tmp_path, "run", "tile.yaml", *options)
+        assert done.returncode == 2, options
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_report_replaces_its_like_and_a_log_a_log(tmp_path: Path) -> None:
+    reports = [f"--report={name}:x-{name}" for name in ("json", "junit", "markdown", "svg", "text")]
+    for _ in range(2):
+        done = dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "x.jsonl", *reports)
+        assert done.returncode == 0, done.stderr
+
+
+def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
+    record = ("record", "tile.yaml", "-b", "numpy", "-o")
+    assert dmlconf_here(tmp_path, *record, "x.dmlrec").returncode == 0
+    assert dmlconf_here(tmp_path, *record, "x.dmlrec").returncode == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    for arguments in (
+        ("report", "log.jsonl", "--report", "json:tile.yaml"),
+        ("compare", "log.jsonl", "log.jsonl", "--report", "json:x.dmlrec"),
+        ("merge", "log.jsonl", "-o", "tile.yaml"),
+        (*record, "tile.yaml"),
+        (*record, "log.jsonl"),
+    ):
+        done = dmlconf_here(tmp_path, *arguments)
+        assert done.returncode == 2, arguments
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("mv {log} old; cp other.jsonl {log}", "was replaced"),
+        ("rm {log}", "was removed"),
+        ("cat other.jsonl >> {log}", "was changed by something else"),
+        (": > {log}", "was changed by something else"),
+    ],
+)
+@pytest.mark.parametrize(("number", "code"), [("2", 6), ("3", 1)])
+def test_a_log_that_something_else_changes_is_not_reported_from(
+    tmp_path: Path, change: str, problem: str, number: str, code: int
+) -> None:
+    write(tmp_path, CHANGED.replace("LAST", number))
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "other.jsonl").returncode in (0, 1)
+    with beginning(tmp_path, "run", "tile.yaml", "--log", "run.jsonl", "-q", "-j1") as process:
+        while not text_of(tmp_path / "run.jsonl"):
+            assert process.poll() is None
+        process.send_signal(signal.SIGSTOP)
+        subprocess.run(["sh", "-c", change.format(log="run.jsonl")], cwd=tmp_path, check=True)
+        process.send_signal(signal.SIGCONT)
+        _, errors = process.communicate()
+    assert process.returncode == code, errors
+    assert f"run.jsonl {problem} while the run went on" in errors
+
+
+CHANGED = """
+operator: TILE
+cases:
+  - name: stated
+    note: Many, and the last may be wrong.
+    matrix: {Number: "=range(2000)"}
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, LAST]}
+"""

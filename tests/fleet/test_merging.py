@@ -176,3 +176,12 @@ def test_refuses_to_write_over_one_of_the_logs(shards: Path) -> None:
     done = dmlconf_here(shards, "merge", *SHARDS, "-o", "a.jsonl")
     assert done.returncode == 2
     assert "-o a.jsonl is one of the logs to merge" in done.stderr
+
+
+def test_shards_of_different_divisions_are_named(eight: Path) -> None:
+    options = ("run", "tile.yaml", "--shard", "2/3", "--log", "third.jsonl")
+    assert dmlconf_here(eight, *options).returncode == 0
+    done = dmlconf_here(eight, "merge", "1.jsonl", "third.jsonl", "-o", "merged.jsonl")
+    assert done.returncode == 6
+    assert "cases are in none of the logs, which divide the plan differently: " in done.stderr
+    assert "1.jsonl is shard 1/8, third.jsonl is shard 2/3" in done.stderr

@@ -169,13 +169,23 @@ def test_timestamps_are_in_utc_and_say_so() -> None:
         assert when.utcoffset() == timedelta(0)
 
 
-def test_characters_that_xml_forbids_are_stripped() -> None:
+def test_characters_that_xml_forbids_are_stripped_and_odd_ones_escaped() -> None:
     text = junit.render(logs.hostile())
     for forbidden in "\x1b\x07\ufffe\ud800":
         assert forbidden not in text, ascii(forbidden)
     case = ElementTree.fromstring(text.encode("utf-8")).find(".//testcase")
     assert case is not None
-    assert case.get("name") == "gather/[red]a|b[/] `c` ```d``` <e>&[31m\u202e\r\n# f"
+    assert case.get("name") == "gather/[red]a|b[/] `c` ```d``` <e>&[31m\\u202e\r\n# f"
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u2028", "\x85", "\x9b", "\u200b"])
+def test_no_character_changes_how_a_ci_server_shows_the_rest(character: str) -> None:
+    assert logs.FAILED.reason is not None
+    reason = replace(logs.FAILED.reason, message=f"a{character}b", diagnostics=character)
+    log = logs.run_log(replace(logs.FAILED, reason=reason, location=f"x{character}.yaml:1"))
+    text = junit.render(log)
+    assert character not in text
+    assert character.encode("unicode_escape").decode() in text
 
 
 def test_the_same_log_gives_the_same_text() -> None:

@@ -124,3 +124,10 @@ def test_refuses_a_condition_that_is_none(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidFilesError, match=r"substrate.yaml:\d+"):
         read_substrate(path)
+
+
+def test_a_data_type_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    path.write_text(FILE.replace("[FLOAT32]", "[FLOAT99]"), encoding="utf-8")
+    with pytest.raises(InvalidFilesError, match="there is no data type FLOAT99"):
+        read_substrate(path)

@@ -1,0 +1,69 @@
+"""Recognise files that nobody wants overwritten: cases, keys, source code, and dmlconf's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.files import UnreadableFileError, open_regular
+
+__all__ = ["CERTIFICATE", "RECORDING", "RUN_LOG", "recognised"]
+
+RUN_LOG: Final = "a run log"
+RECORDING: Final = "a recording"
+CERTIFICATE: Final = "a certificate"
+
+_BEGINNING: Final = 1 << 16
+"""Bytes that are looked at; of a longer file the rest says nothing new."""
+
+_CONTENTS: Final = (
+    (RUN_LOG, re.compile(rb'\{"record": ?"header"')),
+    ("a key", re.compile(rb"(?s).*-----BEGIN [A-Z0-9 ]{1,60}-----")),
+    ("a NumPy array", re.compile(rb"\x93NUMPY")),
+    (RECORDING, re.compile(rb"(?s)PK\x03\x04.{26}recording\.json|PK\x03\x04.{26}outputs\.bin")),
+    (CERTIFICATE, re.compile(rb"(?s)PK\x03\x04.{26}attestation\.json")),
+    ("source code", re.compile(rb"#!|(?:/\*|//)|#include\b|#pragma\b")),
+    ("a case file", re.compile(rb"(?ms)(?=.*^(?:operator|graph):)(?=.*^cases:)")),
+    (
+        "a case file",
+        re.compile(
+            rb"""(?s)(?:\xef\xbb\xbf)?\s*\{\s*["']?(?:operator|graph)["']?\s*:.*\bcases\b"""
+        ),
+    ),
+    ("a file of waivers", re.compile(rb"(?ms).*^waivers:")),
+    ("a substrate", re.compile(rb"(?ms).*^substrate:")),
+)
+"""How files of each kind begin."""
+
+_SOURCE_SUFFIX: Final = re.compile(
+    r"\.(?:"
+    r"bash|bat|c|cc|cfg|cjs|cmake|cmd|cpp|cs|cxx|go|h|hlsl|hpp"
+    r"|idl|ini|ipynb|java|jl|js|jsx|kt|lua|m|mjs|mm|nix|php|"
+    r"pl|ps1|py|pyi|pyx|r|rb|rs|scala|sh|sql|swift|toml|ts|tsx"
+    r"|zsh"
+    r")",
+    re.IGNORECASE,
+)
+_SOURCE_NAMES: Final = frozenset(
+    {"BUILD", "CMakeLists.txt", "Dockerfile", "GNUmakefile", "Makefile", "makefile"}
+)
+
+
+def recognised(path: Path) -> str | None:
+    """Return what a file is, in words, if nobody would want it overwritten; else None.
+
+    Reports are not among these, nor are files that are empty, absent or not regular.
+    """
+    try:
+        with open_regular(path) as stream:
+            content = stream.read(_BEGINNING)
+    except (OSError, UnreadableFileError):
+        return None
+    if not content:
+        return None
+    for kind, beginning in _CONTENTS:
+        if beginning.match(content):
+            return kind
+    is_source = _SOURCE_SUFFIX.fullmatch(path.suffix) is not None or path.name in _SOURCE_NAMES
+    return "source code" if is_source else None

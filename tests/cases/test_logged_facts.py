@@ -1,0 +1,78 @@
+"""Facts in a log that are of another kind than the operator's fields are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.facts import facts_of
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.logged_facts import facts_problem
+from dmlconf.resources import cases_directory
+from tests.cli.process import TILE, dmlconf_here, write
+
+
+@pytest.mark.parametrize(
+    ("facts", "problem"),
+    [
+        ({"InputTensor": 1.5}, "`InputTensor` of the facts must be a tensor such as FLOAT16 2x3"),
+        ({"InputTensor": None}, "must be a tensor"),
+        ({"OutputTensor": "FLOAT99 2"}, "must be a tensor"),
+        ({"OutputTensor": "FLOAT32 2x"}, "must be a tensor"),
+        ({"OutputTensor": "FLOAT32 " + "9" * 5000}, "must be a tensor"),
+        ({"OutputTensor": ["FLOAT32 2"]}, "must be a tensor"),
+        ({"Repeats": "FLOAT32 2"}, "a list of numbers"),
+        ({"Repeats": [10**30]}, "a list of numbers"),
+        ({"RepeatsCount": [[1]]}, "a number"),
+        ({"data": 5}, "a list of text"),
+        ({"in_place": [5]}, "a list of text"),
+        ({"Unknown": [[[[[[1]]]]]]}, "a value of a desc"),
+    ],
+)
+def test_says_what_a_field_must_be(facts: dict[str, Any], problem: str) -> None:
+    assert problem in str(facts_problem("TILE", facts))
+
+
+def test_fields_and_operators_of_other_versions_may_be_anything_plain() -> None:
+    assert facts_problem("TILE", {"New": [1, "x", {"a": None}]}) is None
+    assert facts_problem("NEW_OPERATOR", {"InputTensor": 1.5}) is None
+
+
+def test_graphs_name_their_tensors_themselves() -> None:
+    assert facts_problem("GRAPHS", {"x": "FLOAT32 2", "NodeCount": 3}) is None
+    assert "must be a tensor" in str(facts_problem("GRAPHS", {"x": 3}))
+
+
+def test_every_case_that_dmlconf_logs_fits() -> None:
+    kinds: set[tuple[str, ...]] = set()
+    for planned in load_suite([cases_directory()]).plan():
+        kind = planned.template.operator_name, *planned.template.tags[:1]
+        if kind not in kinds and "model" not in kind:
+            kinds.add(kind)
+            facts = json.loads(json.dumps(facts_of(build(planned)), default=str))
+            assert facts_problem(planned.template.operator_name, facts) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "log.jsonl", "--report", "junit:x.xml"),
+        ("compare", "log.jsonl", "log.jsonl"),
+        ("merge", "log.jsonl", "-o", "merged.jsonl"),
+        ("run", "tile.yaml", "--resume", "log.jsonl"),
+    ],
+)
+def test_every_reader_of_logs_refuses_them(tmp_path: Path, command: tuple[str, ...]) -> None:
+    write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"))
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 1
+    log = tmp_path / "log.jsonl"
+    text = log.read_text("utf-8")
+    assert '"InputTensor":"FLOAT32 2"' in text
+    log.write_text(text.replace('"InputTensor":"FLOAT32 2"', '"InputTensor":1.5'), encoding="utf-8")
+    done = dmlconf_here(tmp_path, *command)
+    assert done.returncode == 3
+    assert "log.jsonl:2: not a record of a run log: `InputTensor` of the facts" in done.stderr

@@ -1,0 +1,205 @@
+"""Input from strangers that once cost gigabytes, minutes or a traceback ends with a message."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import DMLCONF, dmlconf_here, environment, write
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory, and has /dev/zero")
+
+MATRIX = """
+operator: TILE
+cases:
+  - name: stated
+    matrix: {{A: "={expression}"}}
+    desc:
+      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
+      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
+      Repeats: [2]
+    expect: {{OutputTensor: [1, 2, 1, 2]}}
+"""
+
+
+def limited(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run dmlconf with 1 GiB of memory and 30 seconds of processor time."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+
+    return subprocess.run(
+        [*DMLCONF, *arguments],
+        cwd=directory,
+        env=environment(directory, OPENBLAS_NUM_THREADS="1"),
+        capture_output=True,
+        encoding="utf-8",
+        preexec_fn=limit,
+        check=False,
+    )
+
+
+def test_a_list_of_cases_without_end_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = limited(tmp_path, "run", "tile.yaml", "--cases", "/dev/zero")
+    assert done.returncode == 2
+    assert "/dev/zero: has more than 67,108,864 bytes" in done.stderr
+
+
+def test_a_list_of_cases_may_come_from_a_pipe(tmp_path: Path) -> None:
+    write(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", "echo tile/tile/stated > pipe"], cwd=tmp_path):
+        done = limited(tmp_path, "list", "tile.yaml", "--cases", "pipe")
+    assert done.stdout == "tile/tile/stated\n"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "tuple(range(4096) for a in range(4096) for b in range(64))",
+        "tuple(tuple(range(4000)) for a in range(16))",
+    ],
+)
+def test_a_matrix_does_not_fill_the_memory(tmp_path: Path, expression: str) -> None:
+    text = MATRIX.format(expression=expression)
+    if "16" in expression:  # Each value is written in the names of 60,000 cases.
+        text = text.replace(')"}', ')", B: "=range(4096)", C: "=range(15)"}')
+    write(tmp_path, text)
+    done = limited(tmp_path, "list", "tile.yaml")
+    assert done.returncode == 3
+    assert "more than" in done.stderr
+
+
+def test_the_matrices_of_a_file_share_their_steps(tmp_path: Path) -> None:
+    expression = "(sum(1 for a in range(2000) for b in range(2000)),)"
+    first, _, entry = MATRIX.format(expression=expression).partition("  - ")
+    entries = "".join(f"  - {entry}".replace("stated", f"number-{n}") for n in range(9))
+    write(tmp_path, first + entries)
+    done = limited(tmp_path, "validate", "tile.yaml")
+    assert done.returncode == 3
+    assert "more than 20,000,000 steps" in done.stderr
+
+
+def test_a_condition_has_one_budget_for_all_cases(tmp_path: Path) -> None:
+    condition = "any(a + b + c < 0 for a in range(4096) for b in range(4096) for c in range(4096))"
+    done = limited(tmp_path, "list", "-o", "TILE", "--where", condition)
+    assert done.returncode == 2
+    assert "more than 200,000 steps" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile", "(not " * 900 + "x" * 9]
+)
+def test_keywords_nest_as_deeply_as_they_like(tmp_path: Path, keywords: str) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, "list", "tile.yaml", "-k", keywords)
+    if ")" in keywords or "(" not in keywords:
+        assert done.stdout == "tile/tile/stated\n"
+    else:
+        assert done.returncode == 2
+        assert "the parenthesis at column 4496 is not closed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("[" * 1000 + "]" * 1000, "nested deeper than 40 levels"),
+        ("9" * 5000, "a number of more than 400 characters"),
+        ("0x" + "f" * 5000, "a number of more than 400 characters"),
+        ("x\n[" + ".".join("a" * 50) + "]", "Invalid value"),
+    ],
+)
+def test_a_configuration_beyond_the_limits_is_refused(
+    tmp_path: Path, value: str, problem: str
+) -> None:
+    write(tmp_path)
+    (tmp_path / "dmlconf.toml").write_text(f"timeout = {value}\n", encoding="utf-8")
+    done = dmlconf_here(tmp_path, "list", "tile.yaml")
+    assert done.returncode == 3
+    assert problem in done.stderr
+
+
+def test_a_configuration_of_deep_tables_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "dmlconf.toml").write_text(f"[{'.'.join('a' * 50)}]\n", encoding="utf-8")
+    done = dmlconf_here(tmp_path, "list", "tile.yaml")
+    assert done.returncode == 3
+    assert "nested deeper than 40 levels" in done.stderr
+
+
+def test_a_deep_tree_of_folders_is_searched(tmp_path: Path) -> None:
+    make = "import os\nfor n in range(1500):\n    os.mkdir('a')\n    os.chdir('a')\n"
+    subprocess.run([sys.executable, "-c", make], cwd=tmp_path, check=True)
+    write(tmp_path)
+    try:
+        done = dmlconf_here(tmp_path, "list", ".")
+    finally:  # Python's own functions for removing trees are recursive.
+        subprocess.run(["rm", "-rf", str(tmp_path / "a")], check=True)
+    assert done.stdout == "tile/tile/stated\n"
+
+
+def _unprivileged(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run dmlconf as a user like any other, who may not do what the directory's owner forbids.
+
+    It keeps the number of root, which owns this checkout, but none of root's privileges.
+    """
+    return subprocess.run(
+        ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *DMLCONF, *arguments],
+        cwd=directory,
+        env=environment(directory, DMLCONF_LOG_DIRECTORY=str(directory.parent / "logs")),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+needs_root = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another user"
+)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run", "-o", "TILE", "--quick", "-q"], 0),
+        (["list", "-o", "TILE"], 0),
+        (["config"], 0),
+        (["validate", "tile.yaml"], 3),
+        (["validate", "."], 3),
+        (["run", "tile.yaml"], 3),
+        (["report", "run.jsonl"], 3),
+        (["verify", "it.dmlcert"], 3),
+        (["run", "-o", "TILE", "--quick", "--log", "run.jsonl"], 2),
+        (["run", "-o", "TILE", "--quick", "--report", "json:out.json"], 2),
+        (["run", "-o", "TILE", "--quick", "--cases", "list.txt"], 2),
+    ],
+)
+def test_a_folder_that_may_not_be_searched_is_no_bug(
+    tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    folder = tmp_path / "of another user"
+    folder.mkdir(mode=0o700)
+    write(folder)
+    os.chown(folder, 65534, 65534)
+    done = _unprivileged(folder, *arguments)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@needs_root
+def test_a_folder_of_cases_that_may_not_be_read_is_reported(tmp_path: Path) -> None:
+    write(tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    os.chown(closed, 65534, 65534)
+    done = _unprivileged(tmp_path, "list", ".")
+    assert done.returncode == 3
+    assert "closed: cannot be read: Permission denied" in done.stderr

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from dmlconf.documents.trees import TreeError, parsed_json, parsed_toml
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"[1, 2.5, true, null, {}]", [1, 2.5, True, None, {}]),
+        (b"[" * 100 + b"]" * 100, None),
+        (b'"' + b"[" * 5000 + b'"', "[" * 5000),
+        (b'"' + b"9" * 5000 + b'"', "9" * 5000),
+        (b"9" * 400, int("9" * 400)),
+        (b"[" + b"[]," * 5000 + b"[]]", [[]] * 5001),
+    ],
+)
+def test_reads_json(content: bytes, value: Any) -> None:
+    actual = parsed_json(content)
+    assert value is None or actual == value
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"[" * 101 + b"]" * 101, "nested deeper than 100 levels"),
+        (b'{"a":' * 101 + b"1" + b"}" * 101, "nested deeper than 100 levels"),
+        (b"[" * 100_000, "nested deeper than 100 levels"),
+        (b"9" * 401, "a number of more than 400 characters"),
+        (b"9" * 5000, "a number of more than 400 characters"),
+        (b"1." + b"9" * 5000, "a number of more than 400 characters"),
+        (b"[NaN]", "NaN is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b"{", "Expecting property name"),
+        (b"\xff", "codec can't decode"),
+        (b"", "Expecting value"),
+    ],
+)
+def test_refuses_json(content: bytes, problem: str) -> None:
+    with pytest.raises(TreeError, match=re.escape(problem)):
+        parsed_json(content)
+
+
+def test_may_demand_unique_keys_and_whole_numbers() -> None:
+    twice = b'{"a": 1, "a": 2.5}'
+    assert parsed_json(twice) == {"a": 2.5}
+    with pytest.raises(TreeError, match="duplicate key"):
+        parsed_json(twice, unique=True)
+    with pytest.raises(TreeError, match=r"2\.5 is not an integer"):
+        parsed_json(twice, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a = " + "[" * 41 + "]" * 41, "nested deeper than 40 levels"),
+        ("a = " + "[" * 5000, "nested deeper than 40 levels"),
+        ("[" + ".".join("a" * 41) + "]", "nested deeper than 40 levels"),
+        (".".join("a" * 41) + " = 1", "nested deeper than 40 levels"),
+        ("a = " + "9" * 5000, "a number of more than 400 characters"),
+        ("a = 0x" + "f" * 500, "a number of more than 400 characters"),
+    ],
+)
+def test_refuses_toml(text: str, problem: str) -> None:
+    with pytest.raises(TreeError, match=problem):
+        parsed_toml(text)
+
+
+def test_points_at_the_place_of_a_mistake_in_toml() -> None:
+    with pytest.raises(TreeError) as caught:
+        parsed_toml("a = 1\nb = ?\n")
+    assert (caught.value.line, caught.value.column) == (2, 5)
+    assert parsed_toml("a = 39\n[b.c]\n") == {"a": 39, "b": {"c": {}}}

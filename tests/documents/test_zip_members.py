@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
+
+METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+
+
+def archive(path: Path, method: int, **members: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as opened:
+        for name, content in members.items():
+            opened.writestr(name, content)
+    path.write_bytes(stream.getvalue())
+    return stream.getvalue()
+
+
+def read(path: Path, largest: int = 1 << 20) -> bytes:
+    with opened_archive(path, largest) as members:
+        return members.read("a")
+
+
+@pytest.mark.parametrize("method", METHODS[:2])
+def test_reads_a_member_and_the_beginning_of_one(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "x.zip"
+    archive(path, method, a=b"abc" * 1000, b=b"")
+    assert read(path) == b"abc" * 1000
+    with opened_archive(path, 3000) as members:
+        members.require(("b", "a"))
+        assert members.beginning("a", 5) == b"abcab"
+
+
+@pytest.mark.parametrize("method", METHODS[2:])
+def test_other_methods_are_refused_before_they_run(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "x.zip"
+    archive(path, method, a=b"abc" * 1000)
+    with pytest.raises(DamagedArchiveError, match="a uses an unsupported compression method"):
+        read(path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_damage_of_any_byte_is_another_error(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "x.zip"
+    content = archive(path, method, a=bytes(range(256)) * 3)
+    refused = 0
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 0xFF
+        path.write_bytes(changed)
+        try:
+            read(path)
+        except DamagedArchiveError:
+            refused += 1
+    assert refused > len(content) / 2
+
+
+def test_a_size_that_lies_does_not_fill_the_memory(tmp_path: Path) -> None:
+    import tracemalloc
+
+    path = tmp_path / "x.zip"
+    content = archive(path, zipfile.ZIP_DEFLATED, a=b"0" * (64 << 20))
+    right = (64 << 20).to_bytes(4, "little")
+    path.write_bytes(content.replace(right, (1000).to_bytes(4, "little")))
+    tracemalloc.start()
+    with pytest.raises(DamagedArchiveError):
+        read(path)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+
+
+def test_a_member_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    archive(path, zipfile.ZIP_DEFLATED, a=b"0" * 1001)
+    assert len(read(path, 1001)) == 1001
+    with pytest.raises(DamagedArchiveError, match="a is larger than the limit of 1,000 bytes"):
+        read(path, 1000)
