@@ -133,7 +133,7 @@ def test_details_that_are_nested_deeply_are_refused(folder: Path, levels: int) -
 @pytest.mark.parametrize("stage", ["", "Create Operator", "\x1b[31m", "x" * 101])
 def test_the_stage_of_a_rejection_is_the_name_of_a_call(folder: Path, stage: str) -> None:
     def change(forgery: Forgery) -> None:
-        forgery.line("tile/suite/invalid")["rejection"]["stage"] = stage
+        forgery.line("/invalid")["rejection"]["stage"] = stage
 
     done = forged(folder, change)
     assert done.returncode == 3

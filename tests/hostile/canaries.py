@@ -8,8 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from tests.hostile.feeding import Subject
 from tests.hostile.mutant import Mutant
-from tests.hostile.subjects import Subject
 
 __all__ = ["CANARIES"]
 

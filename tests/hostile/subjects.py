@@ -7,8 +7,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -18,59 +17,21 @@ from unittest.mock import patch
 import yaml
 
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.documents.reader import read_document
-from dmlconf.resources import cases_directory, schemas_directory
+from dmlconf.resources import schemas_directory
 from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
 from dmlconf.runner.log import read_log
-from tests.cli.process import TILE, dmlconf_here
+from tests.cli.process import TILE
 from tests.hostile import certificates
+from tests.hostile.feeding import Subject, complaint, small_files, tree_of
 from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
+from tests.hostile.structured import STRUCTURED
 from tests.reports.logs import everything, text_of
 
-__all__ = ["SUBJECTS", "Subject"]
+__all__ = ["SUBJECTS"]
 
-_CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 8})
 _REPORTS: Final = ("json", "junit", "markdown", "svg", "text")
-_LARGEST_BASE_BYTES: Final = 8_000
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A kind of file.
-
-    Attributes:
-        suffix: how names of its files end.
-        mutant: makes a mutant.
-        feed: hands a mutant, written to a path in a folder of its own, to dmlconf; returns what is
-            wrong with how dmlconf took it, or an empty text.
-    """
-
-    suffix: str
-    mutant: Callable[[Random], Mutant]
-    feed: Callable[[Random, Path, Path], str]
-
-
-def _complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
-    """Run dmlconf, and return which promise it broke."""
-    options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
-    done = dmlconf_here(folder, *arguments, *options)
-    if done.returncode not in _CODES:
-        return f"exit {done.returncode}: {done.stderr[-1500:]}"
-    if "Traceback" in done.stderr:
-        return f"a traceback: {done.stderr[-1500:]}"
-    if done.returncode not in (0, 1, 6) and not done.stderr.strip():
-        return f"exit {done.returncode} without a word"
-    message = done.stdout + done.stderr
-    if any(character in message for character in "\x1b\x07\x00\u202e"):
-        return f"a control character reaches the terminal: {message[-1500:]!r}"
-    if "json" in reports and done.returncode in (0, 1, 6) and reports["json"].exists():
-        try:
-            json.loads(reports["json"].read_bytes())
-        except ValueError as error:
-            return f"the JSON report is not JSON: {error}"
-    return ""
 
 
 def _yaml(random: Random, base: Path, tree: Any) -> bytes:
@@ -86,20 +47,9 @@ def _yaml(random: Random, base: Path, tree: Any) -> bytes:
     return mutated_lines(random, content) if kind < 0.9 else mutated_bytes(random, content)
 
 
-@cache
-def _tree(path: Path) -> Any:
-    return read_document(path).data
-
-
-@cache
-def _small(pattern: str) -> tuple[Path, ...]:
-    files = sorted(cases_directory().glob(pattern))
-    return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
-
-
 def _case_mutant(random: Random) -> Mutant:
-    base = random.choice(_small("*/*.yaml"))
-    tree = _tree(base)
+    base = random.choice(small_files("*/*.yaml"))
+    tree = tree_of(base)
     entries = tree.get("cases", [])
     if len(entries) > 2:  # A few cases of the file: mutants are to be many rather than long.
         tree = {**tree, "cases": random.sample(entries, random.choice((1, 2)))}
@@ -110,15 +60,15 @@ def _feed_case(random: Random, path: Path, base: Path) -> str:
     name, folder = path.name, path.parent
     kind = random.random()
     if kind < 0.04:
-        return _complaint(folder, "list", name, reports={})
+        return complaint(folder, "list", name, reports={})
     if kind < 0.05:
-        return _complaint(folder, "validate", name, reports={})
+        return complaint(folder, "validate", name, reports={})
     if kind < 0.06:
-        return _complaint(folder, "coverage", name, "--quiet", reports={})
+        return complaint(folder, "coverage", name, "--quiet", reports={})
     against = random.choice(("numpy", "auto"))
     quick = ("--quick",) if random.random() < 0.9 else ()
     reports = {random.choice(_REPORTS): folder / "report"} if random.random() < 0.3 else {}
-    return _complaint(folder, "run", name, "-q", *quick, "--log", "run.jsonl", "--against", against,
+    return complaint(folder, "run", name, "-q", *quick, "--log", "run.jsonl", "--against", against,
                       reports=reports)  # fmt: skip
 
 
@@ -155,7 +105,7 @@ def _feed_log(random: Random, path: Path, base: Path) -> str:
     verbose = random.choice((("-v",), ("-q",), ()))
     names = random.sample(_REPORTS, random.choice((1, 2)))
     reports = {name: path.parent / f"report-{name}" for name in names}
-    return _complaint(path.parent, "report", path.name, *verbose, reports=reports)
+    return complaint(path.parent, "report", path.name, *verbose, reports=reports)
 
 
 @cache
@@ -166,7 +116,7 @@ def _members(path: Path) -> dict[str, bytes]:
 
 def _recording_mutant(random: Random) -> Mutant:
     base = random.choice(
-        [p for p in _small("*/*.dmlrec") if (p.parent / "documented.yaml").exists()]
+        [p for p in small_files("*/*.dmlrec") if (p.parent / "documented.yaml").exists()]
     )
     kind = random.random()
     if kind < 0.25:
@@ -195,7 +145,7 @@ def _recording_mutant(random: Random) -> Mutant:
 def _feed_recording(random: Random, path: Path, base: Path) -> str:
     how = random.choice(("-b", "--against"))
     suite = base.parent / "documented.yaml"
-    return _complaint(path.parent, "run", suite, "-q", "--log", "run.jsonl", how,
+    return complaint(path.parent, "run", suite, "-q", "--log", "run.jsonl", how,
                       f"recording:{path}", reports={})  # fmt: skip
 
 
@@ -203,7 +153,7 @@ _SUBSTRATE: Final = Path(__file__).resolve().parents[2] / "lab" / "substrate.yam
 
 
 def _substrate_mutant(random: Random) -> Mutant:
-    tree = _tree(_SUBSTRATE)
+    tree = tree_of(_SUBSTRATE)
     limits = random.sample(tree["limits"], min(3, len(tree["limits"])))
     return Mutant(_yaml(random, _SUBSTRATE, {**tree, "limits": limits}), _SUBSTRATE)
 
@@ -211,13 +161,13 @@ def _substrate_mutant(random: Random) -> Mutant:
 def _feed_substrate(random: Random, path: Path, base: Path) -> str:
     case = path.parent / "tile-with-a-wrong-value.yaml"
     case.write_text(TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"), encoding="utf-8")
-    return _complaint(path.parent, "run", case.name, "-q", "--log", "run.jsonl",
+    return complaint(path.parent, "run", case.name, "-q", "--log", "run.jsonl",
                       "--substrate", path.name, reports={})  # fmt: skip
 
 
 def _known_faults_mutant(random: Random) -> Mutant:
     base = schemas_directory() / "known-faults.yaml"
-    tree = _tree(base)
+    tree = tree_of(base)
     faults = random.sample(tree["faults"], min(3, len(tree["faults"])))
     return Mutant(_yaml(random, base, {**tree, "faults": faults}), base)
 
@@ -245,14 +195,14 @@ def _feed_plugin(random: Random, path: Path, base: Path) -> str:
     try:
         with patch.dict(os.environ, {SEED_FILE: str(path), "PYTHONPATH": str(installed)}):
             options = ("-q", "-j", jobs, "--timeout", "5", "--log", "run.jsonl")
-            complaint = _complaint(
+            problem = complaint(
                 folder, "run", "tile.yaml", "-b", "hostile", *options, reports=reports
             )
     finally:
         sys.path.remove(str(installed))
     log = folder / "run.jsonl"
-    if complaint or not log.exists():  # There is no log where the backend cannot be used.
-        return complaint
+    if problem or not log.exists():  # There is no log where the backend cannot be used.
+        return problem
     verdicts = read_log(log).verdicts
     names = {verdict.case for verdict in verdicts}
     return "" if len(names) == len(verdicts) == 12 else f"{len(verdicts)} verdicts of 12 cases"
@@ -266,4 +216,5 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "known-faults": Subject(".yaml", _known_faults_mutant, _feed_known_faults),
     "certificate": Subject(".dmlcert", certificates.mutant, certificates.feed),
     "plugin": Subject(".seed", _plugin_mutant, _feed_plugin),
+    **STRUCTURED,
 }
