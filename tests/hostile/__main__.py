@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 import click
 
 from tests.hostile import certificates
+from tests.hostile.campaign import opened_campaign, run_campaign, table
 from tests.hostile.kills import VICTIMS, kill
 from tests.hostile.subjects import SUBJECTS
 from tests.hostile.trial import trial
@@ -54,6 +55,22 @@ def _show_tally(folder: Path) -> None:
     for name, ends in certificates.tally(folder).items():
         counts = " | ".join(f"{ends[end]:,}" for end in columns)
         click.echo(f"| {name} | {ends.total():,} | {counts} |")
+
+
+@cli.command()
+@click.option("--folder", type=click.Path(path_type=Path), required=True,
+              help="Where it is kept; one that is there already goes on.")  # fmt: skip
+@click.option("--count", default=100_000, show_default=True, help="How many mutants in all.")
+@click.option("--minutes", default=float("inf"), help="Begin nothing new after so many.")
+@click.option("--seed", type=int, help="Of a new one; by default nobody chooses it.")
+def campaign(folder: Path, count: int, minutes: float, seed: int | None) -> None:
+    """Feed changed files of all kinds to dmlconf, in chunks, and print a table."""
+    state = opened_campaign(folder, seed)
+    click.echo(f"seed {state.seed}, {state.total:,} mutants so far")
+    for finding in run_campaign(state, folder, count, minutes * 60):
+        click.echo(str(finding))
+    click.echo(table(state))
+    raise SystemExit(bool(state.findings))
 
 
 @cli.command()

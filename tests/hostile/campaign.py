@@ -1,0 +1,104 @@
+"""Many mutants of every kind, in chunks: what was tried is kept in a file, so that it can go on."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.hostile.subjects import SUBJECTS
+from tests.hostile.trial import Finding, trial
+
+__all__ = ["Campaign", "opened_campaign", "run_campaign", "table"]
+
+_STATE: Final = "campaign.json"
+_CHUNK: Final = 250
+_SLOW_CHUNK: Final = 10
+_SLOW: Final = frozenset({"certificate", "plugin"})
+"""Kinds whose mutants take a hundred times as long: there is one for each 25 of another kind."""
+
+
+@dataclass(slots=True)
+class Campaign:
+    """How far a campaign has come.
+
+    Attributes:
+        seed: before the first seed of each kind.
+        tried: how many mutants of each kind were tried.
+        seconds: how long that took, by kind.
+        findings: what broke a promise, as text.
+    """
+
+    seed: int
+    tried: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """How many mutants were tried."""
+        return sum(self.tried.values())
+
+
+def opened_campaign(folder: Path, seed: int | None) -> Campaign:
+    """Return the campaign of a folder, or a new one there.
+
+    Args:
+        folder: of the campaign; findings stay in it.
+        seed: of a new campaign; by default one that nobody chose.
+    """
+    try:
+        return Campaign(**json.loads((folder / _STATE).read_bytes()))
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return Campaign(secrets.randbelow(1 << 40) if seed is None else seed)
+
+
+def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -> Iterator[Finding]:
+    """Try chunks of each kind in turn, and yield what broke a promise.
+
+    Args:
+        campaign: changed, and kept in the folder after each chunk.
+        folder: of the campaign.
+        count: how many mutants to try in all, earlier ones included.
+        seconds: after which no chunk is begun.
+    """
+    began = time.monotonic()
+    while campaign.total < count and time.monotonic() - began < seconds:
+        kind = min(SUBJECTS, key=lambda each: campaign.tried.get(each, 0) * _weight(each))
+        tried, start = campaign.tried.get(kind, 0), time.monotonic()
+        chunk = _SLOW_CHUNK if kind in _SLOW else _CHUNK
+        for finding in trial(kind, folder / kind, campaign.seed + tried + 1, chunk):
+            campaign.findings.append(str(finding))
+            yield finding
+        campaign.tried[kind] = tried + chunk
+        spent = campaign.seconds.get(kind, 0.0) + time.monotonic() - start
+        campaign.seconds[kind] = round(spent, 1)
+        temporary = folder / f"{_STATE}.new"
+        temporary.write_text(json.dumps(asdict(campaign), indent=1), encoding="utf-8")
+        temporary.replace(folder / _STATE)
+
+
+def _weight(kind: str) -> int:
+    return _CHUNK // _SLOW_CHUNK if kind in _SLOW else 1
+
+
+def table(campaign: Campaign) -> str:
+    """Return as Markdown what was tried."""
+    rows = [
+        f"| {kind} | {number:,} | {campaign.seconds[kind]:,.0f} | {_findings(campaign, kind)} |"
+        for kind, number in sorted(campaign.tried.items())
+    ]
+    total = f"| all | {campaign.total:,} | {sum(campaign.seconds.values()):,.0f} | "
+    return "\n".join(
+        ["| Kind | Mutants | Seconds | Findings |", "|---|---:|---:|---:|", *rows,
+         f"{total}{len(campaign.findings)} |"]
+    )  # fmt: skip
+
+
+def _findings(campaign: Campaign, kind: str) -> int:
+    return sum(finding.startswith(f"{kind} ") for finding in campaign.findings)
