@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -54,16 +53,13 @@ def parse_reports(
         log: the run log, if a file was named for it.
 
     Raises:
-        click.BadParameter: a format is unknown or lacks its package, or two reports name the same
-            file or both go to standard output.
+        click.BadParameter: a format is unknown, or two reports name the same file or both go to
+            standard output.
     """
     try:
         reports = [parse_report(option, formats) for option in options]
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--report") from error
-    if any(name == "html" for name, _ in reports) and find_spec("jinja2") is None:
-        message = "html needs Jinja2: pip install 'dmlconf[html]'"
-        raise click.BadParameter(message, param_hint="--report")
     if sum(file is None and name != GITHUB for name, file in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")

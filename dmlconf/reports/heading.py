@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dmlconf.runner.log import Header
 
-__all__ = ["expected_by", "heading_lines", "recording_of"]
+__all__ = ["expected_by", "heading_lines", "recording_of", "run_facts", "tested_facts"]
 
 _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re.DOTALL)
 
@@ -33,6 +33,35 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
         ("expected", expected_by(header)),
         ("run", ", ".join(run)),
     ]
+
+
+def tested_facts(header: Header) -> list[tuple[str, str]]:
+    """Return what a reader of a page asks first: which device and backend, and when."""
+    env = header.environment
+    version = env.get("version")
+    facts = [
+        ("Device", env.get("adapter")),
+        ("Driver", env.get("driver")),
+        ("Backend", f"{header.backend}, version {version}" if version else header.backend),
+        ("Date", f"{header.started[:16].replace('T', ' ')} UTC"),
+        ("Expected values", expected_by(header)),
+    ]
+    return [(name, str(value)) for name, value in facts if value]
+
+
+def run_facts(header: Header) -> list[tuple[str, str]]:
+    """Return what identifies the suite and the software of a run."""
+    env = header.environment
+    software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}
+    facts = [
+        ("Platform", env.get("platform")),
+        ("Software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
+        ("Shard", _shard(header.shard) if header.shard else None),
+        ("Challenge", header.options.get("challenge")),
+        ("Suite", header.suite_digest),
+        ("Catalogue", header.catalogue_digest),
+    ]
+    return [(name, str(value)) for name, value in facts if value]
 
 
 def _shard(shard: Mapping[str, Any]) -> str:

@@ -9,10 +9,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dmlconf.cases.handles import handles
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, shared_properties, summary
+from dmlconf.reports import heading, remarks, shared_properties, summary
 from dmlconf.reports.failure_details import difference_cells, difference_columns
-from dmlconf.reports.pages import render_page
+from dmlconf.reports.pages import closing_style, render_page
 from dmlconf.reports.summary import OperatorTotals
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -25,30 +26,47 @@ MOST_GROUPS: Final = 20
 MOST_STATIC: Final = 50
 """Failures that the page shows without its script."""
 
+MOST_OPEN_NOTES: Final = 3
+"""Remarks that the page does not fold away."""
+
 _BAR: Final = 120
 """Width of a status bar, in pixels."""
+
+_NARROWEST: Final = 4
+"""Width of a status in the bar, however few cases have it: enough to be seen."""
 
 
 def render(log: RunLog) -> str:
     """Return the report as HTML."""
     counts = summary.status_counts(log)
-    failing = summary.failures(log)
     rows, total = summary.operator_totals(log)
     statuses = summary.shown_statuses(total)
+    groups = shared_properties.shared_lines(log)[:MOST_GROUPS]
+    notes = [printable(note) for note in _notes(log)]
+    closing = summary.closing_sentence(log)
     values = {
-        "closing": printable(summary.closing_sentence(log)),
-        "failed": bool(failing),
-        "passed": summary.closing_sentence(log).startswith("PASSED"),
-        "facts": [
-            (name, printable(value)) for name, value in summary.environment_facts(log.header)
+        "closing": printable(closing),
+        "style": closing_style(closing),
+        "tested": [(name, printable(value)) for name, value in heading.tested_facts(log.header)],
+        "digests": [(name, printable(value)) for name, value in heading.run_facts(log.header)],
+        "counts": [
+            {"name": str(status), "style": status.css_class, "count": f"{count:,}"}
+            for status, count in sorted(counts.items(), key=lambda item: not item[0].fails_run)
+            if count
         ],
-        "notes": [printable(note) for note in _notes(log)],
+        "notes": notes,
+        "notes_open": len(notes) <= MOST_OPEN_NOTES,
         "groups": [
-            {"headline": printable(line.sentence), "command": printable(line.command)}
-            for line in shared_properties.shared_lines(log)[:MOST_GROUPS]
+            {
+                "headline": printable(line.sentence),
+                "command": printable(line.command),
+                "count": f"{len(line.shared.failures):,}",
+            }
+            for line in groups
         ],
-        "headings": ["Cases", *map(str.capitalize, statuses), "Limit used", "Seconds"],
-        "rows": [_row(row, statuses) for row in rows],
+        "headings": _headings(statuses, total),
+        "rows": [_row(row, statuses, total) for row in sorted(rows, key=_failing_first)],
+        "fine": sum(not _failures_of(row) for row in rows),
         "cases": f"{len(log.verdicts):,}",
         "failures": [
             _failure(log, shown.verdict)
@@ -56,7 +74,31 @@ def render(log: RunLog) -> str:
         ],
     }
     title = f"dmlconf: {values['closing']}"
-    return render_page("report.html", title, values, _data(log, counts), "report.js")
+    data = _data(log, counts, [line.shared.failures for line in groups])
+    return render_page("report.html", title, values, data, "report.js")
+
+
+def _failures_of(totals: OperatorTotals) -> int:
+    return sum(count for status, count in totals.counts.items() if status.fails_run)
+
+
+def _failing_first(totals: OperatorTotals) -> tuple[int, str]:
+    return -_failures_of(totals), totals.operator
+
+
+def _headings(statuses: Sequence[Status], total: OperatorTotals) -> list[dict[str, str]]:
+    """Return the columns of numbers; those that are `minor` are left out on a small screen."""
+    return [
+        {"name": "Cases", "style": "minor"},
+        *({"name": str(s).capitalize(), "style": _column_style(s, total)} for s in statuses),
+        {"name": "Limit used", "style": "minor least"},
+        {"name": "Seconds", "style": "minor least"},
+    ]
+
+
+def _column_style(status: Status, total: OperatorTotals) -> str:
+    shown = total.counts.get(status, 0) and (status.fails_run or status is Status.PASSED)
+    return "" if shown else "minor"
 
 
 def _notes(log: RunLog) -> Iterator[str]:
@@ -70,24 +112,51 @@ def _notes(log: RunLog) -> Iterator[str]:
     yield from (note for note in notes if note)
 
 
-def _row(totals: OperatorTotals, statuses: Sequence[Status]) -> dict[str, Any]:
-    counts = [(status, totals.counts.get(status, 0)) for status in Status]
-    bar, x = [], 0.0
-    for status, count in counts:
-        width = _BAR * count / totals.cases
-        if count:
-            bar.append({"status": status.css_class, "x": f"{x:.2f}", "width": f"{width:.2f}"})
-        x += width
+def _row(
+    totals: OperatorTotals, statuses: Sequence[Status], total: OperatorTotals
+) -> dict[str, Any]:
+    counts = {status: totals.counts.get(status, 0) for status in Status}
     margin = totals.margin
-    cells = [{"value": totals.cases, "text": f"{totals.cases:,}"}]
+    cells = [{"value": totals.cases, "text": f"{totals.cases:,}", "style": "minor"}]
+    for status in statuses:
+        count = counts[status]
+        style = f"{_column_style(status, total)} {status.css_class if count else 'soft'}".strip()
+        cells.append({"value": count, "text": f"{count:,}", "style": style})
     cells += [
-        {"value": totals.counts.get(status, 0), "text": f"{totals.counts.get(status, 0):,}"}
-        for status in statuses
+        {
+            "value": -1 if margin is None else margin,
+            "text": summary.margin_cell(margin),
+            "style": "minor least",
+        },
+        {"value": totals.seconds, "text": f"{totals.seconds:.2f}", "style": "minor least"},
     ]
-    cells.append({"value": -1 if margin is None else margin, "text": summary.margin_cell(margin)})
-    cells.append({"value": totals.seconds, "text": f"{totals.seconds:.2f}"})
-    spoken = ", ".join(f"{count} {status}" for status, count in counts if count)
-    return {"name": printable(totals.operator), "bar": bar, "spoken": spoken, "cells": cells}
+    return {
+        "name": printable(totals.operator),
+        "fails": _failures_of(totals) > 0,
+        "bar": _bar(counts),
+        "spoken": ", ".join(f"{count} {status}" for status, count in counts.items() if count),
+        "cells": cells,
+    }
+
+
+def _bar(counts: Mapping[Status, int]) -> list[dict[str, str]]:
+    """Return the parts of a status bar, those that fail the run first.
+
+    A part is as wide as the share of its cases, but wide enough to be seen: one failure among
+    10,000 passes has 4 of 120 pixels.
+    """
+    present = sorted(
+        (item for item in counts.items() if item[1]),
+        key=lambda item: (not item[0].fails_run, item[0] is not Status.PASSED),
+    )
+    total = sum(count for _, count in present)
+    free = _BAR - _NARROWEST * len(present)
+    parts, x = [], 0.0
+    for status, count in present:
+        width = _NARROWEST + free * count / total
+        parts.append({"status": status.css_class, "x": f"{x:.2f}", "width": f"{width:.2f}"})
+        x += width
+    return parts
 
 
 def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
@@ -99,8 +168,12 @@ def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
     }
 
 
-def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
+def _data(
+    log: RunLog, counts: Mapping[Status, int], groups: Sequence[Sequence[Verdict]]
+) -> dict[str, Any]:
     """Return the data of the page's script; names are short because there are many cases."""
+    handle = handles(verdict.case for verdict in log.verdicts)
+    at = {verdict.case: index for index, verdict in enumerate(log.verdicts)}
     statuses = list(Status)
     operators = sorted({verdict.operator for verdict in log.verdicts})
     tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})
@@ -118,8 +191,13 @@ def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
         "tags": list(map(printable, tags)),
         "types": types,
         "levels": list(map(printable, levels)),
+        "groups": [[at[verdict.case] for verdict in group] for group in groups],
         "command": printable(shlex.join(summary.run_command(log.header))),
-        "cases": [_case(verdict, statuses, *places) for verdict in log.verdicts],
+        "paths": printable(shlex.join(log.header.paths)),
+        "cases": [
+            {"h": handle[verdict.case], **_case(verdict, statuses, *places)}
+            for verdict in log.verdicts
+        ],
     }
 
 

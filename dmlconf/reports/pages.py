@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dmlconf.runner.status import Status
 
-__all__ = ["render_page"]
+__all__ = ["closing_style", "render_page"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -56,9 +56,6 @@ def render_page(
         values: of the template; everything is escaped.
         data: the script's data, as JSON values.
         script: the name of the script's file; empty for none.
-
-    Raises:
-        ImportError: Jinja2 is not installed (the extra `html`).
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -73,6 +70,11 @@ def render_page(
         data=_packed(data) if script else "",
     )
     return environment.get_template(template).render({**values, "page": page}) + "\n"
+
+
+def closing_style(sentence: str) -> str:
+    """Return the class of a closing sentence: `FAILED: 3 of 20 cases ...` is failed."""
+    return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 
 
 def _status_style() -> str:

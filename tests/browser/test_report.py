@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from dmlconf.cases.handles import handles
 from dmlconf.reports import html
 from dmlconf.runner.verdict import Status
 from tests.browser.runs import VERDICTS, opened, run_log, verdict
+from tests.reports import logs
 
 pytestmark = pytest.mark.browser
 
@@ -96,10 +99,180 @@ def test_operators_sort_and_lead_to_their_cases(page: Page, report: str) -> None
     names = page.locator("#operators tbody th")
     assert names.all_inner_texts() == ["GATHER", "TILE"]
     page.get_by_role("button", name="Operator").click()
+    assert names.all_inner_texts() == ["GATHER", "TILE"]
+    page.get_by_role("button", name="Operator").click()
     assert names.all_inner_texts() == ["TILE", "GATHER"]
     assert page.locator("#operators th[aria-sort=descending]").inner_text().startswith("Operator")
     page.get_by_role("link", name="GATHER").click()
     expect(page.locator("#cases > li")).to_have_count(2)
+
+
+def test_the_filter_stays_in_the_address(page: Page, report: str) -> None:
+    opened(page, report)
+    page.locator("select[name=operator]").select_option("TILE")
+    page.get_by_label("passed (2)").check()
+    expect(page.locator("#cases > li")).to_have_count(2)
+    page.get_by_label("Text").fill("a&b=c")
+    expect(page.locator("#cases > li")).to_have_count(0)
+    page.get_by_label("Text").fill("documented")
+    expect(page.locator("#cases > li")).to_have_count(1)
+    page.locator("#cases summary").click()
+    expect(page).to_have_url(re.compile("#.*case="))
+    address = page.url
+    page.goto("about:blank")
+    opened(page, address)
+    assert shown(page) == ["tile/documented/a"]
+    assert page.get_by_label("Text").input_value() == "documented"
+    assert page.get_by_label("passed (2)").is_checked()
+    expect(page.locator("#cases details[open] summary code")).to_have_text("tile/documented/a")
+    page.get_by_role("button", name="Reset").click()
+    expect(page).to_have_url(f"{report}#status=all")
+
+
+def test_the_page_s_own_filter_leaves_the_address_alone(page: Page, report: str) -> None:
+    opened(page, report)
+    page.get_by_label("passed (2)").check()
+    expect(page).to_have_url(re.compile("#status="))
+    page.get_by_label("passed (2)").uncheck()
+    expect(page).to_have_url(report)
+
+
+def test_a_group_shows_its_failures(page: Page, tmp_path: Path) -> None:
+    cases = [
+        *(verdict(f"gather/g{i}", "GATHER", Status.FAILED) for i in range(3)),
+        *(verdict(f"tile/t{i}", "TILE", Status.BROKEN, f"at {i}") for i in range(2)),
+    ]
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(cases)), encoding="utf-8")
+    opened(page, file.as_uri())
+    groups = page.locator(".groups > li")
+    first, second = groups.all()
+    second.get_by_role("link").click()
+    expect(page.locator("#cases > li")).to_have_count(2)
+    assert all(name.startswith("tile/") for name in shown(page))
+    first.get_by_role("link").click()
+    expect(page.locator("#cases > li")).to_have_count(3)
+    assert all(name.startswith("gather/") for name in shown(page))
+    assert page.url.endswith("#group=1")
+
+
+def test_a_number_of_cases_leads_to_them(page: Page, report: str) -> None:
+    opened(page, report)
+    page.locator(".tiles").get_by_role("link", name="2 passed").click()
+    expect(page.locator("#cases > li")).to_have_count(2)
+    assert shown(page) == ["gather/matrix[Axis=0]", "tile/documented/a"]
+
+
+def test_a_handle_opens_its_case(page: Page, report: str) -> None:
+    handle = handles(verdict.case for verdict in VERDICTS)["gather/matrix[Axis=0]"]
+    opened(page, f"{report}#{handle}")
+    expect(page.locator("#cases details[open] summary code")).to_have_text("gather/matrix[Axis=0]")
+    expect(page.locator("#cases details[open] .handle")).to_have_text(handle)
+    assert f"dmlconf show {handle}" in page.locator("#cases details[open]").inner_text()
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_commands_are_copied(browser: Browser, report: str, secure: bool) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    if not secure:  # As on a server without HTTPS.
+        page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    opened(page, report)
+    command = page.locator("pre.command").first
+    page.get_by_role("button", name="Copy").first.click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    other = context.new_page()
+    other.goto(report)
+    text = other.evaluate("navigator.clipboard.readText()")
+    assert text == command.inner_text()
+    assert text.startswith("dmlconf ")
+    context.close()
+
+
+def test_the_list_grows_as_one_scrolls(page: Page, tmp_path: Path) -> None:
+    cases = [verdict(f"gather/{i}", "GATHER", Status.FAILED) for i in range(350)]
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(cases)), encoding="utf-8")
+    opened(page, file.as_uri())
+    items = page.locator("#cases > li")
+    expect(items).to_have_count(100)
+    for count in (200, 300, 350):
+        items.last.scroll_into_view_if_needed()
+        expect(items).to_have_count(count)
+    expect(page.locator("#more")).to_be_hidden()
+
+
+def test_one_failure_among_many_is_seen_and_comes_first(page: Page, tmp_path: Path) -> None:
+    cases = [verdict(f"abs/{i}", "ABS", Status.PASSED) for i in range(5_000)]
+    cases += [verdict(f"tile/{i}", "TILE", Status.PASSED) for i in range(5_000)]
+    cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(cases)), encoding="utf-8")
+    opened(page, file.as_uri())
+    assert page.locator("#operators tbody th").all_inner_texts() == ["TILE", "ABS"]
+    red = page.locator("#operators svg .failed").bounding_box()
+    assert red is not None
+    assert red["width"] >= 3
+    failed, passed = (page.locator(f"#operators td.{name}").first for name in ("failed", "passed"))
+    colours = {cell.evaluate("e => getComputedStyle(e).color") for cell in (failed, passed)}
+    assert len(colours) == 2
+
+
+def test_operators_without_failures_are_folded_away(page: Page, tmp_path: Path) -> None:
+    cases = [verdict(f"op{i}/a", f"OP_{i}", Status.PASSED) for i in range(30)]
+    cases.append(verdict("tile/wrong", "TILE", Status.FAILED))
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(cases)), encoding="utf-8")
+    opened(page, file.as_uri())
+    rows = page.locator("#operators tbody tr:visible")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Show 30 operators without failures").click()
+    expect(rows).to_have_count(31)
+
+
+def test_a_telephone_shows_each_status_and_two_lines_of_an_identifier(
+    page: Page, tmp_path: Path
+) -> None:
+    name = f"gather/matrix[{','.join(f'LongParameter{i}={i}' for i in range(16))}]"
+    cases = [verdict(name, "BATCH_NORMALIZATION_TRAINING_GRAD", Status.FAILED), *VERDICTS]
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(cases)), encoding="utf-8")
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    cells = page.locator("#operators tbody tr").first.locator("td:visible").all()
+    boxes = [cell.bounding_box() for cell in cells]
+    assert len(boxes) == 4
+    assert all(box is not None and box["x"] + box["width"] <= 390 for box in boxes)
+    for status in page.locator("#cases .status").all():
+        box = status.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
+    code = page.locator("#cases summary code").first
+    box = code.bounding_box()
+    assert box is not None
+    assert box["height"] < 3 * 18
+    page.locator("#cases summary").first.click()
+    whole = code.bounding_box()
+    assert whole is not None
+    assert whole["height"] > 3 * 18
+
+
+def test_the_first_screen_says_what_was_tested_when_and_how_it_ended(
+    page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    device = {"adapter": "Contoso Graphics 9000", "driver": "32.0"}
+    file.write_text(html.render(run_log(VERDICTS, **device)), encoding="utf-8")
+    opened(page, file.as_uri())
+    assert "dmlconf" in page.locator("header").inner_text()
+    facts = page.locator("dl.facts").first
+    assert "Device\nContoso Graphics 9000" in facts.inner_text()
+    assert "Date\n2026-11-21 05:00 UTC" in facts.inner_text()
+    digest = page.get_by_text(logs.HEADER.suite_digest)
+    expect(digest).to_be_hidden()
+    page.get_by_text("Platform, software and digests").click()
+    expect(digest).to_be_visible()
 
 
 def test_names_and_messages_stay_text(page: Page, report: str) -> None:
@@ -122,7 +295,7 @@ def test_everything_is_reached_by_keyboard(page: Page, report: str) -> None:
     assert page.locator("#cases details[open]").count() == 1
     page.locator("#operators th button").first.focus()
     page.keyboard.press("Enter")
-    assert page.locator("#operators th[aria-sort=descending]").count() == 1
+    assert page.locator("#operators th[aria-sort=ascending]").count() == 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

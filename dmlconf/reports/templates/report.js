@@ -6,7 +6,8 @@
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const data = JSON.parse(await new Response(stream).text());
   const form = byId("filters"), list = byId("cases"), count = byId("count"), more = byId("more");
-  let shown = [], limit = STEP;
+  const FIELDS = ["text", "operator", "group", "tag", "type", "level"];
+  let shown = [], limit = STEP, opened = "";
 
   const make = (tag, text, name) => {
     const node = document.createElement(tag);
@@ -28,6 +29,9 @@
     for (const value of values) form.elements[name].append(new Option(value, value));
   }
   options("operator", data.operators);
+  for (const [index, members] of data.groups.entries())
+    form.elements.group.append(new Option(`${index + 1}: ${number(members.length)} failures`, index + 1));
+  if (!data.groups.length) form.elements.group.closest("label").hidden = true;
   options("tag", data.tags);
   options("type", data.types);
   options("level", data.levels);
@@ -40,8 +44,10 @@
     label.append(box, `${status} (${number(data.counts[index])})`);
     form.querySelector("fieldset").append(label);
   }
-  if (data.failing) for (const box of form.querySelectorAll("[name=status]"))
-    box.checked = data.fails[Number(box.value)];
+  const boxes = [...form.querySelectorAll("[name=status]")];
+  const usual = (box) => data.failing && data.fails[Number(box.value)];
+  const reset = () => { clear(); for (const box of boxes) box.checked = usual(box); };
+  reset();
 
   function matches() {
     const text = form.elements.text.value.toLowerCase();
@@ -49,16 +55,18 @@
     const tag = data.tags.indexOf(form.elements.tag.value);
     const type = data.types.indexOf(form.elements.type.value);
     const level = data.levels.indexOf(form.elements.level.value);
-    const boxes = [...form.querySelectorAll("[name=status]:checked")].map((b) => Number(b.value));
-    const wanted = boxes.length ? new Set(boxes) : null;
+    const group = form.elements.group.value ? new Set(data.groups[form.elements.group.value - 1]) : null;
+    const checked = boxes.filter((box) => box.checked).map((box) => Number(box.value));
+    const wanted = checked.length ? new Set(checked) : null;
     const result = [];
     for (const [index, entry] of data.cases.entries()) {
       if (wanted && !wanted.has(entry.s)) continue;
+      if (group && !group.has(index)) continue;
       if (operator >= 0 && entry.o !== operator) continue;
       if (tag >= 0 && !entry.t.includes(tag)) continue;
       if (type >= 0 && !(entry.d || []).includes(type)) continue;
       if (level >= 0 && entry.l !== level) continue;
-      if (text && !entry.i.toLowerCase().includes(text) &&
+      if (text && !entry.i.toLowerCase().includes(text) && !entry.h.startsWith(text) &&
           !(entry.r && (entry.r.message + entry.r.kind).toLowerCase().includes(text))) continue;
       result.push(index);
     }
@@ -66,8 +74,38 @@
   }
 
   function clear() {
-    for (const name of ["text", "operator", "tag", "type", "level"]) form.elements[name].value = "";
-    for (const box of form.querySelectorAll("[name=status]")) box.checked = false;
+    for (const name of FIELDS) form.elements[name].value = "";
+    for (const box of boxes) box.checked = false;
+  }
+
+  // The address holds the filter, #operator=GEMM&status=failed, and the open case; where the filter
+  // is the page's own, it is the case's identifier alone.
+  function address() {
+    const query = new URLSearchParams();
+    for (const name of FIELDS) if (form.elements[name].value) query.set(name, form.elements[name].value);
+    if (boxes.some((box) => box.checked !== usual(box))) {
+      const names = boxes.filter((box) => box.checked).map((box) => named(box.value));
+      query.set("status", names.join(",") || "all");
+    }
+    const entry = opened && data.cases.find((each) => each.h === opened);
+    const filter = query.toString();
+    if (filter && entry) query.set("case", opened);
+    return filter ? query.toString() : entry ? encodeURIComponent(entry.i) : "";
+  }
+
+  function keep() {
+    const hash = address();
+    history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  }
+
+  function restore(query) {
+    const statuses = query.get("status");
+    clear();
+    for (const name of FIELDS) form.elements[name].value = query.get(name) || "";
+    const wanted = statuses ? statuses.split(",") : null;
+    const own = FIELDS.every((name) => !query.get(name) || name === "text");
+    for (const box of boxes)
+      box.checked = wanted ? wanted.includes(named(box.value)) : own && usual(box);
   }
 
   function refresh() {
@@ -86,16 +124,46 @@
 
   function item(index) {
     const entry = data.cases[index], row = make("li"), details = make("details");
-    const summary = make("summary");
-    summary.append(make("span", named(entry.s), `status ${css(entry.s)}`), make("code", entry.i));
-    if (entry.r) summary.append(make("span", ` ${entry.r.kind}`, "soft"));
+    const summary = make("summary"), head = make("span", undefined, "head");
+    const [stem, own] = parameters(entry.i), code = make("code", stem);
+    if (own.length) code.append(make("span", `[${own.join(",")}]`, "soft"));
+    head.append(make("span", named(entry.s), `status ${css(entry.s)}`), make("span", entry.h, "handle mono"));
+    if (entry.r) head.append(make("span", entry.r.kind, "kind soft"));
+    summary.append(head, code);
+    details.dataset.handle = entry.h;
     details.append(summary);
     details.addEventListener("toggle", () => {
       if (details.open && details.children.length === 1) details.append(body(index));
-      if (details.open) history.replaceState(null, "", "#" + encodeURIComponent(entry.i));
+      if (details.open) opened = entry.h; else if (opened === entry.h) opened = "";
+      keep();
     });
     row.append(details);
     return row;
+  }
+
+  function copyable(pre) {
+    const box = make("div", undefined, "copyable"), button = make("button", "Copy", "copy");
+    button.type = "button";
+    button.setAttribute("aria-label", `Copy: ${pre.textContent}`);
+    button.addEventListener("click", async () => {
+      button.textContent = await copied(pre) ? "Copied" : "Press Ctrl+C";
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+    pre.replaceWith(box);
+    box.append(pre, button);
+    return box;
+  }
+
+  // Pages on a server without HTTPS have no clipboard; there the selected text is copied, by the
+  // browser or by the reader.
+  async function copied(pre) {
+    try {
+      await navigator.clipboard.writeText(pre.textContent);
+      return true;
+    } catch {
+      getSelection().selectAllChildren(pre);
+      return document.execCommand("copy");
+    }
   }
 
   function table(headings, rows, caption) {
@@ -139,7 +207,8 @@
       if (output.map) node.append(heatMap(output));
       if (output.histogram) node.append(histogram(output));
     }
-    node.append(make("h3", "Run this case again"), command(entry));
+    node.append(make("h3", "Show this case"), command(`dmlconf show ${entry.h} ${data.paths}`.trim()));
+    node.append(make("h3", "Run this case again"), command(`${data.command} --case ${quoted(entry.i)}`));
     const near = neighbours(index);
     if (near.length) {
       node.append(make("h3", "Neighbours that pass"));
@@ -153,11 +222,16 @@
     return node;
   }
 
-  function command(entry) {
-    const quoted = "'" + entry.i.replaceAll("'", "'\\''") + "'";
-    const node = make("pre", `${data.command} --case ${quoted}`);
+  function quoted(word) {
+    return "'" + word.replaceAll("'", "'\\''") + "'";
+  }
+
+  function command(text) {
+    const node = make("pre", text, "command");
     node.tabIndex = 0;
-    return node;
+    const holder = make("div");
+    holder.append(node);
+    return copyable(node);
   }
 
   function heatMap(output) {
@@ -213,28 +287,49 @@
   }
 
   function follow() {
-    const target = decodeURIComponent(location.hash.slice(1));
-    if (target.startsWith("operator=")) {
-      clear();
-      form.elements.operator.value = target.slice(9);
-      refresh(); byId("cases-heading").scrollIntoView();
+    const hash = location.hash.slice(1), filter = /^(text|operator|group|tag|type|level|status)=/.test(hash);
+    if (filter) {
+      const query = new URLSearchParams(hash);
+      restore(query); refresh();
+      if (query.get("case")) open((entry) => entry.h === query.get("case"));
+      else byId("cases-heading").scrollIntoView();
       return;
     }
-    const index = data.cases.findIndex((entry) => entry.i === target);
-    if (index < 0) return;
-    const open = [...list.querySelectorAll("summary code")].find((code) => code.textContent === target);
-    let details = open && open.closest("details");
-    if (!details) {
-      clear(); form.elements.text.value = target; refresh();
-      details = [...list.querySelectorAll("summary code")].find((code) => code.textContent === target)?.closest("details");
-    }
-    if (details) { details.open = true; details.scrollIntoView(); details.querySelector("summary").focus(); }
+    let target = hash;
+    try { target = decodeURIComponent(hash); } catch { /* A % that stands for itself. */ }
+    open((entry) => entry.i === target || entry.h === target);
   }
+
+  function open(is) {
+    const index = data.cases.findIndex(is);
+    if (index < 0) return;
+    let place = shown.indexOf(index);
+    if (place < 0) {
+      clear(); form.elements.text.value = data.cases[index].i; refresh();
+      place = shown.indexOf(index);
+    }
+    while (place >= limit) grow();
+    const details = list.children[place].firstElementChild;
+    details.open = true; details.scrollIntoView(); details.querySelector("summary").focus();
+  }
+
+  function grow() {
+    const from = limit;
+    limit += STEP;
+    extend(from);
+  }
+
+  const fine = byId("fine"), table_ = byId("operators");
+  if (data.failing && table_.querySelectorAll("tr.fine").length > 10) {
+    table_.classList.add("folded"); fine.hidden = false;
+    fine.addEventListener("click", () => { table_.classList.remove("folded"); fine.hidden = true; });
+  }
+  for (const pre of document.querySelectorAll("pre.command")) copyable(pre);
 
   for (const button of document.querySelectorAll("#operators th button")) button.addEventListener("click", () => {
     const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
-    const descending = head.getAttribute("aria-sort") !== "descending" && place > 0 ||
-      head.getAttribute("aria-sort") === "ascending";
+    const before = head.getAttribute("aria-sort");
+    const descending = before ? before === "ascending" : place > 0;
     for (const other of row.children) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", descending ? "descending" : "ascending");
     const value = (line) => place ? Number(line.children[place].dataset.value) : line.children[0].textContent;
@@ -243,10 +338,13 @@
     document.querySelector("#operators tbody").append(...lines);
   });
   let timer = 0;
-  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(refresh, 120); });
-  form.addEventListener("reset", (event) => { event.preventDefault(); clear(); refresh(); });
+  const changed = () => { opened = ""; refresh(); keep(); };
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(changed, 120); });
+  form.addEventListener("reset", (event) => { event.preventDefault(); clear(); changed(); });
   form.addEventListener("submit", (event) => event.preventDefault());
-  more.addEventListener("click", () => { const from = limit; limit += STEP; extend(from); });
+  more.addEventListener("click", grow);
+  new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting) && !more.hidden) grow(); },
+    { rootMargin: "0px 0px 800px 0px" }).observe(more);
   addEventListener("hashchange", follow);
   refresh();
   if (location.hash) follow();
