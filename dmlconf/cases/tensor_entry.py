@@ -176,7 +176,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     if not isinstance(parts, Mapping):
         raise CaseError(where, f"must be a fill, not {written!r}", f"one of {', '.join(FILLS)}")
     if len(parts) != 1:
-        raise CaseError(where, "a fill has one name", f"{_FORM}; one of {', '.join(FILLS)}")
+        raise CaseError(where, "a fill has one name", _FORM)
     name, arguments = next(iter(parts.items()))
     if name not in FILLS:
         near = nearest(str(name), FILLS)
@@ -193,7 +193,8 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
             raise CaseError((*where, name, key), message)
     fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
     if fault:
-        raise CaseError(where, f"fill {name}: {fault}", _form_of(name))
+        is_form = "missing" in fault or "unexpected" in fault
+        raise CaseError(where, f"fill {name}: {fault}", _form_of(name) if is_form else None)
     return Fill(name, arguments)
 
 

@@ -194,8 +194,8 @@ def _headline(shown: ShownFailure, handles: Mapping[str, str]) -> Text:
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
         _text(str(verdict.status).upper(), verdict.status.traits.style), " ",
-        _text(handles[verdict.case], "cyan"), " ",
         _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
+        " (", _text(handles[verdict.case], "cyan"), ")",
     )  # fmt: skip
 
 

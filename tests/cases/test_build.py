@@ -245,7 +245,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: a fill has one name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: , constant: }}
                |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: one of constant, sequence, integers, uniform, normal, specials
+            hint: write `fill: {uniform: {low: -1, high: 1}}`
         """,
     ),
     "a fill that lacks an argument": (
@@ -254,6 +254,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: fill integers: missing 1 required keyword-only argument: 'high'
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {integers: {low: 0}}}
                |                                                          ^^^^^^^^^^^^^^^^^^^^
+            hint: write `fill: {integers: {low: -1, high: 1}}` (optional: seed)
         """,
     ),
     "a fill with another's argument": (
@@ -262,6 +263,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: fill sequence: got an unexpected keyword argument 'seed'
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {seed: 1}}}
                |                                                          ^^^^^^^^^^^^^^^^^^^^^
+            hint: `fill: sequence` (optional: start, step, period, shift)
         """,
     ),
     "a fill's argument that is text": (
@@ -270,6 +272,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: fill constant: its arguments are numbers by name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {constant: {value: a}}}
                |                                                          ^^^^^^^^^^^^^^^^^^^^^^
+            hint: write `fill: {uniform: {low: -1, high: 1}}`
         """,
     ),
     "a fill's argument that is no whole number": (

@@ -262,7 +262,7 @@ def test_colour_is_used_only_where_it_is_asked_for(tmp_path: Path) -> None:
 def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
-        "FAILED v9csu tile/tile/wrong: expectation contradicts the reference",
+        "FAILED tile/tile/wrong: expectation contradicts the reference (v9csu)",
         "FAILED: 1 of 3 cases fails the run (1 failed); 1 passed, 1 unchecked",
     ]
 

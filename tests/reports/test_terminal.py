@@ -78,9 +78,7 @@ def test_every_snapshot_is_of_something_shown() -> None:
 @pytest.mark.parametrize("width", [80, 140])
 def test_only_what_is_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
     for line in printed(logs.everything(), width, verbose=True).split("\n"):
-        copied = line.startswith(("  dmlconf run ", "  at ")) or re.match(
-            r"FAILED \w+ gather/", line
-        )
+        copied = line.startswith(("  dmlconf run ", "  at ")) or re.match(r"FAILED gather/", line)
         assert copied or len(line) <= width
 
 
@@ -190,16 +188,16 @@ def test_diagnostics_are_their_last_20_lines() -> None:
 def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
     many = logs.run_log(*(replace(logs.FAILED, case=f"gather/{n}") for n in range(25)))
     text = printed(many)
-    assert len(re.findall(r"\nFAILED \w+ gather/", text)) == 3
+    assert len(re.findall(r"\nFAILED gather/", text)) == 3
     assert "and 22 more: --show-failures all, --report json has them" in text
     verbose = printed(many, verbose=True)
-    assert len(re.findall(r"\nFAILED \w+ gather/", verbose)) == 25
+    assert len(re.findall(r"\nFAILED gather/", verbose)) == 25
     assert "more:" not in verbose
 
 
 def test_a_verdict_without_a_reason_is_shown() -> None:
     text = printed(logs.run_log(replace(logs.STALE, reason=None)), quiet=True)
-    assert text.startswith("STALE kawm5 scatter_elements/matrix[Axis=1]\n")
+    assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")
 
 
 def test_verbose_counts_cases_by_reason() -> None:
