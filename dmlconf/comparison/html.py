@@ -6,16 +6,29 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from dmlconf.cases.handles import handles
 from dmlconf.comparison.compare import Change, Comparison
 from dmlconf.comparison.reports import closing_sentence, shared_lines, suite_note
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
-from dmlconf.reports.pages import render_page
+from dmlconf.reports.heading import tested_facts
+from dmlconf.reports.pages import closing_style, render_page
+from dmlconf.runner.status import Status
 
 __all__ = ["render_html"]
 
-MOST_CASES: Final = 1000
+MOST_CASES: Final = 10_000
 """Cases that the page lists of each change."""
+
+_STYLES: Final = {
+    Change.FAILS_NEWLY: Status.FAILED.css_class, Change.FAILS_OTHERWISE: Status.FAILED.css_class,
+    Change.STILL_FAILS: Status.FAILED.css_class, Change.MENDED: Status.PASSED.css_class,
+    Change.STATUS: Status.UNCHECKED.css_class, Change.DRIFTED: Status.UNCHECKED.css_class,
+}  # fmt: skip
+"""Colours of changes by their meaning; others have none."""
+
+_MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
+"""Facts that a reader compares first; others are folded away."""
 
 _COUNTED: Final = (Change.FAILS_NEWLY, Change.MENDED, Change.STILL_FAILS)
 
@@ -29,7 +42,8 @@ def render_html(comparisons: Sequence[tuple[Comparison, tuple[str, str]]]) -> st
             for number, (comparison, names) in enumerate(comparisons)
         ]
     }
-    return render_page("comparison.html", printable(f"dmlconf compare: {closing[0]}"), values)
+    title = printable(f"dmlconf compare: {closing[0]}")
+    return render_page("comparison.html", title, values, None, "copy.js", "lists.js")
 
 
 def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
@@ -37,14 +51,18 @@ def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict
     note = suite_note(comparison)
     return {
         "closing": printable(closing),
-        "style": {"FAILED": "failed", "PASSED": "passed"}.get(closing.partition(":")[0], ""),
+        "style": closing_style(closing),
         "base": printable(names[0]),
         "new": printable(names[1]),
         "note": printable(note) if note else "",
-        "differences": [
-            {"name": printable(d.name), "base": printable(d.base), "new": printable(d.new)}
-            for d in comparison.differences
+        "same": [
+            (name, printable(value))
+            for name, value in tested_facts(comparison.new.header)
+            if name != "Date" and (name, value) in tested_facts(comparison.base.header)
         ],
+        "differences": [_dates(comparison), *_differences(comparison, main=True)],
+        "details": list(_differences(comparison, main=False)),
+        "columns": [f"{change[0].upper()}{change[1:]}" for change in _COUNTED],
         "groups": [
             {"headline": printable(line.sentence), "command": printable(line.command)}
             for line in shared_lines(comparison)
@@ -55,7 +73,21 @@ def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict
     }
 
 
+def _dates(comparison: Comparison) -> dict[str, str]:
+    runs = {"base": comparison.base, "new": comparison.new}
+    dates = {name: dict(tested_facts(run.header))["Date"] for name, run in runs.items()}
+    return {"name": "date", **dates}
+
+
+def _differences(comparison: Comparison, *, main: bool) -> Iterator[dict[str, str]]:
+    for each in comparison.differences:
+        if (each.name in _MAIN) is main:
+            texts = {"name": each.name, "base": each.base, "new": each.new}
+            yield {key: printable(text) for key, text in texts.items()}
+
+
 def _changes(number: int, comparison: Comparison) -> Iterator[dict[str, Any]]:
+    handle = handles(entry.case for entry in comparison.changes)
     for change in Change:
         entries = comparison.of(change)
         if not entries:
@@ -63,10 +95,15 @@ def _changes(number: int, comparison: Comparison) -> Iterator[dict[str, Any]]:
         listed = [] if change is Change.SAME else entries[:MOST_CASES]
         yield {
             "name": str(change),
+            "style": _STYLES.get(change, ""),
             "anchor": f"{change.name.lower().replace('_', '-')}-{number}",
             "count": f"{len(entries):,}",
             "entries": [
-                {"case": printable(entry.case), "detail": printable(entry.detail)}
+                {
+                    "case": printable(entry.case),
+                    "handle": handle[entry.case],
+                    "detail": printable(entry.detail),
+                }
                 for entry in listed
             ],
             "more": f"{len(entries) - len(listed):,}" if 0 < len(listed) < len(entries) else "",
@@ -78,5 +115,9 @@ def _operators(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for entry in comparison.changes:
         if entry.change in _COUNTED:
             counts.setdefault(entry.operator, Counter())[entry.change] += 1
-    for name, of in sorted(counts.items()):
-        yield {"name": printable(name), "cells": [f"{of[change]:,}" for change in _COUNTED]}
+    for name, of in sorted(counts.items(), key=lambda item: (-item[1][_COUNTED[0]], item[0])):
+        cells = [
+            {"text": f"{of[change]:,}", "style": _STYLES[change] if of[change] else "soft"}
+            for change in _COUNTED
+        ]
+        yield {"name": printable(name), "cells": cells}

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dmlconf.cases.handles import handles
 from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
-from dmlconf.reports.pages import render_page
+from dmlconf.reports.heading import run_facts, tested_facts
+from dmlconf.reports.pages import closing_style, render_page
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Status, Verdict
 
@@ -188,11 +190,17 @@ def _html(board: Scoreboard) -> str:
         "runs": [
             {
                 "name": printable(name),
-                "facts": [(n, printable(v)) for n, v in summary.environment_facts(run.header)],
+                "closing": printable(summary.closing_sentence(run)),
+                "style": closing_style(summary.closing_sentence(run)),
+                "tested": [(n, printable(v)) for n, v in tested_facts(run.header)],
+                "digests": [(n, printable(v)) for n, v in run_facts(run.header)],
             }
             for name, run in zip(board.names, board.runs, strict=True)
         ],
-        "totals": board.totals(),
+        "totals": [
+            {"name": label, "cells": [{"text": t, "style": _total_style(label, t)} for t in texts]}
+            for label, texts in board.totals()
+        ],
         "rows": [
             {
                 "name": printable(operator),
@@ -202,7 +210,16 @@ def _html(board: Scoreboard) -> str:
         ],
         "lists": list(_lists(board)),
     }
-    return render_page("scoreboard.html", "dmlconf: scoreboard", values)
+    return render_page(
+        "scoreboard.html", "dmlconf: scoreboard", values, None, "copy.js", "lists.js"
+    )
+
+
+def _total_style(label: str, text: str) -> str:
+    """Return the colour of a total: a status has its own, unless no case has it."""
+    if label == "run":
+        return closing_style(text)
+    return next((s.css_class for s in Status if s == label and text != "0"), "")
 
 
 def _failing_first(board: Scoreboard) -> list[tuple[str, tuple[Cell, ...]]]:
@@ -220,6 +237,7 @@ def _anchor(operator: str, run: int) -> str:
 
 
 def _lists(board: Scoreboard) -> Iterator[dict[str, Any]]:
+    handle = handles(verdict.case for run in board.runs for verdict in run.verdicts)
     for operator, cells in _failing_first(board):
         for number, cell in enumerate(cells):
             if not cell.failures:
@@ -234,6 +252,7 @@ def _lists(board: Scoreboard) -> Iterator[dict[str, Any]]:
                 "failures": [
                     {
                         "case": printable(verdict.case),
+                        "handle": handle[verdict.case],
                         "reason": str(verdict.reason.kind) if verdict.reason else "",
                     }
                     for verdict in shown

@@ -75,7 +75,7 @@ def render(log: RunLog) -> str:
     }
     title = f"dmlconf: {values['closing']}"
     data = _data(log, counts, [line.shared.failures for line in groups])
-    return render_page("report.html", title, values, data, "report.js")
+    return render_page("report.html", title, values, data, "copy.js", "report.js")
 
 
 def _failures_of(totals: OperatorTotals) -> int:

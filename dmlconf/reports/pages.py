@@ -46,7 +46,7 @@ class _Page:
 
 
 def render_page(
-    template: str, title: str, values: Mapping[str, Any], data: object = None, script: str = ""
+    template: str, title: str, values: Mapping[str, Any], data: object = None, *scripts: str
 ) -> str:
     """Return a page that works from a file, without a network, under a strict content policy.
 
@@ -55,7 +55,7 @@ def render_page(
         title: of the page.
         values: of the template; everything is escaped.
         data: the script's data, as JSON values.
-        script: the name of the script's file; empty for none.
+        scripts: the names of its script's files.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -66,8 +66,8 @@ def render_page(
     page = _Page(
         title=title,
         style=Markup(_status_style() + _read("page.css")),
-        script=Markup(_read(script)) if script else "",
-        data=_packed(data) if script else "",
+        script=Markup("".join(map(_read, scripts))),
+        data="" if data is None else _packed(data),
     )
     return environment.get_template(template).render({**values, "page": page}) + "\n"
 

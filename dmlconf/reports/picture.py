@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.reports import terminal
@@ -10,10 +11,45 @@ from dmlconf.runner.log import RunLog
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 __all__ = ["render_svg", "render_text"]
 
 WIDTH: Final = 100
+"""Columns of the text."""
+
+PICTURE_WIDTH: Final = 80
+"""Columns of the picture: in a page 700 pixels wide, letters are 13 pixels high."""
+
+_INDENT: Final = "    "
+"""Begins the rest of a line that is too long for the picture."""
+
+_SVG: Final = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{
+  font-family: ui-monospace, "Cascadia Mono", Consolas, "DejaVu Sans Mono", monospace;
+  font-size: {char_height}px; line-height: {line_height}px;
+}}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: system-ui, sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+"""Rich's own frame without its font, which a browser would load from another host."""
 
 
 def render_text(log: RunLog) -> str:
@@ -21,27 +57,51 @@ def render_text(log: RunLog) -> str:
 
     Only locations and commands may be longer, so that they can be copied.
     """
-    return _printed(log, verbose=True)
-
-
-def _printed(log: RunLog, *, verbose: bool) -> str:
     stream = io.StringIO()
     console = _console(WIDTH, file=stream, color_system=None)
-    console.print(terminal.render(log, verbose=verbose), crop=False)
+    console.print(terminal.render(log, verbose=True), crop=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
 
 def render_svg(log: RunLog) -> str:
-    """Return the terminal report as an SVG picture; the same log gives the same picture."""
-    from rich.cells import cell_len
+    """Return the terminal report as an SVG picture; the same log gives the same picture.
 
-    # A picture cuts off longer lines, so it is as wide as the longest.
-    width = max(WIDTH, *map(cell_len, _printed(log, verbose=False).split("\n")))
+    It loads nothing. Lines that are too long, such as commands, go on in the next line.
+    """
+    from rich.segment import Segment, SegmentLines
+
     console = _console(
-        width, file=io.StringIO(), color_system="truecolor", force_terminal=True, record=True
-    )
-    console.print(terminal.render(log))
-    return console.export_svg(title="dmlconf run", unique_id="dmlconf")
+        PICTURE_WIDTH, file=io.StringIO(), color_system="truecolor", force_terminal=True,
+        record=True,
+    )  # fmt: skip
+    lines = Segment.split_lines(console.render(terminal.render(log)))
+    folded = [part for line in lines for part in _folded(line)]
+    console.print(SegmentLines(folded, new_lines=True))
+    return console.export_svg(title="dmlconf run", unique_id="dmlconf", code_format=_SVG)
+
+
+def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
+    """Yield the line in parts that the picture has room for, divided after blanks and commas."""
+    from rich.cells import cell_len
+    from rich.segment import Segment
+
+    room = PICTURE_WIDTH
+    indent: list[Segment] = []
+    while True:
+        text = "".join(segment.text for segment in line).rstrip()
+        if cell_len(text) <= room:
+            yield [*indent, *line]
+            return
+        end = room
+        while cell_len(text[:end]) > room:
+            end -= 1
+        # Only in the second half: a line that begins with one long word keeps its beginning.
+        best = max((text.rfind(sign, end // 2, end) + 1 for sign in " ,/"), default=0)
+        end = best or end
+        first, line = Segment.divide(line, [cell_len(text[:end]), cell_len(text) + 1])
+        yield [*indent, *first]
+        indent = [Segment(_INDENT)]
+        room = PICTURE_WIDTH - len(_INDENT)
 
 
 def _console(width: int, **options: Any) -> Console:

@@ -8,7 +8,8 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.runs import comparison_page, scoreboard_page
+from dmlconf.cases.handles import handles
+from tests.browser.runs import VERDICTS, comparison_page, opened, scoreboard_page
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +44,7 @@ def test_names_stay_text(page: Page, address: str) -> None:
     assert "<script>alert(2)</script>" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert page.locator("img, script").count() == 0
+    assert page.locator("img, main script").count() == 0
     assert dialogs == []
 
 
@@ -99,3 +100,51 @@ def test_a_cell_of_the_scoreboard_has_share_and_failures(page: Page, tmp_path: P
     assert row.locator("td").all_inner_texts() == ["50.0%, 1 fail", "100% of 2"]
     row.get_by_role("link").click()
     expect(page.locator("#gather-0 + ul code")).to_have_text(["gather/matrix[Axis=1]"])
+
+
+def test_the_operator_column_of_a_scoreboard_leaves_room_for_runs(
+    page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "scoreboard.html"
+    file.write_text(scoreboard_page("BATCH_NORMALIZATION_TRAINING_GRAD"), encoding="utf-8")
+    page.set_viewport_size({"width": 1366, "height": 800})
+    page.goto(file.as_uri())
+    box = page.locator("table.scores tbody th").first.bounding_box()
+    assert box is not None
+    assert box["width"] <= 320
+
+
+def test_the_filter_of_lists_stays_in_the_address(page: Page, address: str) -> None:
+    opened(page, address)
+    items = page.locator("ul.cases > li:visible")
+    every = items.count()
+    page.get_by_label("Filter", exact=True).fill("documented/a")
+    expect(items).to_have_count(1)
+    assert every > 1
+    assert page.url.endswith("#text=documented%2Fa")
+    again = page.url
+    page.goto("about:blank")
+    opened(page, again)
+    expect(items).to_have_count(1)
+    assert "1 of" in page.locator("#count").inner_text()
+
+
+def test_lists_have_the_handles_of_cases(page: Page, address: str) -> None:
+    page.goto(address)
+    handle = handles(verdict.case for verdict in VERDICTS)["gather/matrix[Axis=1]"]
+    item = page.locator("ul.cases > li", has_text="gather/matrix[Axis=1]").first
+    expect(item.locator(".handle")).to_have_text(handle)
+
+
+def test_the_comparison_folds_away_what_readers_do_not_ask_first(
+    page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "comparison.html"
+    file.write_text(comparison_page(), encoding="utf-8")
+    page.goto(file.as_uri())
+    assert "dmlconf" in page.locator("header").inner_text()
+    expect(page.get_by_role("row", name="date")).to_be_visible()
+    tile = page.locator(".tiles").get_by_role("link", name="1 fails newly")
+    red = tile.locator("strong").evaluate("e => getComputedStyle(e).color")
+    mended = page.locator(".tiles").get_by_role("link", name="1 mended").locator("strong")
+    assert red != mended.evaluate("e => getComputedStyle(e).color")

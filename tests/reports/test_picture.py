@@ -45,6 +45,27 @@ def test_svg_cuts_no_command_off() -> None:
     assert "--case j5krb" in drawn(log)
 
 
+def test_svg_loads_nothing_from_a_network() -> None:
+    text = picture.render_svg(logs.everything())
+    assert re.findall(r"https?://[^\"]+", text) == ["http://www.w3.org/2000/svg"]
+    assert "url(" not in text.replace("url(#dmlconf", "")
+    assert "@font-face" not in text
+
+
+def test_svg_is_readable_at_the_width_of_a_page() -> None:
+    log = logs.run_log(logs.FAILED, logs.BROKEN, paths=("cases/" + "long/" * 40,))
+    root = ElementTree.fromstring(picture.render_svg(log))
+    width = float(root.attrib["viewBox"].split()[2])
+    letters = 20 * 700 / width  # Rich draws letters of 20 units; a page is 700 pixels wide.
+    assert letters >= 13
+    right = [
+        float(text.attrib["x"]) + float(text.attrib["textLength"])
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+        if "textLength" in text.attrib
+    ]
+    assert max(right) <= width
+
+
 def test_svg_is_well_formed_whatever_the_log_says() -> None:
     assert "<e>" not in picture.render_svg(logs.hostile())
     assert "<e>&\\x1b[31m" in drawn(logs.hostile())

@@ -1,4 +1,3 @@
-"use strict";
 (async () => {
   const STEP = 100;
   const byId = (id) => document.getElementById(id);
@@ -139,31 +138,6 @@
     });
     row.append(details);
     return row;
-  }
-
-  function copyable(pre) {
-    const box = make("div", undefined, "copyable"), button = make("button", "Copy", "copy");
-    button.type = "button";
-    button.setAttribute("aria-label", `Copy: ${pre.textContent}`);
-    button.addEventListener("click", async () => {
-      button.textContent = await copied(pre) ? "Copied" : "Press Ctrl+C";
-      setTimeout(() => { button.textContent = "Copy"; }, 2000);
-    });
-    pre.replaceWith(box);
-    box.append(pre, button);
-    return box;
-  }
-
-  // Pages on a server without HTTPS have no clipboard; there the selected text is copied, by the
-  // browser or by the reader.
-  async function copied(pre) {
-    try {
-      await navigator.clipboard.writeText(pre.textContent);
-      return true;
-    } catch {
-      getSelection().selectAllChildren(pre);
-      return document.execCommand("copy");
-    }
   }
 
   function table(headings, rows, caption) {
@@ -324,8 +298,6 @@
     table_.classList.add("folded"); fine.hidden = false;
     fine.addEventListener("click", () => { table_.classList.remove("folded"); fine.hidden = true; });
   }
-  for (const pre of document.querySelectorAll("pre.command")) copyable(pre);
-
   for (const button of document.querySelectorAll("#operators th button")) button.addEventListener("click", () => {
     const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
     const before = head.getAttribute("aria-sort");
