@@ -6,4 +6,4 @@ packages below for those who write backends.
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -12,6 +12,7 @@ import click
 
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Recording
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -19,6 +20,7 @@ from dmlconf.cli.console import warn
 from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
+from dmlconf.cli.into_case import record_into_cases
 from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import color_option
 from dmlconf.cli.progress import progress
@@ -39,9 +41,9 @@ __all__ = ["command"]
 _MOST_NAMED: Final = 10
 
 
-def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
+def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Reject other names: a recording replaces the file, and `-o` selects operators elsewhere."""
-    if value.suffix != SUFFIX and not value.is_dir():
+    if value is not None and value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
             "to select an operator, use --operator"
@@ -53,14 +55,20 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Pat
 @click.command("record", cls=Command, short_help="Record the outcomes of cases on a backend.")
 @paths_argument
 @option(
-    "-b", "--backend", required=True, metavar="BACKEND", group=BACKEND_GROUP,
-    shell_complete=complete_backend, help="The backend to record, such as directml.",
+    "-b", "--backend", default="directml", show_default=True, metavar="BACKEND",
+    group=BACKEND_GROUP, shell_complete=complete_backend, help="The backend to record.",
 )  # fmt: skip
 @option(
-    "-o", "--output", required=True, metavar="FILE|FOLDER", type=click.Path(path_type=Path),
+    "-o", "--output", metavar="FILE|FOLDER", type=click.Path(path_type=Path),
     callback=_checked,
     help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
-    "FOLDER/<operator>/NAME.dmlrec.",
+    "FOLDER/<operator>/NAME.dmlrec; by default to the FOLDER that holds PATHS as "
+    "FOLDER/<operator>.",
+)  # fmt: skip
+@option(
+    "--into-case", is_flag=True,
+    help="Write the outputs into the case files instead, as what each case expects. PATHS may also "
+    "name cases: `record tile/mine/wide mine.yaml --into-case`.",
 )  # fmt: skip
 @option(
     "--name", metavar="NAME",
@@ -73,7 +81,8 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Pat
 def command(
     paths: tuple[Path, ...],
     backend: str,
-    output: Path,
+    output: Path | None,
+    into_case: bool,
     name: str | None,
     device_options: DeviceOptions,
     quiet: bool,
@@ -86,17 +95,28 @@ def command(
     standard error. With -o FOLDER, entries of cases that are not selected are kept, and files whose
     outcomes are the same are not rewritten. No file changes until all cases have run.
 
+    With --into-case, each selected case gets its outputs as `expect`, marked as `recorded`;
+    comments and layout of its file stay. Matrices, cases that state what they expect,
+    and outputs that contradict the reference are refused.
+
     Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise the same
     as for run.
     """
+    tested = device_options.tested(backend)
+    if tested.name == "recording":
+        raise click.UsageError("a recording cannot be recorded again: copy the file")
+    if into_case:
+        if output is not None or name is not None:
+            raise click.UsageError("--into-case writes into case files: leave out -o and --name")
+        return record_into_cases(
+            paths, tested, device_options, quiet=quiet, color=color, selection=selection
+        )
+    output = output or _folder_of_operators(paths)
     by_operator = output.is_dir()
     if name is not None and not by_operator:
         raise click.UsageError("--name names files in a folder: add -o FOLDER")
     if name is not None and Path(name).name != name:
         raise click.BadParameter(printable(f"{name!r} is not a file name"), param_hint="--name")
-    tested = device_options.tested(backend)
-    if tested.name == "recording":
-        raise click.UsageError("a recording cannot be recorded again: copy the file")
     if tested.name == "numpy":
         warn("numpy is the reference: a recording of it says nothing about DirectML")
     _save(output / SUFFIX if by_operator else output, None)
@@ -127,6 +147,29 @@ def command(
         _save(output, recording_bytes(recording))
     click.echo(printable(f"{target}: {done}"))
     return ExitCode.FAILED if any(left.broken for left in left_out) else ExitCode.SUCCESS
+
+
+def _folder_of_operators(paths: Sequence[Path]) -> Path:
+    """Return the FOLDER of paths such as `FOLDER/gather` or `FOLDER/gather/documented.yaml`.
+
+    Raises:
+        click.UsageError: they are not in one folder of operators.
+    """
+    folders = set()
+    for path in paths:
+        own = path.absolute() if path.is_dir() else path.absolute().parent
+        try:
+            operator_name(own.name)
+        except UnknownOperatorError:
+            break
+        folders.add(own.parent)
+    else:
+        if len(folders) == 1:
+            return folders.pop()
+    raise click.UsageError(
+        "say where to write: -o NAME.dmlrec, -o FOLDER, or --into-case. Without it, PATHS must be "
+        "folders of operators, such as cases/gather"
+    )
 
 
 def _default_name(head: Recording) -> str:

@@ -289,8 +289,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["-o", "x.dmlrec"], 2, "--backend"),
-        (["-b", "numpy"], 2, "--output"),
+        (["-b", "numpy"], 2, "say where to write"),
         (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
         (["-b", "miniature:hang", "-o", "no/folder/x.dmlrec"], 2, "No such file"),
         (["-b", "numpy", "-o", "TILE"], 2, "to select an operator, use --operator"),

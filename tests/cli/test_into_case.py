@@ -1,0 +1,190 @@
+"""`dmlconf record --into-case`: expected values from a device, in a file that stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from dmlconf.cases.insertion import number_text
+from tests.cli.process import dmlconf_here, write
+
+RIGHT = "miniature:slow,on=nothing"
+"""A backend that is right and not the reference."""
+
+CASES = """\
+# Corner cases of my kernel.
+operator: ELEMENT_WISE_SQRT
+cases:
+  - name: small  # as small as it gets
+    desc:
+      # The input comes first.
+      InputTensor: {Sizes: [4], DataType: FLOAT32, values: [2, 0.1, -1, .inf]}  # four
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+
+  # Larger than a list should be.
+  - name: large
+    desc:
+      InputTensor: {Sizes: [300], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [300], DataType: FLOAT32}
+    note: |
+      A note of
+      two lines.
+
+# The end."""
+
+FILLED = """\
+# Corner cases of my kernel.
+operator: ELEMENT_WISE_SQRT
+cases:
+  - name: small  # as small as it gets
+    desc:
+      # The input comes first.
+      InputTensor: {Sizes: [4], DataType: FLOAT32, values: [2, 0.1, -1, .inf]}  # four
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+    recorded: miniature VERSION
+    expect:
+      OutputTensor: [1.4142135, 0.31622776, .nan, .inf]
+
+  # Larger than a list should be.
+  - name: large
+    desc:
+      InputTensor: {Sizes: [300], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [300], DataType: FLOAT32}
+    note: |
+      A note of
+      two lines.
+    recorded: miniature VERSION
+    expect:
+      OutputTensor: {file: "element_wise_sqrt-mine-large.OutputTensor.npy"}
+
+# The end."""
+
+SPLIT = """\
+operator: SPLIT
+cases:
+- name: mine
+  desc:
+    InputTensor: {Sizes: [3], DataType: INT8, values: [-1, 2, 3]}
+    OutputTensors:
+    - {Sizes: [1], DataType: INT8}
+    - {Sizes: [2], DataType: INT8}
+    Axis: 0"""
+
+
+def filled(directory: Path, text: str, *more: str | Path) -> str:
+    path = write(directory, text, "mine.yaml")
+    done = dmlconf_here(directory, "record", *(more or [path]), "--into-case", "-b", RIGHT)
+    assert done.returncode == 0, done.stderr
+    assert dmlconf_here(directory, "validate", path).returncode == 0
+    return path.read_text("utf-8")
+
+
+def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]:
+    """Return the exit code and what is said; the file stays as it is."""
+    path = write(directory, text, "mine.yaml")
+    done = dmlconf_here(directory, "record", path, "--into-case", "-b", backend)
+    assert path.read_text("utf-8") == text
+    return done.returncode, done.stderr
+
+
+def recorded_by(text: str) -> str:
+    return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
+
+
+def test_comments_and_layout_stay(tmp_path: Path) -> None:
+    text = filled(tmp_path, CASES)
+    assert text == FILLED.replace("VERSION", recorded_by(text))
+    large = np.load(tmp_path / "element_wise_sqrt-mine-large.OutputTensor.npy")
+    assert np.array_equal(large, np.sqrt(np.arange(300, dtype="f4")))
+
+
+def test_one_case_of_a_file_is_named_as_in_show(tmp_path: Path) -> None:
+    text = filled(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
+    assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
+
+
+def test_arrays_of_tensors_and_a_file_without_a_last_line_end(tmp_path: Path) -> None:
+    text = filled(tmp_path, SPLIT)
+    assert text.startswith(SPLIT + "\n  recorded: ")
+    assert text.endswith("\n    OutputTensors:\n      - [-1]\n      - [2, 3]\n")
+
+
+def test_line_ends_of_windows_stay(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(SPLIT.replace("\n", "\r\n").encode())
+    done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", RIGHT)
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n") == 14
+
+
+def test_what_contradicts_the_reference_is_refused(tmp_path: Path) -> None:
+    code, said = refused(tmp_path, CASES, "miniature:negated")
+    assert code == 1
+    assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in said
+
+
+def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
+    path = write(tmp_path, SPLIT + "\n  disputes: reference\n  note: Why.\n", "mine.yaml")
+    done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "miniature:zeros")
+    assert done.returncode == 0, done.stderr
+    assert "- [0, 0]" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("- name: mine", "- matrix: {N: [1, 2]}"), "a matrix stands for many cases"),
+        (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), "states already"),
+        (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
+    ],
+)
+def test_entries_that_cannot_hold_it_are_refused_with_their_place(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    code, message = refused(tmp_path, SPLIT.replace(*change))
+    assert code == 3
+    assert said in message
+    assert "mine.yaml:" in message
+
+
+def test_an_entry_within_braces_is_refused_with_its_place(tmp_path: Path) -> None:
+    tile = "{Sizes: [1], DataType: INT8, values: [1]}, OutputTensor: {Sizes: [1], DataType: INT8}"
+    text = f"operator: TILE\ncases:\n- {{desc: {{InputTensor: {tile}, Repeats: [1]}}}}\n"
+    code, message = refused(tmp_path, text)
+    assert code == 3
+    assert "within braces" in message
+
+
+def test_the_reference_gives_no_expected_values(tmp_path: Path) -> None:
+    code, message = refused(tmp_path, SPLIT, "numpy")
+    assert code == 2
+    assert "never come from the reference" in message
+
+
+def test_it_needs_a_case_file(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "record", "split/mine", "--into-case", "-b", RIGHT)
+    assert done.returncode == 2
+    assert "name its path" in done.stderr
+
+
+def test_numbers_come_back_as_they_were() -> None:
+    rng = np.random.default_rng(1)
+    for data_type, bits in (("f2", "u2"), ("f4", "u4"), ("f8", "u8")):
+        numbers = rng.integers(0, np.iinfo(bits).max, 2000, dtype=bits).view(data_type)
+        for number in numbers[np.isfinite(numbers)]:
+            assert type(number)(float(number_text(number))).tobytes() == number.tobytes()
+    assert number_text(np.float32(-0.0)) == "-0.0"
+
+
+def test_without_an_output_recordings_are_renewed_beside_their_cases(tmp_path: Path) -> None:
+    (tmp_path / "split").mkdir()
+    write(tmp_path / "split", SPLIT)
+    done = dmlconf_here(tmp_path, "record", "split", "-b", RIGHT, "--name", "right")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "split" / "right.dmlrec").is_file()
+    elsewhere = dmlconf_here(tmp_path, "record", write(tmp_path, SPLIT), "-b", RIGHT)
+    assert elsewhere.returncode == 2
+    assert "say where to write" in elsewhere.stderr
