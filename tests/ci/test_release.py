@@ -1,0 +1,182 @@
+"""The release: its workflow, its notes, and the single file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+import yaml
+
+from dmlconf import __version__
+from release.notes import notes
+from release.single_file import TARGETS, Target
+from tests.ci.action import ROOT
+
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+
+
+def jobs() -> dict[str, Any]:
+    jobs: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text("utf-8"))["jobs"]
+    return jobs
+
+
+def test_the_workflow_fits_its_schema() -> None:
+    command = [sys.executable, "-m", "check_jsonschema"]
+    command += ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_script_contains_what_a_tag_says() -> None:
+    scripts = [step["run"] for job in jobs().values() for step in job["steps"] if "run" in step]
+    assert len(scripts) >= 6
+    assert not [script for script in scripts if "${{" in script]
+
+
+def test_windows_tries_every_python_that_the_file_holds() -> None:
+    tried = set(jobs()["try-on-windows"]["strategy"]["matrix"]["python"])
+    assert tried == {target.python for target in TARGETS if target.build == "win-amd64"}
+
+
+def test_notes_are_the_changes_of_the_version() -> None:
+    changes = (
+        "# Changes\n\n## Unreleased\n\n- C.\n\n## 1.2.0 (2026-11-25)\n\n- B.\n\n## 1.1.0\n\n- A.\n"
+    )
+    assert notes("v1.2.0", "1.2.0", changes) == "- B.\n"
+    assert notes("v1.1.0", "1.1.0", changes) == "- A.\n"
+    with pytest.raises(ValueError, match="dmlconf's version is"):
+        notes("v1.2.0", "1.1.0", changes)
+    with pytest.raises(ValueError, match="has no changes"):
+        notes("v1.3.0", "1.3.0", changes)
+
+
+def test_this_version_has_notes() -> None:
+    assert notes(f"v{__version__}", __version__, (ROOT / "CHANGELOG.md").read_text("utf-8"))
+
+
+def this_target() -> Target | None:
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return next((t for t in TARGETS if t.python == version and t.build == "linux-x86_64"), None)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the commands of the workflow's job `build` have run, but the last."""
+    target = this_target()
+    if target is None or shutil.which("bash") is None:
+        pytest.skip("the job runs on Linux, with a Python that the file holds")
+    folder = tmp_path_factory.mktemp("release")
+    names = ["release", "dmlconf", "cases", "schemas", "pyproject.toml", "hatch_build.py"]
+    for name in [*names, "README.md", "CHANGELOG.md", "LICENSE"]:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    steps = {step["name"]: step["run"] for step in jobs()["build"]["steps"] if "run" in step}
+    assert next(iter(steps)) == "Install what builds"  # Here it is installed.
+    assert list(steps)[-1] == "Try the single file"
+    bin_folder = folder / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "python").write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n', "utf-8"
+    )
+    (bin_folder / "python").chmod(0o755)
+    environment = {**os.environ, "TAG": f"v{__version__}"}
+    environment["PATH"] = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
+    for name in list(steps)[1:-1]:
+        script = steps[name]
+        if name == "Build the single file":
+            script += f" --target {target.name}"  # The others need minutes, and the network.
+        subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment, check=True)
+    return folder
+
+
+@pytest.fixture
+def single_file(checkout: Path) -> Path:
+    [file] = (checkout / "dist").glob("*.pyz")
+    return file
+
+
+def start(file: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", str(file), *arguments],
+        cwd=file.parent,
+        env={**os.environ, **environment},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "cache"
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+
+
+@pytest.mark.wheel
+def test_the_job_makes_a_wheel_an_sdist_and_a_single_file(checkout: Path) -> None:
+    names = {path.name for path in (checkout / "dist").iterdir()} - {".gitignore"}
+    assert names == {
+        f"dmlconf-{__version__}-py3-none-any.whl",
+        f"dmlconf-{__version__}.tar.gz",
+        f"dmlconf-{__version__}.pyz",
+    }
+    assert (checkout / "notes.md").read_text("utf-8").strip()
+
+
+@pytest.mark.wheel
+def test_it_runs_from_the_cache_and_unpacks_once(single_file: Path, cache: Path) -> None:
+    options = ["run", "-o", "TILE", "--quick", "-j", "2", "--log", str(cache.parent / "log")]
+    first = start(single_file, *options, DMLCONF_CACHE=str(cache))
+    assert first.returncode == 0, first.stderr
+    assert "Unpacking dmlconf to" in first.stderr
+    [unpacked] = (cache / "unpacked").iterdir()
+    assert (unpacked / "numpy").is_dir()
+    again = start(single_file, *options, DMLCONF_CACHE=str(cache))
+    assert again.returncode == 0
+    assert "Unpacking" not in again.stderr
+
+
+@pytest.mark.wheel
+def test_without_a_cache_it_leaves_nothing(single_file: Path, tmp_path: Path) -> None:
+    done = start(single_file, "--version", DMLCONF_CACHE="off", TMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert __version__ in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.wheel
+@pytest.mark.skipif(sys.platform == "win32", reason="the mode says who can write")
+def test_a_cache_that_others_can_write_to_is_not_used(single_file: Path, cache: Path) -> None:
+    cache.mkdir()
+    cache.chmod(0o777)
+    done = start(single_file, "--version", DMLCONF_CACHE=str(cache))
+    assert done.returncode == 0, done.stderr
+    assert list((cache / "unpacked").iterdir()) == []
+
+
+@pytest.mark.wheel
+def test_another_python_is_told_which_ones_it_holds(single_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pyz"
+    with ZipFile(single_file) as old, ZipFile(other, "w") as new:
+        for member in old.infolist():
+            data = old.read(member)
+            if member.filename == "about.json":
+                data = data.replace(b"-linux-x86_64", b"-linux-riscv64")
+            new.writestr(member, data)
+    done = start(other, "--version")
+    assert done.returncode == 2
+    target = this_target()
+    assert target is not None
+    assert f"holds dmlconf for CPython {target.python} on x86-64 Linux" in done.stderr
+    assert "this is CPython 3." in done.stderr
