@@ -39,19 +39,22 @@ __all__ = [
 class _BuiltIn:
     module: str
     isolated: bool
+    old: bool = False
+    """Whether the name is one that still works, but that no list has."""
 
 
 _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
     "numpy": _BuiltIn("dmlconf.backends.numpy.backend", isolated=False),
     "directml": _BuiltIn("dmlconf.backends.directml.backend", isolated=True),
-    "miniature": _BuiltIn("dmlconf.backends.miniature.backend", isolated=True),
+    "faulty": _BuiltIn("dmlconf.backends.faulty.backend", isolated=True),
+    "miniature": _BuiltIn("dmlconf.backends.faulty.backend", isolated=True, old=True),
     "recording": _BuiltIn("dmlconf.backends.recording.backend", isolated=False),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class BackendName:
-    """A backend as named on the command line, such as `miniature:crash,on=example-1`.
+    """A backend as named on the command line, such as `faulty:crash,on=example-1`.
 
     Attributes:
         name: the part before the colon.
@@ -73,7 +76,8 @@ class BackendName:
 
 def backend_names() -> list[str]:
     """Return the names of all available backends."""
-    return [*_BUILT_IN, *(name for name in installed_plugins() if name not in _BUILT_IN)]
+    built_in = (name for name, each in _BUILT_IN.items() if not each.old)
+    return [*built_in, *(name for name in installed_plugins() if name not in _BUILT_IN)]
 
 
 def is_built_in(name: str) -> bool:
@@ -121,8 +125,10 @@ def create(backend: BackendName) -> Backend:
     """
     built_in = _BUILT_IN.get(backend.name)
     if built_in is not None:
-        instance: Backend = import_module(built_in.module).create(backend.options)
-        return instance
+        create_built_in: Callable[..., Backend] = import_module(built_in.module).create
+        if built_in.old:
+            return create_built_in(backend.options, backend.name)
+        return create_built_in(backend.options)
     try:
         plugins = installed_plugins()[backend.name]
         require_one(backend.name, plugins)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.backends.miniature.backend import create
-from dmlconf.backends.miniature.levels import refusal
+from dmlconf.backends.faulty.backend import create
+from dmlconf.backends.faulty.levels import refusal
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite

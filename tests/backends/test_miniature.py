@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.backends.miniature.backend import create
-from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends import registry
+from dmlconf.backends.faulty.backend import create
+from dmlconf.backends.faulty.changes import negated, scaled
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cases.suites import built
@@ -90,3 +91,14 @@ def test_what_must_be_rejected_is_rejected(tmp_path: Path) -> None:
 def test_rejects_a_factor_that_makes_no_sense(argument: str) -> None:
     with pytest.raises(BackendError, match="by"):
         create(argument)
+
+
+def test_the_old_name_stays_in_what_a_run_says() -> None:
+    # Logs and certificates that name it are read, resumed and compared as before.
+    for name in ("miniature", "faulty"):
+        backend = registry.create(registry.parse(f"{name}:zeros"))
+        assert backend.environment().backend == name
+        level = registry.create(registry.parse(f"{name}:level=3_1"))
+        assert level.environment().backend == name
+    assert "faulty" in registry.backend_names()
+    assert "miniature" not in registry.backend_names()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import dmlconf
-from dmlconf.backends.miniature.backend import FAULTS
+from dmlconf.backends.faulty.backend import FAULTS
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.protocol import Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case, ExpectedRejection

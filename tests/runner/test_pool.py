@@ -62,7 +62,7 @@ def test_a_crash_costs_one_case(tmp_path: Path) -> None:
 def test_a_crash_keeps_what_the_process_said(tmp_path: Path) -> None:
     outcome = run(tmp_path, "miniature:crash", 1)[0]
     assert isinstance(outcome, Breakdown)
-    assert "miniature: about to crash on tile/many[Number=0]" in outcome.diagnostics
+    assert "faulty: about to crash on tile/many[Number=0]" in outcome.diagnostics
 
 
 def test_a_hang_costs_one_case(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
+"""The backend `faulty:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
 With `on=PART` the fault affects only the cases whose identifier contains PART, and with
 `where=CONDITION` only those that meet a condition as `--where` takes it, such as `GroupCount > 1`.
@@ -9,7 +9,7 @@ each case (default 0.5).
 `only=CIRCUMSTANCE` the fault occurs only under a circumstance: `metacommands`, `half`, `operator`
 and `graph` according to these options, `batch` if several cases run at once.
 
-`miniature:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
+`faulty:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.miniature.changes import last_negated, negated, scaled
-from dmlconf.backends.miniature.circumstances import (
+from dmlconf.backends.faulty.changes import last_negated, negated, scaled
+from dmlconf.backends.faulty.circumstances import (
     CIRCUMSTANCE_WORDS,
     NO_CIRCUMSTANCE,
     SWITCHES,
     VARIANTS,
     Circumstances,
 )
-from dmlconf.backends.miniature.levels import capabilities_of, run_at
+from dmlconf.backends.faulty.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options, variants_of
 from dmlconf.backends.protocol import (
@@ -54,8 +54,9 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create", "variants"]
+__all__ = ["FAULTS", "OPTION_WORDS", "FaultyBackend", "LevelBackend", "create", "variants"]
 
+NAME: Final = "faulty"
 _SLOW_SECONDS: Final = 0.5
 _FACTOR: Final = 1.1
 _FIRST_LEVEL: Final = Capabilities(
@@ -137,7 +138,7 @@ def _rejects(case: Case) -> Outcome:
 
 def _crash(case: Case) -> Outcome:
     """End the process as a fault in a driver does."""
-    print(f"miniature: about to crash on {case.identifier}", file=sys.stderr, flush=True)
+    print(f"faulty: about to crash on {case.identifier}", file=sys.stderr, flush=True)
     os.abort()
 
 
@@ -205,7 +206,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class MiniatureBackend:
+class FaultyBackend:
     """The reference with one fault.
 
     Attributes:
@@ -215,6 +216,7 @@ class MiniatureBackend:
         factor: what the fault `scaled` multiplies by.
         seconds: how long the fault `slow` waits for each case.
         circumstances: how operators are compiled, and when the fault occurs.
+        name: the name under which the backend was chosen.
     """
 
     fault: str
@@ -223,12 +225,13 @@ class MiniatureBackend:
     factor: float = _FACTOR
     seconds: float = _SLOW_SECONDS
     circumstances: Circumstances = NO_CIRCUMSTANCE
+    name: str = NAME
     _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
         details = self.circumstances.details()
-        return Environment("miniature", dmlconf.__version__, adapter=self.fault, details=details)
+        return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
         """Return everything, except for the fault `first-level`."""
@@ -270,13 +273,15 @@ class LevelBackend:
 
     Attributes:
         level: that feature level.
+        name: the name under which the backend was chosen.
     """
 
     level: FeatureLevel
+    name: str = NAME
 
     def environment(self) -> Environment:
         """Return the level as the adapter."""
-        return Environment("miniature", dmlconf.__version__, adapter=f"level {self.level}")
+        return Environment(self.name, dmlconf.__version__, adapter=f"level {self.level}")
 
     def capabilities(self) -> Capabilities:
         """Return the level and its data types."""
@@ -297,11 +302,15 @@ OPTION_WORDS: Final = (
     *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
 )  # fmt: skip
-"""Words that may follow `miniature:`, for completion."""
+"""Words that may follow `faulty:`, for completion."""
 
 
-def create(argument: str) -> MiniatureBackend | LevelBackend:
-    """Create the backend from the options after `miniature:` on the command line.
+def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
+    """Create the backend from the options after `faulty:` on the command line.
+
+    Args:
+        argument: the options.
+        name: the name before the colon, which may also be the old one, `miniature`.
 
     Raises:
         BackendError: no fault or level is named, or an unknown one, or an unknown option.
@@ -309,18 +318,18 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:
         levels = {str(level): level for level in FEATURE_LEVELS}
-        return LevelBackend(levels[choose("feature level", options["level"], levels)])
+        return LevelBackend(levels[choose("feature level", options["level"], levels)], name)
     if len(words) != 1:
         faults = ", ".join(FAULTS)
         raise OptionError(
-            f"name one fault, such as miniature:zeros (one of {faults}), "
-            "or a feature level, such as miniature:level=3_1"
+            f"name one fault, such as faulty:zeros (one of {faults}), "
+            "or a feature level, such as faulty:level=3_1"
         )
     fault = choose("fault", words[0], FAULTS)
-    for name in options:
+    for option in options:
         known = [*filter(None, ["on", "where", *SWITCHES, _OF_FAULT.get(fault)])]
-        choose(f"option of the backend miniature:{fault}", name, known)
-    return MiniatureBackend(
+        choose(f"option of the backend faulty:{fault}", option, known)
+    return FaultyBackend(
         fault,
         options.get("on", ""),
         _condition(options.get("where")),
@@ -331,6 +340,7 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
             "a number of seconds; write it as seconds=0.1",
         ),
         Circumstances.of(options),
+        name,
     )
 
 

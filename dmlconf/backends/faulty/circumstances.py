@@ -1,4 +1,4 @@
-"""How a miniature pretends to compile and run, and when its fault occurs."""
+"""How a faulty backend pretends to compile and run, and when its fault occurs."""
 
 from __future__ import annotations
 
