@@ -9,11 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from dmlconf.catalogue.families import families
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.operator_page import operator_page
 from dmlconf.strength.drivers.catalogue import driver_defects
@@ -27,25 +29,35 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPOSITORY_PAGES",
+    "edit_address",
+    "folded_lists",
     "foreign_resources",
     "linked_operators",
+    "on_config",
     "on_files",
     "on_page_markdown",
     "on_post_page",
     "site_markdown",
+    "with_operators",
 ]
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 
 REPOSITORY_PAGES: Final = {
-    "README.md": "index.md",
     "CHANGELOG.md": "changes.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
 }
 """Pages of the repository outside `docs/`, with their places on the site."""
 
+_PLACES: Final = {"README.md": "index.md", **REPOSITORY_PAGES}
+"""Where links lead: the site has a home page of its own in place of the README."""
+
+MOST_ITEMS: Final = 20
+"""Items of a list that a page shows; a longer one is folded away."""
+
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+_LIST: Final = re.compile(r"(?:^- .*\n?(?:^  .*\n?)*)+", re.M)
 _FILE_OF_BLOCK: Final = re.compile(r"^```(\w+) (\S+\.\w+)$", re.M)
 _ROW: Final = re.compile(r"^\| ([A-Z][A-Z0-9_]*)(?= [(|])", re.M)
 _RESOURCES: Final = {
@@ -58,6 +70,33 @@ _RESOURCES: Final = {
 _MERE_LINKS: Final = frozenset({"canonical", "prev", "next", "alternate"})
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Link each page to its source, and add the pages of operators to the navigation."""
+    config.edit_uri = config.edit_uri or edit_address(config.repo_url or "")
+    config.nav = with_operators(config.nav or [])
+    return config
+
+
+def edit_address(repository: str) -> str | None:
+    """Return where the pages' sources are below the repository's address; None if unknown."""
+    return "edit/main/docs/" if repository else None
+
+
+def with_operators(navigation: Sequence[Any]) -> list[Any]:
+    """Return the navigation with the pages of operators, by family, under `Operators`."""
+    of = families()
+    by_family: dict[str, list[str]] = {}
+    for name in operator_names():
+        by_family.setdefault(of[name], []).append(f"operators/{name.lower()}.md")
+    pages = [{family: by_family[family]} for family in sorted(by_family)]
+    return [
+        {"Operators": [*entry["Operators"], *pages]}
+        if isinstance(entry, dict) and "Operators" in entry
+        else entry
+        for entry in navigation
+    ]
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the repository and a page for each operator."""
     from mkdocs.structure.files import File
@@ -65,6 +104,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, place in REPOSITORY_PAGES.items():
         content = (_ROOT / source).read_text("utf-8")
         files.append(File.generated(config, place, content=content))
+    style = (Path(__file__).parent / "site.css").read_text("utf-8")
+    files.append(File.generated(config, "assets/site.css", content=style))
     concerned = Counter(name for defect in driver_defects() for name in defect.operators)
     for name in operator_names():
         content = "\n".join(
@@ -83,7 +124,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     if place == "operators.md":
         markdown = linked_operators(markdown)
-    markdown = site_markdown(markdown, place)
+    markdown = folded_lists(site_markdown(markdown, place, config.repo_url or ""))
     if place.startswith("operators/"):
         markdown += "\n[All operators](../operators.md)\n"
     return markdown
@@ -102,20 +143,37 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     return output
 
 
-def site_markdown(markdown: str, place: str) -> str:
+def folded_lists(markdown: str) -> str:
+    """Return a page whose long lists, such as those that commands write, are folded away."""
+
+    def fold(match: re.Match[str]) -> str:
+        items = match[0].strip("\n")
+        count = len(re.findall(r"^- ", items, re.M))
+        if count <= MOST_ITEMS:
+            return match[0]
+        opening = f'<details markdown="1"><summary>{count:,} entries</summary>'
+        return f"{opening}\n\n{items}\n\n</details>\n"
+
+    return _LIST.sub(fold, markdown)
+
+
+def site_markdown(markdown: str, place: str, repository: str = "") -> str:
     """Return a page whose links and blocks of code are in the form of the site.
 
-    A link to a file that the site does not have becomes the file's path. Links that lead nowhere
+    A link to a file that the site does not have leads to the repository, or becomes the file's path
+    where nobody has said where that is. Links that lead nowhere
     stay as they are, so that the strict build fails.
 
     Args:
         markdown: the page as the repository has it.
         place: its place on the site.
+        repository: its address; empty if unknown.
     """
     sources = {site: source for source, site in REPOSITORY_PAGES.items()}
     source = sources.get(place, f"docs/{place}")
     markdown = _FILE_OF_BLOCK.sub(r'```\1 title="\2"', markdown)
-    return _LINK.sub(lambda link: _link(link, posixpath.dirname(source), place), markdown)
+    folder = posixpath.dirname(source)
+    return _LINK.sub(lambda link: _link(link, folder, place, repository), markdown)
 
 
 def linked_operators(markdown: str) -> str:
@@ -123,17 +181,19 @@ def linked_operators(markdown: str) -> str:
     return _ROW.sub(lambda row: f"| [{row[1]}](operators/{row[1].lower()}.md)", markdown)
 
 
-def _link(link: re.Match[str], folder: str, place: str) -> str:
+def _link(link: re.Match[str], folder: str, place: str, repository: str) -> str:
     text, target = link.groups()
     path, hash_, anchor = target.partition("#")
     if not path or urlsplit(target).scheme:
         return link[0]
     file = posixpath.normpath(posixpath.join(folder, path))
-    if file in REPOSITORY_PAGES or file.startswith("docs/"):
-        site = REPOSITORY_PAGES.get(file, file.removeprefix("docs/"))
+    if file in _PLACES or file.startswith("docs/"):
+        site = _PLACES.get(file, file.removeprefix("docs/"))
         return f"[{text}]({posixpath.relpath(site, posixpath.dirname(place))}{hash_}{anchor})"
     if not (_ROOT / file).exists():
         return link[0]
+    if repository:
+        return f"[{text}]({repository.rstrip('/')}/blob/HEAD/{file}{hash_}{anchor})"
     return text if text.strip("`") == file else f"{text} (`{file}`)"
 
 

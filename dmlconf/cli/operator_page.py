@@ -8,6 +8,7 @@ from typing import Final
 from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
 from dmlconf.catalogue.loader import tensor_constraints
 from dmlconf.catalogue.model import Operator, SupportTable
+from dmlconf.catalogue.names import standard_names
 from dmlconf.cli.operator_text import (
     case_counts,
     field_note,
@@ -21,6 +22,8 @@ from dmlconf.cli.operator_text import (
 __all__ = ["operator_page"]
 
 _DOCUMENTATION: Final = "https://learn.microsoft.com/windows/win32/api/directml"
+
+_STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
 
 
 def operator_page(entry: Operator) -> str:
@@ -84,10 +87,20 @@ def _introduction(entry: Operator) -> Iterator[str]:
         f" ({entry.examples} worked example{'s'[: entry.examples > 1]})" if entry.examples else ""
     )
     yield f"- [Official page]({_DOCUMENTATION}/{entry.page}){examples}"
+    if names := list(_other_names(entry)):
+        yield f"- Computes {'; '.join(names)}"
     if entry.specialises is not None:
         general = entry.specialises.operator
         fields = special_case_text(entry.specialises).removeprefix(general).strip()
         yield f"- Special case of [{general}]({general.lower()}.md) {_text(fields)}".rstrip()
+
+
+def _other_names(entry: Operator) -> Iterator[str]:
+    """Yield what ONNX and WebNN call operations that the operator computes."""
+    for standard, names in standard_names().items():
+        own = [_code(name) for name, operators in names.items() if entry.name in operators]
+        if own:
+            yield f"{_STANDARDS.get(standard, standard)} {', '.join(own)}"
 
 
 def _struct(entry: Operator) -> Iterator[str]:

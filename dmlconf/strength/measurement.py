@@ -57,6 +57,10 @@ __all__ = ["Measurement", "render_json", "render_markdown", "render_table", "sen
 
 _PERTURBATION_HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
 
+_LEAD: Final = """\
+A suite that passes proves no more than it would have noticed. So known defects are injected into
+right outputs, and what is noticed is counted; what is not noticed is listed below, by operator."""
+
 _INTRODUCTION: Final = """\
 - By defect: kinds of defects of every operator, output and data type; one case must notice it.
 - By case: of the cases that run a defect's code, those that notice it.
@@ -201,6 +205,8 @@ def render_markdown(measurement: Measurement) -> str:
     """Return the figures as Markdown."""
     lines = [
         "# Strength of the suite",
+        "",
+        _LEAD,
         "",
         *(f"- {one[0].upper()}{one[1:]}." for one in sentences(measurement)),
         "",

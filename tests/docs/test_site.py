@@ -11,10 +11,18 @@ from dmlconf.catalogue.loader import operator_names
 from dmlconf.coverage.measure import OperatorCoverage, Part
 from tests.each import for_each
 from website.coverage import coverage_section
-from website.hooks import foreign_resources, linked_operators, site_markdown
+from website.hooks import (
+    edit_address,
+    folded_lists,
+    foreign_resources,
+    linked_operators,
+    site_markdown,
+    with_operators,
+)
 from website.strength import kept_weaknesses, strength_section, weaknesses
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+MKDOCS: Final = (ROOT / "mkdocs.yml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +30,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
     [
         ("[x](../README.md#commands)", "gating-ci.md", "[x](index.md#commands)"),
         ("[x](../../CHANGELOG.md)", "decisions/0001-a.md", "[x](../changes.md)"),
-        ("[x](docs/first-case.md)", "index.md", "[x](first-case.md)"),
+        ("[x](docs/first-case.md)", "changes.md", "[x](first-case.md)"),
         ("[x](resample3.md)", "operators/resample2.md", "[x](resample3.md)"),
         ("[profile](../schemas/profiles)", "certification.md", "profile (`schemas/profiles`)"),
         ("[`mkdocs.yml`](../mkdocs.yml)", "backends.md", "`mkdocs.yml`"),
@@ -32,6 +40,41 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 )
 def test_links_lead_to_where_the_site_has_their_page(link: str, place: str, expected: str) -> None:
     assert site_markdown(link, place) == expected
+
+
+def test_links_lead_to_the_repository_once_its_address_is_known() -> None:
+    address = "https://example.com/o/dmlconf"
+    page = site_markdown("[profile](../schemas/profiles)", "certification.md", address)
+    assert page == f"[profile]({address}/blob/HEAD/schemas/profiles)"
+
+
+def test_pages_have_edit_links_only_if_the_repository_is_known() -> None:
+    assert edit_address("") is None
+    assert edit_address("https://example.com/o/dmlconf") == "edit/main/docs/"
+
+
+def test_the_address_of_the_repository_is_one_setting() -> None:
+    settings = re.findall(r"^\s*(?:repo_url|repo_name|edit_uri\w*|site_url)\b", MKDOCS, re.M)
+    assert settings == ["repo_url"]
+
+
+def test_the_navigation_has_every_operator_in_its_family() -> None:
+    nav = with_operators([{"Home": "index.md"}, {"Operators": ["operators.md"]}])
+    assert nav[0] == {"Home": "index.md"}
+    assert nav[1]["Operators"][0] == "operators.md"
+    by_family = {name: pages for each in nav[1]["Operators"][1:] for name, pages in each.items()}
+    assert re.search(r"^  - Operators:", MKDOCS, re.M)
+    assert "operators/convolution.md" in by_family["Convolution and pooling"]
+    listed = sorted(page for pages in by_family.values() for page in pages)
+    assert listed == sorted(f"operators/{name.lower()}.md" for name in operator_names())
+
+
+def test_long_lists_are_folded_away_and_stay_whole() -> None:
+    short, long = ("".join(f"- item {i}\n  more\n" for i in range(n)) for n in (20, 21))
+    assert folded_lists(f"text\n\n{short}\nend\n") == f"text\n\n{short}\nend\n"
+    page = folded_lists(f"text\n\n{long}\nend\n")
+    assert "<summary>21 entries</summary>\n\n- item 0\n  more\n- item 1\n" in page
+    assert page.index("item 20") < page.index("</details>") < page.index("end")
 
 
 def test_links_to_files_that_do_not_exist_stay_for_the_strict_build_to_find() -> None:
