@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPOSITORY_PAGES",
+    "breakable_heading",
     "edit_address",
     "folded_lists",
     "foreign_resources",
@@ -57,6 +58,9 @@ MOST_ITEMS: Final = 20
 """Items of a list that a page shows; a longer one is folded away."""
 
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+OPERATOR_BOOST: Final = 4
+"""How much more a word counts in the search on the page of an operator than elsewhere."""
+
 _LIST: Final = re.compile(r"(?:^- .*\n?(?:^  .*\n?)*)+", re.M)
 _FILE_OF_BLOCK: Final = re.compile(r"^```(\w+) (\S+\.\w+)$", re.M)
 _ROW: Final = re.compile(r"^\| ([A-Z][A-Z0-9_]*)(?= [(|])", re.M)
@@ -67,6 +71,7 @@ _RESOURCES: Final = {
     "source": "src",
     "link": "href",
 }
+_HEADING: Final = re.compile(r"(?<=>)[A-Z0-9_]+(?=<a class=\"headerlink\"|</h1>)")
 _MERE_LINKS: Final = frozenset({"canonical", "prev", "next", "alternate"})
 
 
@@ -125,7 +130,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if place == "operators.md":
         markdown = linked_operators(markdown)
     markdown = folded_lists(site_markdown(markdown, place, config.repo_url or ""))
+    if place == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
     if place.startswith("operators/"):
+        page.meta["search"] = {"boost": OPERATOR_BOOST}
         markdown += "\n[All operators](../operators.md)\n"
     return markdown
 
@@ -140,7 +148,12 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
     if foreign := foreign_resources(output):
         raise PluginError(f"{page.file.src_uri} would load {', '.join(foreign)}: keep it in docs/")
-    return output
+    return breakable_heading(output)
+
+
+def breakable_heading(html: str) -> str:
+    """Return a page whose first heading may break after an underscore, as on a telephone."""
+    return _HEADING.sub(lambda heading: heading[0].replace("_", "_<wbr>"), html, count=1)
 
 
 def folded_lists(markdown: str) -> str:
