@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPOSITORY_PAGES",
-    "breakable_heading",
+    "breakable_names",
     "edit_address",
     "folded_lists",
     "foreign_resources",
@@ -71,7 +71,7 @@ _RESOURCES: Final = {
     "source": "src",
     "link": "href",
 }
-_HEADING: Final = re.compile(r"(?<=>)[A-Z0-9_]+(?=<a class=\"headerlink\"|</h1>)")
+_NAME: Final = re.compile(r"(?<=>)\s*[A-Z0-9]+_[A-Z0-9_]+\s*(?=<)")
 _MERE_LINKS: Final = frozenset({"canonical", "prev", "next", "alternate"})
 
 
@@ -148,12 +148,12 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
     if foreign := foreign_resources(output):
         raise PluginError(f"{page.file.src_uri} would load {', '.join(foreign)}: keep it in docs/")
-    return breakable_heading(output)
+    return breakable_names(output)
 
 
-def breakable_heading(html: str) -> str:
-    """Return a page whose first heading may break after an underscore, as on a telephone."""
-    return _HEADING.sub(lambda heading: heading[0].replace("_", "_<wbr>"), html, count=1)
+def breakable_names(html: str) -> str:
+    """Return a page whose names of operators may break after an underscore, as on a telephone."""
+    return _NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), html)
 
 
 def folded_lists(markdown: str) -> str:

@@ -12,7 +12,7 @@ from dmlconf.coverage.measure import OperatorCoverage, Part
 from tests.each import for_each
 from website.coverage import coverage_section
 from website.hooks import (
-    breakable_heading,
+    breakable_names,
     edit_address,
     folded_lists,
     foreign_resources,
@@ -70,9 +70,9 @@ def test_the_navigation_has_every_operator_in_its_family() -> None:
     assert listed == sorted(f"operators/{name.lower()}.md" for name in operator_names())
 
 
-def test_headings_of_operators_break_only_after_underscores() -> None:
-    heading = '<h1 id="top_k1">TOP_K1<a class="headerlink" href="#top_k1">x</a></h1><p>A_B</p>'
-    assert breakable_heading(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
+def test_names_of_operators_break_only_after_underscores() -> None:
+    heading = '<h1 id="TOP_K1">TOP_K1<a class="A_B" href="#TOP_K1">x</a></h1><p>see TOP_K1 a_b</p>'
+    assert breakable_names(heading) == heading.replace(">TOP_K1<", ">TOP_<wbr>K1<")
 
 
 def test_long_lists_are_folded_away_and_stay_whole() -> None:
