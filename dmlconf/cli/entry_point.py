@@ -24,7 +24,7 @@ from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (*COMMANDS, "new", "config", "doctor")
+_COMMANDS: Final = (*COMMANDS, "faults", "new", "config", "doctor")
 
 
 class _LazyGroup(click.Group):

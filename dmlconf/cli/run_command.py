@@ -101,6 +101,8 @@ __all__ = ["command"]
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
+@option("--no-known-faults", is_flag=True, group=EXIT_GROUP,
+        help="Judge as if no fault of DirectML were known (docs/faults.md).")  # fmt: skip
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after N failures.")  # fmt: skip
 @demand_options
@@ -141,6 +143,7 @@ def command(
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
+    no_known_faults: bool,
     slower_than: Path | None,
     fail_slower: float | None,
     log_file: Path | None,
@@ -160,6 +163,8 @@ def command(
     no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
     70 a bug in dmlconf itself.
     """
+    if no_known_faults and scheduler is not None:
+        raise click.UsageError("--no-known-faults judges on this machine: leave out --scheduler")
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
     reports = parse_reports(report_options, log=log_file)
@@ -192,6 +197,7 @@ def command(
         "substrate": _digested(substrate),
         "waivers": None if waiver_file is None else str(waiver_file),
         "waivers_sha256": _digested(waiver_file),
+        "no_known_faults": no_known_faults or None,
     }
     given = {name: value for name, value in given.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
@@ -217,7 +223,9 @@ def command(
             run = Run(
                 suite=suite, paths=tuple(map(str, paths)), suite_paths=suite_paths(paths),
                 plan=planned, chosen=chosen,
-                how=How(name, limits, known, compare_unfused, circumstances),
+                how=How(
+                    name, limits, known, compare_unfused, circumstances, not no_known_faults
+                ),
                 against=against, waivers=accepted.waivers if accepted else (),
                 repeat=repeat, shuffle=shuffle, retries=retries,
                 most_failures=1 if fail_fast else max_failures, options=options,

@@ -64,9 +64,7 @@ def _may_count(operator: Operator, field: Field, count: int) -> bool:
 def _permitted(operator: Operator, field: Field, name: str) -> bool:
     """Return whether constraints on nothing but the field permit an operator in it."""
     nested = {"operator": name}
-    names = operator.names(
-        {**operator_sets(), field.name: (nested,) if field.is_array else nested}
-    )
+    names = operator.names({**operator_sets(), field.name: (nested,) if field.is_array else nested})
     about = {field.name, *operator_sets()}
     permitted = False
     for constraint in operator.constraints:

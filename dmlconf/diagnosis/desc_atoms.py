@@ -37,6 +37,9 @@ _FEW_DIVISORS: Final = (2, 4, 8)
 _ALL_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """Sizes of vectors, of groups of threads and of tiles."""
 
+_MEMBER_BITS: Final = 6.5
+_NEIGHBOURS_BITS: Final = 8.5
+
 _DATA_BITS: Final = 6.0
 _DIMENSIONS: Final = (-1, -2, 0, 1, 2)
 
@@ -176,6 +179,9 @@ def _list(builder: TableBuilder, name: str, column: Column) -> None:
     if items and isinstance(items[0], dict):
         firsts = [v[0].get("operator") if v else None for v in column.distinct]
         builder.constants(f"{name}[0]", 8, column.derived(firsts))
+    if items and all(isinstance(item, str) and _number(item) is None for item in items):
+        _members(builder, name, column)
+        return
     if not items or any(_number(item) is None for item in items):
         return
     builder.numbers(f"max({name})", 6.5, column.numbers(partial(_end, max)))
@@ -185,6 +191,13 @@ def _list(builder: TableBuilder, name: str, column: Column) -> None:
     for at in (0, 1, -1):
         values = column.numbers(partial(_item, at))
         builder.numbers(f"{name}[{at}]", 8.5, values)
+
+
+def _members(builder: TableBuilder, name: str, column: Column) -> None:
+    """Add an atom for each name in a list of names, such as the operators of a graph."""
+    for member in sorted({item for value in column.distinct if value for item in value}):
+        bits = _NEIGHBOURS_BITS if ">" in member else _MEMBER_BITS
+        builder.add(f"'{member}' in {name}", bits, column.mask(partial(_has, member)))
 
 
 def _tensor(

@@ -15,7 +15,7 @@ from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.diagnosis.variants import Culprit, Variant, variants_of
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
@@ -136,6 +136,10 @@ def diagnose(
 def _reproduced(case: Case, bench: Bench) -> Diagnosis:
     """Return how the case fails: always, intermittently, only among others, or not at all."""
     verdicts = [bench.verdict(case)]
+    known = verdicts[0].reason
+    if known is not None and known.kind is ReasonKind.KNOWN_FAULT:
+        note = f"A known fault of DirectML, so there is nothing to reduce. {known.message}"
+        return Diagnosis(case, verdicts[0], 0, 1, notes=(note,))
     times = _BROKEN_REPETITIONS if verdicts[0].status is Status.BROKEN else REPETITIONS
     verdicts += [bench.verdict(case) for _ in range(times - 1)]
     failing = [verdict for verdict in verdicts if verdict.status.fails_run]

@@ -119,14 +119,13 @@ def _kind(verdict: Verdict) -> str:
 def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
     """Return the places of the passes that a class of failures is compared with.
 
-    A pass that was rejected as expected says nothing about values, and vice versa.
+    A pass that was rejected as expected says nothing about values or crashes, and vice versa. So
+    where every valid case of an operator fails, there are none, whatever invalid cases pass.
     """
     passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
-    if name == "broken":
-        return np.array(passing, np.intp)
-    ran = name == "result"
+    ran = name != "rejection"
     alike = [at for at in passing if bool(verdicts[at].figures) is ran]
-    return np.array(alike or passing, np.intp)
+    return np.array(alike, np.intp)
 
 
 def _explained(

@@ -31,6 +31,7 @@ class How:
         compare_unfused: whether each graph's nodes also run one by one; None for only on backends
             that compile graphs.
         circumstances: names, as `chosen_circumstances` takes them.
+        known_faults: whether a known fault of DirectML waives a failure.
     """
 
     backend: BackendName
@@ -38,6 +39,7 @@ class How:
     substrate: Substrate = NO_SUBSTRATE
     compare_unfused: bool | None = None
     circumstances: tuple[str, ...] = ()
+    known_faults: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def local_target(how: How) -> Target:
     unfused = compares_unfused(how.compare_unfused, backend.capabilities)
 
     def judge(expected: Expectations, waivers: Waivers) -> JudgePlan:
-        options = JudgeOptions(how.substrate, waivers, unfused, under)
+        options = JudgeOptions(how.substrate, waivers, unfused, under, how.known_faults)
         return partial(
             verdicts, backend=backend, expected=expected, limits=how.limits, options=options
         )

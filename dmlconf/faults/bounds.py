@@ -12,7 +12,7 @@ from dmlconf.faults.computed import Computed
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["clipped", "infinity_as_the_least_integer"]
+__all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
 _BITS = {"FLOAT64": 64, "FLOAT32": 32, "FLOAT16": 16}
 
@@ -37,6 +37,28 @@ def clipped(
     scaled = evaluate(unbounded)["OutputTensor"]
     low, high = (held(name, _bound(case, name)) for name in ("Min", "Max"))
     return key(np.maximum(key(low), np.minimum(key(scaled), key(high))))
+
+
+def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
+    """Return what ELEMENT_WISE_CLIP_GRAD or CLIP_GRAD1 gives of integers in another order.
+
+    Args:
+        case: the operator.
+        key: gives numbers whose order is the kernel's.
+    """
+    inputs, desc = case.inputs(), case.desc
+    clip = {
+        "InputTensor": desc["InputTensor"],
+        "OutputTensor": desc["OutputGradientTensor"],
+        "ScaleBias": None,
+        "MinMaxDataType": desc.get("MinMaxDataType", "FLOAT32"),
+        "Min": desc["Min"],
+        "Max": desc["Max"],
+    }
+    clipping = replace(case, operator_name="ELEMENT_WISE_CLIP1", desc=clip).with_data(inputs)
+    low, high = (key(_bound(clipping, name)) for name in ("Min", "Max"))
+    element, gradient = key(inputs["InputTensor"]), inputs["InputGradientTensor"]
+    return np.where((element > low) & (element < high), gradient, gradient.dtype.type(0))
 
 
 def _bound(case: Case, name: str) -> Array:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.bounds import clipped
+from dmlconf.faults.bounds import clipped, passed_gradient
 from dmlconf.faults.computed import Computed
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
@@ -49,6 +49,8 @@ _REDUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "ARGMAX": frozenset(),
 }
 
+_CLIP_GRADIENTS: Final = frozenset({"ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"})
+
 _POOLING: Final = frozenset({"MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2"})
 
 _CLIPPING: Final = frozenset({"ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"})
@@ -61,6 +63,8 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
         return None
     if case.operator_name in _CLIPPING:
         return Computed({"OutputTensor": clipped(case, lambda name, bound: bound, _inverted)})
+    if case.operator_name in _CLIP_GRADIENTS:
+        return Computed({"OutputGradientTensor": passed_gradient(case, _inverted)})
     chosen = _chosen(case)
     if chosen is None:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dmlconf.cases.facts import element_count
 from dmlconf.reports.summary import status_counts
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import ReasonKind, Status, VariantResult, Verdict
@@ -110,8 +111,29 @@ def unchecked_note(log: RunLog) -> str | None:
 
 
 def known_fault_lines(log: RunLog) -> list[str]:
-    """Return DirectML's own known faults that explain failures, with the number of cases."""
-    return _counted(log, ReasonKind.KNOWN_FAULT)
+    """Return DirectML's own known faults that explain failures, a line for each.
+
+    It has the number of cases, what DirectML does and in which releases, the smallest of the cases,
+    and what an application can do instead.
+    """
+    by_name: dict[str, list[Verdict]] = {}
+    for verdict in log.verdicts:
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT:
+            by_name.setdefault(verdict.reason.message.partition(":")[0], []).append(verdict)
+    return [_known_fault_line(name, by_name[name]) for name in sorted(by_name)]
+
+
+def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
+    from dmlconf.runner.known_faults import read_known_faults  # Few runs meet one.
+
+    line = f"{len(verdicts):,} {name}"
+    known = {fault.name: fault for fault in read_known_faults()}
+    fault = known.get(name.partition(",")[0])
+    if fault is None or not fault.title:
+        return line
+    smallest = min(verdicts, key=lambda verdict: element_count(verdict.facts))
+    line += f": {fault.title} ({fault.releases}). Smallest case: {smallest.case}."
+    return f"{line} {fault.instead}" if fault.instead else line
 
 
 def waiver_lines(log: RunLog) -> list[str]:

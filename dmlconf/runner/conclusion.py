@@ -34,12 +34,14 @@ class JudgeOptions:
         waivers: failures that are accepted.
         compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
         circumstances: under which each case runs too; the backend must support them.
+        known_faults: whether a known fault of DirectML waives a failure.
     """
 
     substrate: Substrate = NO_SUBSTRATE
     waivers: Waivers = NO_WAIVERS
     compare_unfused: bool = False
     circumstances: tuple[Circumstance, ...] = ()
+    known_faults: bool = True
 
 
 NO_OPTIONS: Final = JudgeOptions()
@@ -81,7 +83,9 @@ class Conclusion:
             return verdict
         if self.is_reference and case.disputes is not None:
             return _disputed(verdict)
-        waived = self.faults.waive(case, outcome, verdict)
+        waived = verdict
+        if self.options.known_faults:
+            waived = self.faults.waive(case, outcome, verdict)
         return self.options.substrate.excuse(case, outcome, waived)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:

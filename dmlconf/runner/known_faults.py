@@ -53,6 +53,7 @@ __all__ = [
     "KnownFault",
     "KnownFaults",
     "NodeCondition",
+    "faults_of_version",
     "known_faults",
     "lint_known_faults",
     "read_known_faults",
@@ -185,6 +186,17 @@ class KnownFault:
     instead: str = ""
     example: str = ""
     not_computed: str = ""
+
+    @property
+    def releases(self) -> str:
+        """The releases that have it, such as `1.8.0 to 1.15.4`."""
+        first, last = (".".join(map(str, version)) for version in (self.first, self.last))
+        return first if first == last else f"{first} to {last}"
+
+    @property
+    def span(self) -> str:
+        """The subject of `title`: `DirectML 1.8.0 to 1.15.4`."""
+        return f"DirectML {self.releases}"
 
     def concerns(self, case: Case, *, as_graph: bool = True) -> bool:
         """Return whether the fault affects a case, or a node of it.
@@ -393,12 +405,20 @@ def known_faults(environment: Environment) -> KnownFaults:
     if tested["backend"] != "directml" or version is None:
         return NO_KNOWN_FAULTS
     as_graph = tested["details"].get("compile") == _GRAPH
-    faults = tuple(
+    return KnownFaults(tested["version"], faults_of_version(version), as_graph)
+
+
+def faults_of_version(version: Version) -> tuple[KnownFault, ...]:
+    """Return the known faults of a version of DirectML.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    return tuple(
         fault
         for fault in read_known_faults()
         if VersionRange(fault.first, fault.last).holds(version)
     )
-    return KnownFaults(tested["version"], faults, as_graph)
 
 
 @cache

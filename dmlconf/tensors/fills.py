@@ -276,6 +276,38 @@ def _special_integers(data_type: DataType) -> Array:
     return np.array(values, data_type.dtype)
 
 
+def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
+    """Numbers at the ends of words, in turn, starting at `seed`.
+
+    Integers: 2^k and 2^k - 1 where 7, 8, 15, 16, 31, 32, 53, 63 and 64 bits end, the negatives of
+    them, and of 64 bits numbers with equal high words. Floating-point types: the numbers around
+    those from which on integers are missing, and the largest.
+    """
+    kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
+    place = np.arange(first, first + count)
+    return kinds[(place + seed) % len(kinds)]
+
+
+@cache
+def _integer_ends(data_type: DataType) -> Array:
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    values = [0, 1, high, low]
+    for bits in (7, 8, 15, 16, 31, 32, 53, 63, 64):
+        values += [2**bits, 2**bits - 1, -(2**bits), 1 - 2**bits]
+    for word in (5, -3, 2**31 - 1, -(2**31)):
+        values += [(word << 32) + low_word for low_word in (2**31, 7, 2**32 - 1, 2**31 - 1)]
+    kept = list(dict.fromkeys(value for value in values if low <= value <= high))
+    return np.array(kept, data_type.dtype)
+
+
+@cache
+def _float_ends(data_type: DataType) -> Array:
+    exact = _EXACT[data_type]
+    largest = float(data_type.maximum)
+    values = [exact, -(exact - 1), 1, exact + 2, largest, exact - 1, 0, -exact, -largest, 3]
+    return np.array(values, data_type.dtype)
+
+
 FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "constant": _constant,
     "sequence": _sequence,
@@ -283,6 +315,7 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "uniform": _uniform,
     "normal": _normal,
     "specials": _specials,
+    "ends": _ends,
 }
 """The generators by name; a case may give their keyword arguments."""
 
@@ -307,7 +340,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
     if "seed" not in defaults:
         return arguments
     seed = arguments.get("seed", defaults["seed"])
-    if name == "specials":
+    if name in ("specials", "ends"):
         return {**arguments, "seed": seed + (mixed >> _SPARE_SEED_BITS)}
     mixed ^= seed & 0xFFFF_FFFF_FFFF_FFFF
     return {**arguments, "seed": int(splitmix64(mixed, 1)[0]) >> _SPARE_SEED_BITS}

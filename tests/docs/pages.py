@@ -12,6 +12,8 @@ import click
 from dmlconf.cli.entry_point import cli
 from dmlconf.cli.operators_command import markdown_table
 from dmlconf.resources import schemas_directory
+from dmlconf.runner.fault_text import faults_page
+from dmlconf.runner.known_faults import read_known_faults
 from tests.docs import tutorials
 
 __all__ = ["DOCS", "PAGES", "write"]
@@ -121,8 +123,14 @@ def operators() -> str:
     return begin + markdown_table()
 
 
+def faults() -> str:
+    """Return the page of DirectML's own faults."""
+    return faults_page(read_known_faults())
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "command-line.md": command_line,
+    "faults.md": faults,
     "formats.md": formats,
     "operators.md": operators,
 }

@@ -18,6 +18,7 @@ from dmlconf.backends.registry import parse
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.runner.conclusion import Conclusion, JudgeOptions
 from dmlconf.runner.judge import judge
 from dmlconf.runner.known_faults import known_faults
 from dmlconf.runner.session import reference
@@ -90,6 +91,12 @@ SEEN = [
            f"OutputIndexTensor: {{Sizes: [1, 1, 1, 2], DataType: UINT32}}, Axis: 3, K: 2{more}}}",
            {"OutputValueTensor": [5, 4294967295], "OutputIndexTensor": [1, 2]})
       for operator, more in (("TOP_K", ""), ("TOP_K1", ", AxisDirection: DECREASING"))),
+    Seen(LOW_WORDS, "ELEMENT_WISE_CLIP_GRAD",
+         "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
+         "values: [2147483648, 5, 4294967295]}, InputGradientTensor: {Sizes: [1, 1, 1, 3], "
+         "DataType: INT64, values: [1, 2, 3]}, "
+         "OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: INT64}, Min: -100, Max: 100}",
+         {"OutputGradientTensor": [1, 2, 3]}),
     # The least INT64 is greater than a number of the same high word whose low word has bit 31.
     Seen(LOW_WORDS, "MAX_POOLING",
          "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: INT64, "
@@ -165,6 +172,18 @@ def test_a_defect_of_a_driver_in_the_same_case_still_fails(seen: Seen, tmp_path:
         elements = wrong[name].reshape(-1)
         elements[-1] = 77 if elements[-1] != 77 else 78
         assert judged(case, wrong, seen.version) == (Status.FAILED, "")
+
+
+def test_without_known_faults_the_same_case_fails(tmp_path: Path) -> None:
+    seen = SEEN[0]
+    case = case_of(tmp_path, seen.operator, seen.desc)
+    outcome = Outputs(outputs_of(case, seen.wrong))
+    faults = known_faults(Environment("directml", "1.15.4", "an adapter", "1.0"))
+    for known, status in ((True, Status.WAIVED), (False, Status.FAILED)):
+        options = JudgeOptions(known_faults=known)
+        conclusion = Conclusion(reference("numpy", parse("directml")), faults, options=options)
+        verdict = conclusion.judge(case, outcome)
+        assert conclusion.excused(case, outcome, verdict).status is status
 
 
 def test_right_outputs_have_passed_despite_the_fault(tmp_path: Path) -> None:

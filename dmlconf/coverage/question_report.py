@@ -1,0 +1,101 @@
+"""Reports of which questions a suite asks: a table by question, the gaps, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["render_json", "render_markdown", "render_table", "total_share"]
+
+
+def total_share(rows: Sequence[QuestionCoverage]) -> tuple[int, int]:
+    """Return how many parts of questions are asked, and how many there are."""
+    shares = [row.share() for row in rows]
+    return sum(asked for asked, _ in shares), sum(of for _, of in shares)
+
+
+def _sentence(rows: Sequence[QuestionCoverage]) -> str:
+    asked, of = total_share(rows)
+    share = 100 * asked / of if of else 100.0
+    operators = sum(bool(row.asked) for row in rows)
+    return f"{asked:,} of {of:,} parts of questions to {operators} operators asked ({share:.2f}%)"
+
+
+def _of_question(question: Question, rows: Sequence[QuestionCoverage]) -> tuple[int, int, int]:
+    """Return how many operators a question concerns, and how many of its parts are asked of how
+    many."""
+    shares = [row.share(question.name) for row in rows]
+    concerned = sum(bool(of) for _, of in shares)
+    return concerned, sum(asked for asked, _ in shares), sum(of for _, of in shares)
+
+
+def _missing(rows: Sequence[QuestionCoverage]) -> Iterator[str]:
+    for row in rows:
+        for question, part in row.missing:
+            yield f"{row.operator}: {question}: {part}"
+
+
+def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> RenderableType:
+    """Return the report for the terminal.
+
+    Args:
+        rows: what is asked, by operator.
+        missing: whether to list each part that no case asks.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    closing = Text(_sentence(rows), "bold")
+    if missing:
+        return Group(*map(Text, _missing(rows)), closing)
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("Question", "Operators", "Asked"):
+        table.add_column(heading, justify="left" if heading == "Question" else "right")
+    for question in read_questions():
+        concerned, asked, of = _of_question(question, rows)
+        style = "" if asked == of else "yellow"
+        table.add_row(question.name, f"{concerned:,}", f"{asked:,}/{of:,}", style=style)
+    return Group(table, "", closing)
+
+
+def render_markdown(rows: Sequence[QuestionCoverage]) -> str:
+    """Return the report as Markdown."""
+    lines = ["# Questions", "", f"{_sentence(rows)}.", ""]
+    lines += ["| Question | Asks | Operators | Asked |", "|---|---|---:|---:|"]
+    for question in read_questions():
+        concerned, asked, of = _of_question(question, rows)
+        lines.append(f"| {question.name} | {question.asks} | {concerned:,} | {asked:,}/{of:,} |")
+    missing = [f"- {line}" for line in _missing(rows)]
+    return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
+
+
+def render_json(rows: Sequence[QuestionCoverage]) -> str:
+    """Return the report as JSON."""
+    asked, of = total_share(rows)
+    data: dict[str, Any] = {
+        "format": 1,
+        "summary": {"parts": of, "asked": asked},
+        "questions": [
+            {"name": each.name, "asks": each.asks, "because": each.because}
+            for each in read_questions()
+        ],
+        "operators": [
+            {
+                "operator": row.operator,
+                "parts": [
+                    {"question": question, "part": part, "cases": count}
+                    for (question, part), count in row.asked.items()
+                ],
+            }
+            for row in rows
+        ],
+    }
+    return json.dumps(data, indent=1)

@@ -1,0 +1,267 @@
+"""Which questions of `schemas/questions.yaml` the cases of a suite ask of which operators.
+
+A question such as `ends-of-words` has a part for each end, operator and data type: ARGMAX of INT64
+is asked for numbers below 2^31 and from 2^31 on. Any valid case of the operator may ask a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from dmlconf.cases.facts import names_of
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.resources import schemas_directory
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["Question", "QuestionCoverage", "measure_questions", "read_questions"]
+
+_MOST_ELEMENTS = 1 << 16
+"""Data of larger inputs are not examined: they belong to layers, whose data are plain."""
+
+_ABSENT: Mapping[str, Any] = {
+    "Axis": -1, "Axes": (), "WindowSizes": None, "WindowSize": None, "InputWindowSizes": None,
+    "FilterSizes": None, "ConstantBytes": (),
+}  # fmt: skip
+"""What conditions read of fields that an operator lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question.
+
+    Attributes:
+        name: what to call it.
+        asks: the question, as a sentence.
+        because: what was once wrong.
+        operators: the only operators to ask; None for all.
+        has_field: one of these fields is needed; empty for none.
+        inputs: the inputs whose data ask.
+        data_types: those to ask for.
+        data: the class of data; None if conditions ask.
+        conditions: by part, what a case must meet.
+        derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
+    """
+
+    name: str
+    asks: str
+    because: str
+    operators: frozenset[str] | None = None
+    has_field: frozenset[str] = frozenset()
+    inputs: frozenset[str] = frozenset()
+    data_types: tuple[str, ...] = ()
+    data: DataClass | None = None
+    conditions: Mapping[str, Expression] = field(default_factory=dict)
+    derived: str = ""
+
+    def parts(self, operator: Operator) -> Iterator[str]:
+        """Yield what is to be asked of an operator."""
+        if self.operators is not None and operator.name not in self.operators:
+            return
+        names = {each.name for each in operator.fields}
+        if self.has_field and not self.has_field & names:
+            return
+        if self.data is not None:
+            for data_type in self._asked_types(operator):
+                yield from (f"{data_type}: {part}" for part in self.data.parts(data_type))
+        elif self.derived == "in_place":
+            yield from (f"{pair.output} as {pair.input}" for pair in operator.in_place)
+        elif self.derived == "dimensions":
+            yield from (f"{rank} dimensions" for rank in _ranks(operator))
+        else:
+            yield from self.conditions
+
+    def _asked_types(self, operator: Operator) -> list[DataType]:
+        supported = {
+            data_type
+            for table in operator.support
+            for tensor, row in table.tensors.items()
+            if tensor in _bases(self.inputs) and not _is_index(operator, tensor)
+            for data_type in row.data_types
+        }
+        return [DataType(name) for name in self.data_types if name in supported]
+
+    def asked_by(self, case: Case) -> Iterator[str]:
+        """Yield the parts that a valid case asks."""
+        operator = case.operator
+        if self.operators is not None and case.operator_name not in self.operators:
+            return
+        if self.data is not None:
+            for name, entry, tensor in tensors_of(operator, case.desc, FieldKind.INPUT):
+                if name not in self.inputs or str(tensor.DataType) not in self.data_types:
+                    continue
+                if entry.bounds is None and tensor.ElementCount <= _MOST_ELEMENTS:
+                    with suppress(ValueError, OverflowError, TypeError):
+                        found = self.data.found(case.input(name))
+                        yield from (f"{tensor.DataType}: {part}" for part in found)
+        elif self.derived == "in_place":
+            yield from (f"{output} as {source}" for output, source in case.in_place.items())
+        elif self.derived == "dimensions":
+            tensors = tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            yield from {f"{t.DimensionCount} dimensions": None for _, _, t in tensors}
+        else:
+            names = _names(case)
+            for part, condition in self.conditions.items():
+                with suppress(ExpressionError):
+                    if condition.evaluate(names):
+                        yield part
+
+
+def _bases(inputs: Iterable[str]) -> set[str]:
+    return {name.partition("[")[0] for name in inputs}
+
+
+def _is_index(operator: Operator, tensor: str) -> bool:
+    return any(entry.name == tensor and entry.bounds is not None for entry in operator.fields)
+
+
+def _ranks(operator: Operator) -> list[int]:
+    gaps = {
+        (gap.tensor, rank)
+        for gap in operator.gaps
+        for rank in range(gap.ranks[0], gap.ranks[1] + 1)
+    }
+    ranks = {
+        rank
+        for table in operator.support
+        for tensor, row in table.tensors.items()
+        for rank in range(row.ranks[0], row.ranks[1] + 1)
+        if (tensor, rank) not in gaps
+    }
+    return sorted(ranks)
+
+
+def _names(case: Case) -> dict[str, Any]:
+    tensors: list[TensorDesc] = [
+        tensor
+        for _, _, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    ]
+    names = {**_ABSENT, **names_of(case, _NO_DATA)}
+    names["AxisSizes"] = tuple({size: None for t in tensors for size in t.Sizes})
+    filters = case.desc.get("FilterTensor")
+    names["FilterSizes"] = filters.Sizes[2:] if isinstance(filters, TensorDesc) else None
+    if isinstance(case, GraphCase):
+        names["ConstantBytes"] = tuple(each.data.nbytes for each in case.graph.constants)
+    return names
+
+
+_NO_DATA = Expression("True")
+"""A condition that reads no data, so that none is examined."""
+
+
+@cache
+def read_questions() -> tuple[Question, ...]:
+    """Return the questions.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(schemas_directory() / "questions.yaml")
+    problems = schema_problems(document, validator(bundled_schema("questions")), document.data)
+    if not problems:
+        problems = list(_condition_problems(document))
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(map(_question, document.data["questions"]))
+
+
+def _condition_problems(document: Any) -> Iterator[Problem]:
+    for index, data in enumerate(document.data["questions"]):
+        parts = data.get("parts", {})
+        for name, condition in parts.items() if isinstance(parts, dict) else ():
+            try:
+                Expression(condition)
+            except ExpressionError as error:
+                yield document.problem(("questions", index, "parts", name), str(error))
+
+
+def _question(data: Mapping[str, Any]) -> Question:
+    parts = data.get("parts", {})
+    named = isinstance(parts, str)
+    return Question(
+        name=data["name"],
+        asks=" ".join(data["asks"].split()),
+        because=" ".join(data["because"].split()),
+        operators=frozenset(data["operators"]) if "operators" in data else None,
+        has_field=frozenset(data.get("has_field", ())),
+        inputs=frozenset(data.get("inputs", ())),
+        data_types=tuple(data.get("data_types", ())),
+        data=DATA_CLASSES[data["data"]] if "data" in data else None,
+        conditions={} if named else {name: Expression(text) for name, text in parts.items()},
+        derived=parts if named else "",
+    )
+
+
+@dataclass(slots=True)
+class QuestionCoverage:
+    """What a suite asks of one operator.
+
+    Attributes:
+        operator: its name.
+        asked: the number of cases by question and part; 0 if none asks it.
+    """
+
+    operator: str
+    asked: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> list[tuple[str, str]]:
+        """Questions and parts that no case asks."""
+        return [part for part, count in self.asked.items() if not count]
+
+    def share(self, question: str | None = None) -> tuple[int, int]:
+        """Return how many parts of a question, or of all, are asked, and how many there are."""
+        counts = [n for (name, _), n in self.asked.items() if question in (None, name)]
+        return sum(map(bool, counts)), len(counts)
+
+
+def measure_questions(
+    operators: Iterable[Operator],
+    cases: Iterable[Case],
+    advance: Callable[[], None] = lambda: None,
+) -> dict[str, QuestionCoverage]:
+    """Return what the cases ask of each operator, by name; graphs are asked as `GRAPHS`.
+
+    Args:
+        operators: those to ask.
+        cases: the suite's.
+        advance: called after each case.
+    """
+    questions = read_questions()
+    coverage = {
+        operator.name: QuestionCoverage(
+            operator.name,
+            {(each.name, part): 0 for each in questions for part in each.parts(operator)},
+        )
+        for operator in operators
+    }
+    coverage[GRAPHS] = QuestionCoverage(
+        GRAPHS,
+        {
+            (each.name, part): 0
+            for each in questions
+            if each.operators is not None and GRAPHS in each.operators
+            for part in each.conditions
+        },
+    )
+    for case in cases:
+        row = coverage.get(case.operator_name)
+        if row is not None and not isinstance(case.expectation, ExpectedRejection):
+            for question in questions:
+                for part in set(question.asked_by(case)):
+                    if (question.name, part) in row.asked:
+                        row.asked[question.name, part] += 1
+        advance()
+    return coverage

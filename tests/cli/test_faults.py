@@ -1,0 +1,39 @@
+"""`dmlconf faults`: what DirectML itself does wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.process import dmlconf_here
+
+
+def test_lists_those_of_an_operator_and_a_version(tmp_path: Path) -> None:
+    report = "json:faults.json"
+    done = dmlconf_here(
+        tmp_path, "faults", "-o", "one_hot", "--directml", "1.9.0", "--report", report
+    )
+    assert done.returncode == 0
+    faults = json.loads((tmp_path / "faults.json").read_text("utf-8"))["faults"]
+    names = {fault["name"] for fault in faults}
+    assert "unsigned-64-bit-index-taken-as-negative" in names
+    assert all("ONE_HOT" in fault["operators"] for fault in faults)
+    newer = dmlconf_here(tmp_path, "faults", "-o", "ONE_HOT", "--directml", "1.15.4")
+    assert "unsigned-64-bit-index-taken-as-negative" not in newer.stdout
+    assert "on-value-behind-the-last-dimension" in newer.stdout
+
+
+def test_explains_one(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "faults", "int64-low-words-compared-as-signed")
+    assert done.returncode == 0
+    for part in ("1.8.0 to 1.15.4", "2147483648", "instead", "dmlconf show", "lavapipe"):
+        assert part in done.stdout
+
+
+def test_an_unknown_name_or_version_is_wrong_usage(tmp_path: Path) -> None:
+    unknown = dmlconf_here(tmp_path, "faults", "no-such-fault")
+    assert unknown.returncode == 2
+    assert "there is no known fault no-such-fault" in unknown.stderr
+    wrong = dmlconf_here(tmp_path, "faults", "--directml", "newest")
+    assert wrong.returncode == 2
+    assert "'newest' is not a version, such as 1.15.4" in wrong.stderr

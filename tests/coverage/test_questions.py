@@ -1,0 +1,90 @@
+"""Questions: what was once wrong somewhere, asked of every operator that it can concern."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.coverage.questions import QuestionCoverage, measure_questions, read_questions
+from dmlconf.resources import cases_directory
+from dmlconf.runner.known_faults import read_known_faults
+from tests.cli.process import dmlconf_here
+
+CASES = """
+operator: ARGMIN
+cases:
+  - name: words
+    desc:
+      InputTensor: {Sizes: [1, 3], DataType: INT64, values: [2147483648, 1, 4294967296]}
+      OutputTensor: {Sizes: [1, 1], DataType: UINT32}
+      Axes: [1]
+      AxisDirection: INCREASING
+  - name: refused
+    desc:
+      InputTensor: {Sizes: [3], DataType: INT64, values: [127, 128, 255]}
+      OutputTensor: {Sizes: [1], DataType: UINT32}
+      Axes: [7]
+      AxisDirection: DECREASING
+    expect: {rejected: E_INVALIDARG, constraint: axes-in-range}
+"""
+
+
+def asked(folder: Path, text: str = CASES, name: str = "ARGMIN") -> QuestionCoverage:
+    path = folder / "few.yaml"
+    path.write_text(text, encoding="utf-8")
+    return measure_questions([operator(name)], map(build, load_suite([path]).plan()))[name]
+
+
+def test_a_case_asks_what_its_data_have_and_no_more(tmp_path: Path) -> None:
+    row = asked(tmp_path)
+    ends = {part for (name, part), count in row.asked.items() if name == "ends-of-words" and count}
+    assert ends == {"INT64: from 2^31", "INT64: from 2^32"}
+    words = {part for (name, part), n in row.asked.items() if name == "words-of-64-bits" and n}
+    low = "INT64: equal high words, and low words that differ in bit 31"
+    assert words == {low, "INT64: low words in another order than the numbers"}
+    assert ("ends-of-words", "UINT8: below 2^7") in row.missing
+
+
+def test_conditions_ask_of_the_desc(tmp_path: Path) -> None:
+    row = asked(tmp_path)
+    assert row.asked["each-place-of-the-axis", "last"] == 1
+    assert row.asked["each-place-of-the-axis", "first"] == 0
+    assert row.asked["every-number-of-dimensions", "2 dimensions"] == 1
+    assert row.asked["every-number-of-dimensions", "1 dimensions"] == 0
+
+
+def test_an_operator_is_asked_for_what_it_supports_alone() -> None:
+    parts = {part for each in read_questions() for part in each.parts(operator("GEMM"))}
+    assert not any("INT" in part for part in parts)
+    assert {"FLOAT16: 2048", "FLOAT16: 65504"} <= parts
+    assert not any(part.startswith("FLOAT16: NaN") for part in parts)
+
+
+def test_each_question_says_what_was_wrong() -> None:
+    known = {fault.name for fault in read_known_faults()}
+    for question in read_questions():
+        assert " " in question.because or question.because in known, question.name
+
+
+def test_the_command_counts_and_can_fail(tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
+    done = dmlconf_here(
+        tmp_path, "coverage", "few.yaml", "--questions", "-o", "ARGMIN", "--missing", "-q",
+        "--fail-under", "100",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "ARGMIN: ends-of-words: UINT8: below 2^7" in done.stdout
+    assert "is below 100%" in done.stderr
+
+
+@pytest.mark.whole
+def test_the_suite_asks_every_question() -> None:
+    plan = load_suite([cases_directory()]).plan()
+    cases = (valid_case(each) for each in plan if "model" not in each.template.tags)
+    rows = measure_questions(map(operator, operator_names()), cases)
+    missing = [(name, part) for name, row in rows.items() for part in row.missing]
+    assert missing == []
