@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.build import challenged_data, read_expectation
 from dmlconf.cases.errors import CaseError, Faults
@@ -38,9 +38,17 @@ __all__ = ["build_graph", "operators_in", "read_relation"]
 
 _Data = dict[str, Array | Fill]
 
+_Entries = dict[tuple[str, str], Any]
+"""Entries of tensors, by their place in the case: `inputs` or `constants`, and their name."""
 
-def build_graph(planned: PlannedCase) -> GraphCase:
+
+def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
     """Return the graph case.
+
+    Args:
+        planned: the case.
+        wired: require that each node feeds something, and everything else that a device requires
+            of the edges.
 
     Raises:
         CaseError: the entry is not a valid graph with these parameters.
@@ -60,8 +68,9 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     with faults.collected():
         relation = read_relation(evaluated(written["relation"], names))
     independent = len(faults)
-    inputs = _tensors("inputs", written, names, files, data, faults, with_data=not rejected)
-    constants = _constants(written, names, files, faults)
+    given, held = _by_holder(written, names, faults)
+    inputs = _tensors(given, files, data, faults, with_data=not rejected)
+    constants = _constants(held, files, faults)
     with faults.collected():
         _unique_names(inputs, constants, written)
     entries: tuple[NodeEntry, ...] = ()
@@ -76,7 +85,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     outputs = _outputs(evaluated(written["outputs"], names), reader, faults)
     faults.raise_causes(UnreadSourceError)
     graph = _graph(inputs, outputs, constants, [entry.name for entry in entries], reader)
-    if not rejected:
+    if wired and not rejected:
         _require_wiring(graph, relation)
     if template.challenge is not None and not template.keeps_data:
         data = challenged_data(data, template.challenge)
@@ -142,31 +151,55 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
     }
 
 
+def _by_holder(
+    written: Mapping[str, Any], names: Namespace, faults: Faults
+) -> tuple[_Entries, _Entries]:
+    """Return the entries of the inputs and of the constants, by place and name.
+
+    An input with `held: constant` is a constant, and one with `held: owned` has the flag
+    OWNED_BY_DML, so that one matrix has the same graph with the data held in each way.
+    """
+    given: _Entries = {}
+    constants: _Entries = {}
+    for name, node in written["inputs"].items():
+        where = ("inputs", name)
+        with faults.collected():
+            entry = evaluated(node, names)
+            holder = entry.get("held", "input") if isinstance(entry, Mapping) else "input"
+            if holder not in _HOLDERS:
+                message = f"{holder!r} does not hold data"
+                raise CaseError((*where, "held"), message, f"one of {', '.join(_HOLDERS)}")
+            if isinstance(entry, Mapping):
+                entry = {key: value for key, value in entry.items() if key != "held"}
+            if holder == "owned":
+                flags = entry.get("Flags", ())
+                entry["Flags"] = [*([flags] if isinstance(flags, str) else flags), "OWNED_BY_DML"]
+            (constants if holder == "constant" else given)[where] = entry
+    for name, node in written["constants"].items():
+        with faults.collected():
+            constants["constants", name] = evaluated(node, names)
+    return given, constants
+
+
+_HOLDERS: Final = ("input", "owned", "constant")
+
+
 def _tensors(
-    key: str,
-    written: Mapping[str, Any],
-    names: Namespace,
-    files: CaseFiles,
-    data: _Data,
-    faults: Faults,
-    *,
-    with_data: bool,
+    entries: _Entries, files: CaseFiles, data: _Data, faults: Faults, *, with_data: bool
 ) -> dict[str, TensorDesc]:
     tensors = {}
-    for name, node in written[key].items():
-        where = (key, name)
+    for where, entry in entries.items():
+        _, name = where
         with faults.collected():
-            tensors[name] = read_tensor(evaluated(node, names), name, data, files, where)
+            tensors[name] = read_tensor(entry, name, data, files, where)
             if with_data and name not in data:
                 raise CaseError(where, f"`{name}` has no data", "give it `values` or a `fill`")
     return tensors
 
 
-def _constants(
-    written: Mapping[str, Any], names: Namespace, files: CaseFiles, faults: Faults
-) -> dict[str, Constant]:
+def _constants(entries: _Entries, files: CaseFiles, faults: Faults) -> dict[str, Constant]:
     data: _Data = {}
-    tensors = _tensors("constants", written, names, files, data, faults, with_data=True)
+    tensors = _tensors(entries, files, data, faults, with_data=True)
     constants = {}
     for name, tensor in tensors.items():
         if name not in data:

@@ -15,6 +15,7 @@ from dmlconf.cases.expansion import Expansion
 from dmlconf.cases.graph_problems import node_problems, relation_problems
 from dmlconf.cases.matrix import MatrixBudget, expand
 from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
+from dmlconf.cases.rewrites import case_rewrite, rewritten
 from dmlconf.cases.schema import (
     case_checker,
     desc_checker,
@@ -312,6 +313,8 @@ def _unbuildable(
         try:
             for planned in expand(template, budget):
                 case = build(planned)
+                if case_rewrite(template) is not None:
+                    rewritten(planned)
                 if not every_case:
                     first_cases.append(case)
                     break

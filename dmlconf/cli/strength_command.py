@@ -40,8 +40,10 @@ from dmlconf.strength.parallel import (
     measure_expectations_in_processes,
     measure_graphs_in_processes,
     measure_in_processes,
+    measure_rewrites_in_processes,
 )
 from dmlconf.strength.perturbation_report import weak_kinds
+from dmlconf.strength.rewrite_figure import rewrite_lines, rewrite_share
 from dmlconf.strength.sampling import sampled
 
 __all__ = ["command"]
@@ -57,6 +59,9 @@ _OF_MODELS: Final = "sizes"
 _OF_GRAPHS: Final = "graphs"
 """The figure of graph compilers, likewise."""
 
+_OF_REWRITES: Final = "rewrites"
+"""The figure of the catalogue of rewrites, likewise."""
+
 _OF_EXPECTATIONS: Final = "expectations"
 """The figure of what cases expect, likewise."""
 
@@ -67,6 +72,7 @@ _THRESHOLDS: Final = (
     "drivers",
     _OF_MODELS,
     _OF_GRAPHS,
+    _OF_REWRITES,
     _OF_EXPECTATIONS,
 )
 
@@ -97,9 +103,9 @@ def _thresholds(
     "--figure",
     "chosen",
     multiple=True,
-    type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS, _OF_EXPECTATIONS)),
+    type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS, _OF_REWRITES, _OF_EXPECTATIONS)),
     help="Measure only this figure: by defect and case, perturbation, driver defect, "
-    "defect of size, graph, or expectation.",
+    "defect of size, graph, rewrite, or expectation.",
 )
 @option(
     "--sample",
@@ -124,7 +130,7 @@ def _thresholds(
     metavar="[FIGURE=]PERCENT",
     help="Fail if a figure is lower: defects (the lowest of any operator; also fails if a "
     "legitimate difference fails), cases, perturbations (the lowest of any kind), "
-    "drivers, sizes, graphs, expectations (the lowest of any operator).",
+    "drivers, sizes, graphs, rewrites, expectations (the lowest of any operator).",
 )
 @option(
     "-v", "--verbose", is_flag=True, help="Show each kind of defect, and which cases are missing."
@@ -168,6 +174,9 @@ def command(
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at every place of every graph.
 
+    By rewrite, only with --figure rewrites: each rewrite of the catalogue has a graph in which the
+    rewritten graph passes, and each of its conditions one in which it fails.
+
     Exit codes: as for `run`; 1 if a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
@@ -180,13 +189,14 @@ def command(
         plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection)
-    if figure_names == (_OF_GRAPHS,):
+    if set(figure_names) <= {_OF_GRAPHS, _OF_REWRITES}:
         plan = [case for case in plan if case.template.operator_name == GRAPHS]
         if not plan:
             return nothing_selected(paths, selection)
     processes = jobs or 1
     method = Method("defects" in figure_names, "perturbations" in figure_names, seed)
     strength, drivers, sizes, graphs, expected = Strength(), None, None, None, None
+    of_rewrites = None
     if method.defects or method.perturbations:
         cases = sampled(plan, sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -219,6 +229,12 @@ def command(
             graphs = measure_graphs_in_processes(
                 cases, suite_paths(paths), processes, lambda: advance(False)
             )
+    if _OF_REWRITES in figure_names:
+        cases = [case for case in plan if "rewrite" in case.template.data]
+        with progress(len(cases), quiet=quiet, color=color) as advance:
+            of_rewrites = measure_rewrites_in_processes(
+                cases, suite_paths(paths), processes, lambda: advance(False)
+            )
     if _OF_EXPECTATIONS in figure_names:
         cases = sampled(plan, sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -235,6 +251,7 @@ def command(
         sizes=sizes,
         graphs=graphs,
         expectations=expected,
+        rewrites=of_rewrites,
     )
     table = figures.render_table(measured, verbose=verbose)
     written = write(reports, lambda name: _FORMATS[name](measured), table, color)
@@ -305,6 +322,15 @@ def _weak_graphs(measured: Measurement, least: float) -> list[str]:
     return complaints + ([f"{refused:,} correct variants of graphs fail"] if refused else [])
 
 
+def _weak_rewrites(measured: Measurement, least: float) -> list[str]:
+    if measured.rewrites is None:
+        return ["rewrites of graph compilers were not measured"]
+    proven = rewrite_share(measured.rewrites)
+    if proven >= least:
+        return []
+    return [f"by rewrite: {proven:.2f}%, less than {least:g}%", *rewrite_lines(measured.rewrites)]
+
+
 def _weak_expectations(measured: Measurement, least: float) -> list[str]:
     if measured.expectations is None:
         return ["spoiled expectations were not measured"]
@@ -321,5 +347,6 @@ _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
     "drivers": _weak_drivers,
     _OF_MODELS: _weak_sizes,
     _OF_GRAPHS: _weak_graphs,
+    _OF_REWRITES: _weak_rewrites,
     _OF_EXPECTATIONS: _weak_expectations,
 }

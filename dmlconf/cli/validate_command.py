@@ -11,6 +11,7 @@ import click
 
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import CaseTemplate, ExpectedRejection
+from dmlconf.cases.rewrites import lint_rewrites
 from dmlconf.cases.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import operator, operator_files
@@ -51,7 +52,7 @@ def command(
     takes as long as a run, so cases with the tag `model` are left out. A case that may
     take more than 250 MiB of memory needs the tag `large` or `model`.
     """
-    problems = lint_catalogue() + lint_known_faults()
+    problems = lint_catalogue() + lint_known_faults() + lint_rewrites()
     suite = None
     try:
         suite = load(paths, every_case=True)

@@ -48,6 +48,14 @@ from dmlconf.strength.perturbation_report import (
     perturbation_sentence,
     perturbation_table,
 )
+from dmlconf.strength.rewrite_figure import (
+    REWRITE_HEADINGS,
+    RewriteFigure,
+    rewrite_data,
+    rewrite_lines,
+    rewrite_sentence,
+    rewrite_table,
+)
 from dmlconf.strength.tallies import CaseTally
 
 if TYPE_CHECKING:
@@ -80,7 +88,10 @@ _INTRODUCTION: Final = """\
 - By graph: what graph compilers do wrong, at every place of every graph: edges that read another
   buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes with a
   defect. Each that changes an output must be noticed by that very graph. What a right compiler may
-  do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not fail."""
+  do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not fail.
+- By rewrite: a catalogue of what graph compilers do to graphs, `schemas/rewrites.yaml`, with the
+  conditions under which it is right. Each has a graph in which the rewritten graph passes, and each
+  condition one in which it does not hold and the rewritten graph fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +108,7 @@ class Measurement:
         sizes: defects of size, or None.
         graphs: defects of graph compilers, or None.
         expectations: spoiled expectations, or None.
+        rewrites: rewrites of graph compilers, or None.
     """
 
     strength: Strength
@@ -108,6 +120,7 @@ class Measurement:
     sizes: DriverFigure | None = None
     graphs: GraphFigure | None = None
     expectations: ExpectationFigure | None = None
+    rewrites: RewriteFigure | None = None
 
     @property
     def noticed(self) -> Mapping[str, CaseTally]:
@@ -130,6 +143,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         yield size_sentence(measurement.sizes)
     if measurement.graphs is not None:
         yield graph_sentence(measurement.graphs)
+    if measurement.rewrites is not None:
+        yield rewrite_sentence(measurement.rewrites)
     if measurement.expectations is not None:
         yield expectation_sentence(measurement.expectations, measurement.seed)
     if measurement.sample is not None:
@@ -155,6 +170,8 @@ def _remarks(measurement: Measurement) -> Iterator[str]:
         yield from size_lines(measurement.sizes)
     if measurement.graphs is not None:
         yield from graph_lines(measurement.graphs)
+    if measurement.rewrites is not None:
+        yield from rewrite_lines(measurement.rewrites)
     if measurement.expectations is not None:
         yield from permitted_lines(measurement.expectations)
         yield from expectation_lines(measurement.expectations)
@@ -184,6 +201,14 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
             left = heading == GRAPH_HEADINGS[0]
             table.add_column(heading, justify="left" if left else "right", overflow="fold")
         for cells in graph_table(measurement.graphs):
+            table.add_row(*map(Text, cells))
+        parts += [table, ""]
+    if measurement.rewrites is not None:
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+        for heading in REWRITE_HEADINGS:
+            left = heading in ("Rewrite", "Kind", "Right")
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        for cells in rewrite_table(measurement.rewrites):
             table.add_row(*map(Text, cells))
         parts += [table, ""]
     if measurement.expectations is not None:
@@ -238,6 +263,11 @@ def render_markdown(measurement: Measurement) -> str:
         lines += [_row(row) for row in graph_table(measurement.graphs)]
         unexpected = [f"- {printable(one)}" for one in graph_lines(measurement.graphs)]
         lines += ["", *(["Verdicts that are wrong:", "", *unexpected, ""] if unexpected else [])]
+    if measurement.rewrites is not None:
+        lines += ["## By rewrite", "", _row(REWRITE_HEADINGS), "|---|---|---:|---|---:|---:|"]
+        lines += [_row(row) for row in rewrite_table(measurement.rewrites)]
+        missing = [f"- {printable(one)}" for one in rewrite_lines(measurement.rewrites)]
+        lines += ["", *(["What is missing:", "", *missing, ""] if missing else [])]
     if measurement.expectations is not None:
         lines += ["## By expectation", "", _row(EXPECTATION_HEADINGS), "|---|---:|---:|---:|---:|"]
         lines += [_row(each) for each in expectation_table(measurement.expectations)]
@@ -264,6 +294,7 @@ def _command(measurement: Measurement) -> str:
         "drivers": measurement.drivers is not None,
         "sizes": measurement.sizes is not None,
         "graphs": measurement.graphs is not None,
+        "rewrites": measurement.rewrites is not None,
         "expectations": measurement.expectations is not None,
     }
     figures = [name for name, chosen in measured.items() if chosen]
@@ -297,6 +328,8 @@ def render_json(measurement: Measurement) -> str:
         data["sizes"] = size_data(measurement.sizes)
     if measurement.graphs is not None:
         data["graphs"] = graph_data(measurement.graphs)
+    if measurement.rewrites is not None:
+        data["rewrites"] = rewrite_data(measurement.rewrites)
     if measurement.expectations is not None:
         data["expectations"] = expectation_data(measurement.expectations, measurement.seed)
     return json.dumps(data, indent=2)

@@ -16,11 +16,13 @@ from dmlconf.runner.working_folder import existing_working_folder
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.graph_figure import GraphFigure, measure_graphs
 from dmlconf.strength.measure import Method, Strength, measure
+from dmlconf.strength.rewrite_figure import RewriteFigure, measure_rewrites
 
 __all__ = [
     "measure_expectations_in_processes",
     "measure_graphs_in_processes",
     "measure_in_processes",
+    "measure_rewrites_in_processes",
 ]
 
 _Result = TypeVar("_Result")
@@ -92,6 +94,37 @@ def measure_graphs_in_processes(
     figure = GraphFigure()
     chunks = [plan[start : start + _GRAPH_CHUNK] for start in range(0, len(plan), _GRAPH_CHUNK)]
     results = _mapped(_Worker.measure_graphs, chunks, jobs, (suite_paths, Method()))
+    for chunk, part in zip(chunks, results, strict=True):
+        figure.add(part)
+        for _ in chunk:
+            advance()
+    return figure
+
+
+def measure_rewrites_in_processes(
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+    jobs: int,
+    advance: Callable[[], None] = lambda: None,
+) -> RewriteFigure:
+    """Return what the cases of rewrites among some cases prove.
+
+    Args:
+        plan: the cases, which are built in the processes.
+        suite_paths: where the suite was loaded from.
+        jobs: how many processes; 1 measures in this one.
+        advance: is called after each case.
+
+    Raises:
+        InvalidFilesError: a case or its rewritten graph cannot be built.
+        BackendError: a recording of the suite cannot be read.
+    """
+    if jobs == 1:
+        against, _ = suite_expectations(suite_paths)
+        return measure_rewrites(plan, against, advance)
+    figure = RewriteFigure()
+    chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
+    results = _mapped(_Worker.measure_rewrites, chunks, jobs, (suite_paths, Method()))
     for chunk, part in zip(chunks, results, strict=True):
         figure.add(part)
         for _ in chunk:
@@ -176,6 +209,10 @@ class _Worker:
     @classmethod
     def measure_graphs(cls, chunk: Sequence[PlannedCase]) -> GraphFigure:
         return measure_graphs(map(valid_case, chunk), cls.against)
+
+    @classmethod
+    def measure_rewrites(cls, chunk: Sequence[PlannedCase]) -> RewriteFigure:
+        return measure_rewrites(chunk, cls.against)
 
     @classmethod
     def measure_expectations(cls, chunk: Sequence[PlannedCase]) -> ExpectationFigure:

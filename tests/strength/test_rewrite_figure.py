@@ -1,0 +1,94 @@
+"""The figure of rewrites counts what cases prove with the data that they have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.rewrites import lint_rewrites, rewrites
+from tests.cli.process import dmlconf_here
+
+NEAR_MISS = """\
+graph: near misses
+cases:
+  - name: near-miss
+    inputs:
+      x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}
+    nodes:
+      c: {operator: ACTIVATION_RELU, desc: {InputTensor: x, OutputTensor: {}}}
+      y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: c, OutputTensor: {}, Min: -6, Max: 6}}
+    outputs: {y: y}
+    rewrite:
+      name: drop-relu-before-clip
+      breaks: minimum-is-not-negative
+      nodes:
+        y: {operator: ELEMENT_WISE_CLIP, desc: {InputTensor: x, OutputTensor: {}, Min: -6, Max: 6}}
+"""
+
+
+def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:
+    (folder / "near.yaml").write_text(text)
+    options = "--figure", "rewrites", "-q", "--report", "json:s.json"
+    result = dmlconf_here(folder, "strength", "near.yaml", *options)
+    assert result.returncode == code, result.stderr
+    rows = json.loads((folder / "s.json").read_text())["rewrites"]["rewrites"]
+    [row] = [row for row in rows if row["name"] == "drop-relu-before-clip"]
+    part: dict[str, object] = row["conditions"]["minimum-is-not-negative"]
+    return part
+
+
+def test_a_near_miss_proves_its_condition(tmp_path: Path) -> None:
+    assert _figure(tmp_path, NEAR_MISS) == {"cases": 1, "proven": True, "unproven": []}
+
+
+def test_data_that_hide_the_difference_prove_nothing(tmp_path: Path) -> None:
+    part = _figure(tmp_path, NEAR_MISS.replace("[1, -2, 3]", "[1, 2, 3]"))
+    assert not part["proven"]
+    assert part["unproven"] == ["graphs/near/near-miss: the rewritten graph passes"]
+
+
+def test_a_rewrite_that_is_said_to_be_right_must_pass(tmp_path: Path) -> None:
+    text = NEAR_MISS.replace("      breaks: minimum-is-not-negative\n", "")
+    (tmp_path / "near.yaml").write_text(text)
+    options = "--figure", "rewrites", "-q", "-v", "--fail-under", "rewrites=100"
+    result = dmlconf_here(tmp_path, "strength", "near.yaml", *options)
+    assert result.returncode == 1
+    assert "the rewritten graph fails, although the rewrite is right" in result.stderr
+    assert "no case: drop-relu-before-clip, without minimum-is-not-negative" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("name: drop-relu-before-clip", "name: drop-relu-before-clop", "no rewrite"),
+        ("breaks: minimum", "breaks: minimal", "did you mean minimum-is-not-negative?"),
+        ("{InputTensor: x, OutputTensor: {}, Min", "{InputTensor: z, OutputTensor: {}, Min",
+         "the rewritten graph: there is no node, graph input or constant z"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_reported_at_its_place(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    (tmp_path / "near.yaml").write_text(NEAR_MISS.replace(old, new))
+    result = dmlconf_here(tmp_path, "validate", "near.yaml")
+    assert result.returncode == 3
+    assert message in result.stdout + result.stderr
+
+
+def test_the_catalogue_is_valid() -> None:
+    assert lint_rewrites() == []
+    assert all(rewrite.sources and rewrite.conditions for rewrite in rewrites().values())
+
+
+def test_a_rewrite_without_conditions_is_refused(tmp_path: Path) -> None:
+    text = """\
+format: 1
+rewrites:
+  - {name: a, kind: elimination, does: x, right_if: {}, sources: [XLA]}
+"""
+    (tmp_path / "rewrites.yaml").write_text(text)
+    assert any(
+        "right_if" in problem.message for problem in lint_rewrites(tmp_path / "rewrites.yaml")
+    )
