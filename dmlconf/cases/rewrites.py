@@ -19,7 +19,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.resources import schemas_directory
 
 __all__ = [
@@ -106,7 +106,7 @@ def _file() -> Path:
 
 
 def _problems(document: Document) -> list[Problem]:
-    problems = schema_problems(document, validator(bundled_schema("rewrites")), document.data)
+    problems = schema_problems(document, Checker(bundled_schema("rewrites")), document.data)
     if problems:
         return problems
     names: set[str] = set()
