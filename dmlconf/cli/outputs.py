@@ -31,7 +31,7 @@ def require_replaceable(
     Raises:
         click.UsageError: it is.
     """
-    for each in inputs:
+    for each in () if file.is_dir() else inputs:  # Opening a folder fails by itself.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))

@@ -204,6 +204,10 @@ class _State:
         self._unreached: dict[str, tuple[int, PlannedCase]] = {}
         self._generated: list[str] = []
         self.retries = Retries(run.retries, earlier.attempts if earlier else None)
+        chosen = run.chosen
+        if not isinstance(chosen, Rounds):
+            every = range(len(chosen.cases))
+            self._expect(chosen.cases, every if chosen.places is None else chosen.places)
 
     def rounds(self) -> Iterator[Sequence[PlannedCase]]:
         """Yield the cases that have no verdict yet: all at once, or in rounds if generated."""
@@ -214,8 +218,6 @@ class _State:
                 self._generated += (each.identifier for each in cases)
                 yield cases
             return
-        places = chosen.places if chosen.places is not None else range(len(chosen.cases))
-        self._expect(chosen.cases, places)
         yield (
             [each for each in chosen.cases if each.identifier not in self._kept]
             if self._kept

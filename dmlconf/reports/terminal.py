@@ -64,8 +64,7 @@ def render(
         return Group(*_shared(log, MOST_GROUPS), *_headlines(log, shown), _closing(log))
     most_groups = MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
-    if verbose:
-        parts += _shared(log, most_groups)
+    parts += _shared(log, most_groups)
     parts += _operators(log, verbose=verbose)
     parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     parts += _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
