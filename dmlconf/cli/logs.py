@@ -180,7 +180,7 @@ def _cut(path: Path, end: int) -> IO[str]:
         whole = stream.read(1) == b"\n"
         if not whole:  # The run died before it could end the line.
             stream.write(b"\n")
-    return path.open("a", encoding="utf-8")
+    return path.open("a", encoding="utf-8", newline="\n")
 
 
 def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
@@ -237,7 +237,12 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
             lock.release()
             message = "another run wrote to it meanwhile; give each run its own log"
             raise click.UsageError(printable(f"--resume {path}: {message}"))
-        stream = path.open("w", encoding="utf-8") if earlier is None else _cut(path, earlier.end)
+        # The digest is of what is written, so Windows may not write another end of lines.
+        stream: IO[str]
+        if earlier is None:
+            stream = path.open("w", encoding="utf-8", newline="\n")
+        else:
+            stream = _cut(path, earlier.end)
     except LockedError as error:
         message = "another run is writing to it; give each run its own log"
         raise click.UsageError(printable(f"--log {path}: {message}")) from error
