@@ -29,6 +29,13 @@ class FindingKind(StrEnum):
     NOT_ALLOWED = "verdicts that the profile does not allow"
     ENVIRONMENT = "implausible environment"
 
+    @property
+    def words(self) -> str:
+        """The kind in words for people; its value is a word of JSON reports, and stays."""
+        if self is FindingKind.OTHER_DEMAND:
+            return "made for another profile or challenge than you ask for"
+        return self.value
+
 
 class Result(StrEnum):
     """The result of a verification."""

@@ -35,7 +35,7 @@ def sentence(verification: Verification) -> str:
         case Result.DOES_NOT_HOLD:
             return f"{name}: the certificate does not hold"
         case Result.REFUSED if verification.predicate is not None:
-            return f"{name}: refused: {', '.join(f.kind for f in verification.findings)}"
+            return f"{name}: refused: {', '.join(f.kind.words for f in verification.findings)}"
         case Result.REFUSED:
             return f"{name}: refused: not a certificate, or changed after it was made"
 
@@ -103,7 +103,7 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
         yield (
             "Why it does not hold",
             [
-                f"{finding.kind}: {finding.message}{_cases(finding.cases)}"
+                f"{finding.kind.words}: {finding.message}{_cases(finding.cases)}"
                 for finding in verification.findings
             ],
         )

@@ -334,6 +334,10 @@ def _incomplete(
         yield Finding(kind, "the log is of an incomplete run")
 
 
+def _counted(cases: int) -> str:
+    return "1 case was" if cases == 1 else f"{cases:,} cases were"
+
+
 def _untested(verdict: Verdict) -> bool:
     return verdict.reason is not None and verdict.reason.kind in _UNTESTED
 
@@ -375,8 +379,9 @@ def _notes(
     lacking = frozenset(DataType) - predicate.capabilities.data_types
     if lacking:
         types = ", ".join(sorted(lacking))
-        yield f"the device lacks {types}, so {untested:,} cases were not run"
+        yield f"the device lacks {types}, so {_counted(untested)} not run"
     if log.header.environment["details"].get("half"):
         yield "FLOAT16 was computed in FLOAT16, and is judged accordingly"
     if other_figures:
-        yield f"{other_figures:,} cases have different figures here than in the log"
+        have = "1 case has" if other_figures == 1 else f"{other_figures:,} cases have"
+        yield f"{have} different figures here than in the log"

@@ -23,7 +23,7 @@ from dmlconf.cli.console import say
 from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
-from dmlconf.cli.logged_run import default_log
+from dmlconf.cli.logged_run import default_log, failures_folder
 from dmlconf.cli.logs import opened_log, require_unchanged
 from dmlconf.cli.named_operators import expand_operators
 from dmlconf.cli.options import Number, color_option
@@ -102,7 +102,7 @@ def _operators(
         help="Stop after N failures.")  # fmt: skip
 @option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
-        "by default to fuzz-failures.")  # fmt: skip
+        "by default beside the run log.")  # fmt: skip
 @option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
         metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group, taking "
         "this long in total; 0 turns this off.")  # fmt: skip
@@ -147,7 +147,6 @@ def command(
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
     fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
-    folder = folder or Path("fuzz-failures")
     files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
     files += [(f"--log {log_file}", log_file)] if log_file else []
     prepare_files(files)
@@ -158,6 +157,10 @@ def command(
     options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
     options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
     options |= {"time": seconds} if seconds else {}
+    log = log_file or default_log()
+    folder = folder or failures_folder(log)
+    if not quiet:
+        say(f"Failing cases will be in {folder}")
     run = Run(
         suite=Suite((), fuzz.digest),
         paths=(str(folder),),
@@ -174,7 +177,6 @@ def command(
         if isinstance(event, Judged) and not event.verdict.status.fails_run:
             cases.pop(event.verdict.case)
 
-    log = log_file or default_log()
     with Engine(run, local_target(run.how)) as engine:
         with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
             consumers = [advancing(advance), forget_passes]

@@ -11,7 +11,7 @@ from dmlconf.cli.console import warn
 from dmlconf.cli.logs import new_log, new_temporary_log
 from dmlconf.documents.problems import printable
 
-__all__ = ["default_log", "is_in_memory"]
+__all__ = ["default_log", "failures_folder", "is_in_memory"]
 
 
 def default_log() -> Path:
@@ -39,6 +39,14 @@ def default_log() -> Path:
     log = Path(f"/proc/{os.getpid()}/fd/{os.memfd_create('run-log')}")
     warn(printable(f"{reason}: the run log will be gone after this run; --log FILE keeps it"))
     return log
+
+
+def failures_folder(log: Path) -> Path:
+    """Return the folder for what `fuzz` finds, beside its log: `run-....failures`.
+
+    A log in memory has no place beside it that lasts.
+    """
+    return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 
 
 def is_in_memory(log: Path) -> bool:

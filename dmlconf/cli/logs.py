@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -112,10 +113,10 @@ def _new_log(directory: Path, mode: int) -> Path:
     logs = _logs_in(directory)
     for old in logs[: -(KEPT_LOGS - 1)]:
         if _older_than(old, now - KEPT_FOR):
-            old.unlink(missing_ok=True)
+            _remove(old)
     for old in _beyond(logs, KEPT_BYTES):
         if _older_than(old, now - KEPT_WHILE_WRITTEN):
-            old.unlink(missing_ok=True)
+            _remove(old)
     stamp = now.strftime("%Y%m%dT%H%M%S.%f")
     log = directory / f"run-{stamp}-{os.getpid()}.jsonl"
     try:
@@ -126,6 +127,12 @@ def _new_log(directory: Path, mode: int) -> Path:
             log.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(log)) from error
     return log
+
+
+def _remove(log: Path) -> None:
+    """Remove a log, and the failing cases that `fuzz` has written beside it."""
+    log.unlink(missing_ok=True)
+    shutil.rmtree(log.with_suffix(".failures"), ignore_errors=True)
 
 
 def _logs_in(directory: Path) -> list[Path]:

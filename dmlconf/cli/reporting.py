@@ -147,7 +147,7 @@ def show(
         lines = [f"  {line}" for line in slowest_lines(log, durations)]
         table = Group(_plain(["Slowest cases", *lines, ""]), table)
     others = [(name, file) for name, file in reports if name != GITHUB]
-    written = write(others, lambda name: rendered(log, name), table, color)
+    written = write(others, lambda name: rendered(log, name), table, color, announce=not quiet)
     return _published(log) and written if len(others) < len(reports) else written
 
 
@@ -170,6 +170,8 @@ def write(
     render: Callable[[str], str | Iterator[str]],
     table: RenderableType,
     color: str,
+    *,
+    announce: bool = False,
 ) -> bool:
     """Write reports and a table; a report on standard output sends the table to standard error.
 
@@ -181,12 +183,14 @@ def write(
         render: returns the text of a format, or yields it in parts.
         table: what the terminal shows.
         color: the value of `--color`.
+        announce: whether to say which files were written.
 
     Returns:
         whether everything could be written.
     """
-    from dmlconf.cli.console import make_console
+    from dmlconf.cli.console import make_console, say
 
+    wrote: list[str] = []
     to_output = any(file is None for _, file in reports)
     with _reported("the table") as problems:
         make_console(color, stderr=to_output).print(table, crop=False)
@@ -195,6 +199,10 @@ def write(
         with _reported(f"--report {name}:{file}" if file else f"--report {name}") as more:
             _write_text(text, file)
         problems += more
+        if announce and file is not None and not more:
+            wrote.append(f"{file} ({name})")
+    if wrote:
+        say(printable(f"Wrote {', '.join(wrote)}"))
     return not problems
 
 

@@ -166,10 +166,11 @@ _MOST_LISTED: Final = 5
 
 def graph_sentence(graphs: GraphCoverage) -> str:
     """Return one sentence about the operators that graphs connect."""
+    nodes, pairs = len(graphs.operators), len(graphs.neighbours)
     return (
         f"{_counted(graphs.cases, 'graph')} of up to {_counted(graphs.most_nodes, 'node')}: "
-        f"{_counted(len(graphs.operators), 'operator')} are nodes, and "
-        f"{_counted(len(graphs.neighbours), 'pair')} of operators are neighbours"
+        f"{_counted(nodes, 'operator')} {'is a node' if nodes == 1 else 'are nodes'}, and "
+        f"{_counted(pairs, 'pair')} of operators {'is' if pairs == 1 else 'are'} neighbours"
     )
 
 

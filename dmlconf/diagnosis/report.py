@@ -41,7 +41,8 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
     reason = diagnosis.verdict.reason
     wrong = reason is not None and reason.kind in _OF_VALUES
     end = ", so the computation itself is wrong" if wrong else ""
-    return f"No circumstance is to blame: the case fails under each of {telling} variants{end}."
+    count = "the one variant that was tried" if telling == 1 else f"each of {telling} variants"
+    return f"No circumstance is to blame: the case fails under {count}{end}."
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.scope import parse_version
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
-from dmlconf.runner.waiver_file import NO_LINK, REJECTIONS
+from dmlconf.runner.waiver_file import NO_LINK, REJECTIONS, UNEXPLAINED
 
 __all__ = ["draft"]
 
@@ -23,8 +23,8 @@ _HOLDS_FOR: Final = timedelta(days=90)
 
 _COMMENT: Final = """\
 # Failures of a run on {adapter}, {started}, accepted until the dates below.
-# Before you use it: say in each `reason` why the cases fail, link the report of the fault, and
-# narrow or widen `devices` and `bound`. docs/waivers.md tells what each field means.
+# Each fails the run until you say in its `reason`, in place of the TODO, why the cases fail. Link the
+# report of the fault, and narrow or widen `devices` and `bound`: docs/waivers.md.
 """
 
 _REJECTION: Final = re.compile(r"\b([A-Z][A-Z0-9_]*) by ([A-Z][A-Za-z]*)\b")
@@ -32,8 +32,13 @@ _REJECTION: Final = re.compile(r"\b([A-Z][A-Z0-9_]*) by ([A-Z][A-Za-z]*)\b")
 _Key = tuple[str, ReasonKind, str | None]
 
 
-def draft(log: RunLog, link: str = NO_LINK, until: date | None = None) -> str | None:
-    """Return a waiver file for all failed and broken cases; None if there are none.
+def draft(
+    log: RunLog,
+    link: str = NO_LINK,
+    until: date | None = None,
+    chosen: Collection[str] | None = None,
+) -> str | None:
+    """Return a waiver file for failed and broken cases; None if there are none.
 
     There is a waiver for each operator and kind of failure. It names the cases and holds on the
     adapter, driver and DirectML of the run, as far as each case was off.
@@ -42,9 +47,12 @@ def draft(log: RunLog, link: str = NO_LINK, until: date | None = None) -> str | 
         log: the run's log.
         link: where the failures are tracked.
         until: the last day on which the waivers hold; by default 90 days after the run.
+        chosen: the cases that are to be waived; None for all.
     """
     groups: dict[_Key, list[Verdict]] = {}
     for verdict in log.verdicts:
+        if chosen is not None and verdict.case not in chosen:
+            continue
         if verdict.status in (Status.FAILED, Status.BROKEN) and verdict.reason is not None:
             groups.setdefault(_key(verdict), []).append(verdict)
     if not groups:
@@ -102,7 +110,7 @@ def _waiver(
     count = f"{len(verdicts):,} case{'s' if len(verdicts) != 1 else ''}"
     waiver: dict[str, Any] = {
         "name": name,
-        "reason": printable(f"Not explained yet. {count}; the first: {first.message}"),
+        "reason": printable(f"{UNEXPLAINED} {count}; the first: {first.message}"),
         "link": link,
         "until": until.isoformat(),
         "cases": [verdict.case for verdict in verdicts],

@@ -22,10 +22,13 @@ from dmlconf.runner.scope import Scope, VersionRange, parse_version, unknown_nam
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.runner.waivers import Bound, Devices, Waiver
 
-__all__ = ["NO_LINK", "REJECTIONS", "WaiverFile", "read_waivers"]
+__all__ = ["NO_LINK", "REJECTIONS", "UNEXPLAINED", "WaiverFile", "read_waivers"]
 
 NO_LINK: Final = "none yet"
 """What a waiver has in place of a link while its failure is not tracked."""
+
+UNEXPLAINED: Final = "TODO: say why these cases fail."
+"""How the reason of a drafted waiver begins, until a person has written one."""
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """Reasons with an HRESULT, which a waiver may name."""
@@ -130,6 +133,10 @@ def _problems(document: Document) -> Iterator[Problem]:
         if data["name"] in names:
             yield document.problem((*where, "name"), f"{data['name']} is listed twice")
         names.add(data["name"])
+        if data["reason"].startswith(UNEXPLAINED):
+            message = f"{data['name']} excuses failures for no reason yet"
+            hint = "write why these cases fail in place of the TODO"
+            yield document.problem((*where, "reason"), message, hint)
         try:
             date.fromisoformat(data["until"])
         except ValueError:

@@ -17,7 +17,7 @@ def test_a_right_backend_passes(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "miniature:level=6_4", "-o", "TILE", "--cases", "20")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "PASSED: 20 passed of 20 cases" in run.stdout
-    assert not (tmp_path / "fuzz-failures").exists()
+    assert not list(tmp_path.rglob("*.failures"))
 
 
 @pytest.mark.fuzz
@@ -25,9 +25,10 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
     run = dmlconf_here(tmp_path, *NEGATED, "--cases", "60")
     assert run.returncode == 1
     assert "where Axis > 1" in run.stdout
-    saved = tmp_path / "fuzz-failures" / "gather" / "fuzz-1.yaml"
-    assert saved.is_file()
-    again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], "fuzz-failures")
+    [folder] = (tmp_path / "logs").glob("run-*.failures")
+    assert f"Failing cases will be in {folder}\n" in run.stderr
+    assert (folder / "gather" / "fuzz-1.yaml").is_file()
+    again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], folder)
     assert again.returncode == 1
     assert " passed" not in again.stdout.splitlines()[-1]
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dmlconf.backends.protocol import Environment
+from dmlconf.cases.handles import longest_handle
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.log import read_log
 from dmlconf.runner.scope import VersionRange, parse_version
-from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waiver_file import UNEXPLAINED, read_waivers
 from dmlconf.runner.waivers import effective_waivers
 from tests.cli.process import dmlconf_here
 
@@ -372,13 +375,24 @@ def test_what_is_no_version_has_no_numbers(text: str) -> None:
     assert parse_version(text) is None
 
 
+def explained(text: str) -> str:
+    """Return a drafted file with a reason in each waiver."""
+    return text.replace(UNEXPLAINED, "The driver scales.")
+
+
 @pytest.mark.parametrize("fault", ["scaled", "zeros", "rejects", "crash", "wrong-type", "error"])
 def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
     backend = f"miniature:{fault}"
     run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    again = dmlconf_here(tmp_path, "run", "tile", "-b", backend, "--waivers", "first.yaml", "-q")
+    command = ("run", "tile", "-b", backend, "--waivers", "first.yaml", "-q")
+    unexplained = dmlconf_here(tmp_path, *command)
+    assert unexplained.returncode == 3
+    assert "in place of the TODO" in unexplained.stderr
+    text = (tmp_path / "first.yaml").read_text("utf-8")
+    (tmp_path / "first.yaml").write_text(explained(text), "utf-8")
+    again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
     # Some miniatures fail in the case that must be rejected, too.
     expected = 4 if fault in ("crash", "error", "zeros") else 3
@@ -390,10 +404,27 @@ def test_waivers_made_from_a_log_are_for_its_device_alone(tmp_path: Path) -> Non
     run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--link", "https://bugs.example.com/2")
     (tmp_path / "first.yaml").write_text(done.stdout)
+    with pytest.raises(InvalidFilesError, match="excuses failures for no reason yet"):
+        read_waivers(tmp_path / "first.yaml")
+    (tmp_path / "first.yaml").write_text(explained(done.stdout))
     [only] = read_waivers(tmp_path / "first.yaml").waivers
     assert only.devices.adapters == ("scaled",)
     assert only.link == "https://bugs.example.com/2"
-    assert "Not explained yet" in only.reason
+    assert only.reason.startswith("The driver scales.")
+
+
+def test_some_cases_are_waived_by_name_or_handle(tmp_path: Path) -> None:
+    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    log = read_log(tmp_path / "log.jsonl")
+    first, *others = [each.case for each in log.verdicts if each.status == "failed"]
+    assert others
+    for name in (first, longest_handle(first)[:5]):
+        done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--case", name)
+        assert done.returncode == 0, done.stderr
+        assert [each["cases"] for each in yaml.safe_load(done.stdout)["waivers"]] == [[first]]
+    done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--case", "tile/none")
+    assert done.returncode == 2
+    assert "no such case failed" in done.stderr
 
 
 def test_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
