@@ -77,7 +77,7 @@ def record_into_cases(
             refusals.append(each)
             continue
         path, text = each
-        replaced(path, text.encode(), "--into-case")
+        replaced(path, text.encode(), "--into-case", own="a case file")
         count = sum(planned.template.about.location.path == path for planned, _ in recorded)
         cases = "1 case" if count == 1 else f"{count:,} cases"
         click.echo(printable(f"{path}: {cases} recorded from {device}"))
@@ -142,4 +142,4 @@ def _recorded(
 def _save(path: Path, array: Array) -> None:
     content = BytesIO()
     np.save(content, np.ascontiguousarray(array), allow_pickle=False)
-    replaced(path, content.getvalue(), "--into-case")
+    replaced(path, content.getvalue(), "--into-case", own="a NumPy array")
