@@ -148,6 +148,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
     if foreign := foreign_resources(output):
         raise PluginError(f"{page.file.src_uri} would load {', '.join(foreign)}: keep it in docs/")
+    output = output.replace('role="dialog">', 'role="dialog" aria-label="Search">', 1)
     return breakable_names(output)
 
 
