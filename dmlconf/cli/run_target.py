@@ -21,7 +21,7 @@ from dmlconf.cli.resumption import earlier_run, require_same_run
 from dmlconf.cli.timing_options import slower_complaints, timed_again
 from dmlconf.engine.consumers import Consumer, logging_to, run_through
 from dmlconf.engine.core import Engine
-from dmlconf.engine.events import Event, Repeated
+from dmlconf.engine.events import Event, Finished, Repeated
 from dmlconf.engine.run import Run
 from dmlconf.engine.shards import Selected
 from dmlconf.engine.target import Target
@@ -89,18 +89,19 @@ def run_and_report(run: Run, target: Target, shown: Presentation) -> ExitCode:
         click.UsageError: the log belongs to another run, or cannot be opened.
         LogWriteError: the log can no longer be written.
     """
-    ended = _execute(run, target, shown)
+    ends: list[_Ended] = []
     plan = run.plan if len(run.plan) <= MANY else ()
-    del run  # A large plan and a large log do not fit into memory side by side.
-    written = read_log(ended.log, own=True)
-    reports = [(name, labelled(file, target.label)) for name, file in shown.reports]
     try:
-        could_write = show(written, reports, **shown.details)
+        _execute(run, target, shown, ends)
+        del run  # A large plan and a large log do not fit into memory side by side.
+        could_write = _report(ends[-1], plan, target.label, shown)
     except KeyboardInterrupt:
-        say(f"interrupted: reports may be missing; dmlconf report {ended.log} writes them")
+        if not ends:
+            raise
+        # The log has every verdict, so these decide.
+        say(f"interrupted: reports may be missing; dmlconf report {ends[-1].log} writes them")
         could_write = False
-    if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
-        _give_hints(written, plan)
+    ended = ends[-1]
     if shown.base_run is not None:
         say("\n".join(ended.slower_lines))
     verdict_code, complaints = run_exit_code(ended.footer, shown.demands, ended.slower)
@@ -112,8 +113,25 @@ def run_and_report(run: Run, target: Target, shown: Presentation) -> ExitCode:
     return code
 
 
-def _execute(run: Run, target: Target, shown: Presentation) -> _Ended:
-    """Run into the log, and do what needs the open backend or the plan afterwards."""
+def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
+    """Report on a run from its log; return whether every report could be written."""
+    written = read_log(ended.log, own=True)
+    reports = [(name, labelled(file, label)) for name, file in shown.reports]
+    could_write = show(written, reports, **shown.details)
+    if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
+        _give_hints(written, plan)
+    return could_write
+
+
+def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
+    """Run into the log, and do what needs the open backend or the plan afterwards.
+
+    Args:
+        run: the run.
+        target: what runs it.
+        shown: what is made of it.
+        ends: gets the end of the run as soon as the log has it, and again with what followed.
+    """
     log_file = labelled(shown.log_file, target.label)
     try:
         earlier = earlier_run(log_file if shown.resume else None)
@@ -129,23 +147,31 @@ def _execute(run: Run, target: Target, shown: Presentation) -> _Ended:
             require_same_run(log, earlier, engine.header, quiet=shown.quiet)
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
-            consumers = [_announcing(shown.quiet), advancing(advance)]
+            consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
             if earlier is not None and earlier.complete:
-                footer = run_through(engine, lambda event: None, consumers)
+                run_through(engine, lambda event: None, consumers)
             else:
                 with opened_log(log, earlier) as stream:
                     writer, begin = LogWriter(stream), stream.tell()
                     footer = run_through(engine, logging_to(writer), consumers)
                     require_unchanged(log, stream, begin, writer.digest, footer)
-        ended = _Ended(log, footer)
         if shown.dump_folder is not None:
             _dump(shown.dump_folder, read_log(log, own=True), engine)
         if shown.base_run is not None:
-            ended = _timed(ended, shown.base_run, engine, shown.fail_slower)
+            ends.append(_timed(ends[-1], shown.base_run, engine, shown.fail_slower))
         if run.suite.challenge is None:  # Recordings are of the data in the files.
             for recording in engine.expected.recordings:
                 warn(recording.stale_note(list(map(Path, run.paths))))
-    return ended
+
+
+def _noting_end(log: Path, ends: list[_Ended]) -> Consumer:
+    """Return a consumer that notes how the run ended."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Finished):
+            ends.append(_Ended(log, event.footer))
+
+    return consume
 
 
 def _announcing(quiet: bool) -> Consumer:
