@@ -30,6 +30,9 @@ __all__ = [
 
 HEADING: Final = "What failures share"
 
+LEAST_FAILURES: Final = 3
+"""Failures that a condition must separate from passes to be worth a sentence."""
+
 MOST_NAMED: Final = 3
 MOST_OPTIONS: Final = 8
 MOST_ALTERNATIVES: Final = 2
@@ -58,9 +61,8 @@ class SharedLine:
 
     @property
     def says_little(self) -> bool:
-        """Whether there is one failure only, and no condition."""
-        condition = self.shared.condition
-        return len(self.shared.failures) == 1 and not (condition and condition.text)
+        """Whether it rests on too few failures to tell a cause from an accident."""
+        return len(self.shared.failures) < LEAST_FAILURES
 
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
