@@ -17,6 +17,13 @@ from dmlconf.documents.recognition import RUN_LOG, recognised
 __all__ = ["prepare_files", "require_replaceable"]
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # Python before 3.14 raises where the folder above may not be searched.
+        return False
+
+
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
@@ -31,7 +38,7 @@ def require_replaceable(
     Raises:
         click.UsageError: it is.
     """
-    for each in () if file.is_dir() else inputs:  # Opening a folder fails by itself.
+    for each in () if _is_folder(file) else inputs:  # Opening a folder fails by itself.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))
