@@ -304,9 +304,9 @@ create = Faulty
 
 
 @pytest.fixture
-def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install the plugin `faulty`; return the folder in which its processes leave marks."""
-    plugin(tmp_path, monkeypatch, "faulty", FAULTY)
+def unruly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the plugin `unruly`; return the folder in which its processes leave marks."""
+    plugin(tmp_path, monkeypatch, "unruly", FAULTY)
     marks = tmp_path / "marks"
     marks.mkdir()
     monkeypatch.setenv("FAULTY_FOLDER", str(marks))
@@ -320,34 +320,34 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("fault", ["dies between batches", "hangs between batches"])
 def test_a_worker_that_breaks_down_after_its_last_outcome_costs_no_verdict(
-    tmp_path: Path, faulty: Path, fault: str, workers: int
+    tmp_path: Path, unruly: Path, fault: str, workers: int
 ) -> None:
-    outcomes = run(tmp_path, f"faulty:{fault}", 70, workers=workers, timeout=2)
-    assert len(list(faulty.iterdir())) == 2
+    outcomes = run(tmp_path, f"unruly:{fault}", 70, workers=workers, timeout=2)
+    assert len(list(unruly.iterdir())) == 2
     assert len(outcomes) == 70
     assert all(isinstance(outcome, Outputs) for outcome in outcomes.values())
 
 
 @posix
 def test_a_worker_whose_child_holds_the_pipe_is_a_crash_at_once(
-    tmp_path: Path, faulty: Path
+    tmp_path: Path, unruly: Path
 ) -> None:
     began = monotonic()
-    outcomes = run(tmp_path, "faulty:forks and dies", 70, timeout=30)
+    outcomes = run(tmp_path, "unruly:forks and dies", 70, timeout=30)
     assert monotonic() - began < 20
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [40]
     assert broken[40].kind is BreakdownKind.CRASH
     assert "died of SIGKILL; the system does so when memory runs out" in broken[40].message
     assert re.search(r"here processes may use [\d.,]+ [MGT]iB", broken[40].message)
-    assert not running(int((faulty / "child").read_text("utf-8")))
+    assert not running(int((unruly / "child").read_text("utf-8")))
 
 
 @posix
-def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, faulty: Path) -> None:
+def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
     with (
-        WorkerPool(registry.parse("faulty:forks and dies at the start"), 1, 1.0) as pool,
+        WorkerPool(registry.parse("unruly:forks and dies at the start"), 1, 1.0) as pool,
         pytest.raises(BackendError, match="died of SIGKILL at the start"),
     ):
         pool.ready()
@@ -357,18 +357,18 @@ def test_a_worker_that_dies_at_its_start_is_reported_at_once(tmp_path: Path, fau
 @posix
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_replacement_that_does_not_start_is_tried_again(
-    tmp_path: Path, faulty: Path, workers: int
+    tmp_path: Path, unruly: Path, workers: int
 ) -> None:
-    outcomes = run(tmp_path, "faulty:second start fails", 70, workers=workers)
-    assert (faulty / "failed").exists()
+    outcomes = run(tmp_path, "unruly:second start fails", 70, workers=workers)
+    assert (unruly / "failed").exists()
     assert [n for n, o in outcomes.items() if isinstance(o, Breakdown)] == [40]
     assert len(outcomes) == 70
 
 
 @posix
-def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, faulty: Path) -> None:
+def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, unruly: Path) -> None:
     plan = many(tmp_path, 70)
-    with WorkerPool(registry.parse("faulty:no further start"), 1, 5) as pool:
+    with WorkerPool(registry.parse("unruly:no further start"), 1, 5) as pool:
         pool.ready()
         results = pool.run(build(planned) for planned in plan)
         assert len(list(islice(results, 32))) == 32
@@ -378,9 +378,9 @@ def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, faulty: 
 
 @posix
 def test_a_flood_on_standard_error_is_cut_back_and_prints_nothing(
-    tmp_path: Path, faulty: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, unruly: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = run(tmp_path, "faulty:floods", 41)[40]
+    outcome = run(tmp_path, "unruly:floods", 41)[40]
     assert isinstance(outcome, Breakdown)
     assert outcome.diagnostics.endswith("printed")
     assert len(outcome.diagnostics) <= 8192
@@ -422,9 +422,9 @@ def test_a_worker_that_has_grown_too_much_is_replaced(
 
 
 @posix
-def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, faulty: Path) -> None:
+def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, unruly: Path) -> None:
     began = monotonic()
-    assert len(run(tmp_path, "faulty:hangs as it closes", 3)) == 3
+    assert len(run(tmp_path, "unruly:hangs as it closes", 3)) == 3
     assert monotonic() - began < 20
 
 
