@@ -28,6 +28,7 @@ def jobs() -> dict[str, Any]:
     return jobs
 
 
+@pytest.mark.action
 def test_the_workflow_fits_its_schema() -> None:
     command = [sys.executable, "-m", "check_jsonschema"]
     command += ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW)]
