@@ -19,7 +19,7 @@ class CheckedSuiteHook(BuildHookInterface):
         if version == "editable":
             return
         sys.path.insert(0, self.root)
-        from dmlconf.cases.bundle import checked_suite
+        from dmlconf.cases.loading.bundle import checked_suite
 
         self._folder = Path(tempfile.mkdtemp(prefix="dmlconf-build-"))
         archive = self._folder / "checked.archive"

@@ -18,14 +18,14 @@ from typing import Final
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import Circumstance, Inapplicable
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.runner.circumstances import judge_circumstances
-from dmlconf.runner.conclusion import Conclusion
-from dmlconf.runner.pool import BATCH
-from dmlconf.runner.session import reference
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.engine.session import reference
+from dmlconf.judging.circumstances import judge_circumstances
+from dmlconf.judging.conclusion import Conclusion
 from dmlconf.tensors.sample import elements_digest
+from dmlconf.verdicts.verdict import Status, Verdict
+from dmlconf.workers.pool import BATCH
 
 EVERY: Final = 40
 

@@ -17,7 +17,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 
 _DMLCONF: Final = (sys.executable, "-m", "dmlconf")
 _CASES: Final = Path(__file__).resolve().parent.parent / "cases"

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dmlconf.backends import registry
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.worker import run_batch
+from dmlconf.workers.pool import BATCH, WorkerPool
+from dmlconf.workers.worker import run_batch
 
 BACKEND = "directml"
 

@@ -23,8 +23,8 @@ import onnxruntime
 
 from benchmarks.model_graphs import graph_of
 from benchmarks.operators import THREADS
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory

@@ -14,17 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dmlconf.backends.directml import d3d12, dml
-from dmlconf.backends.directml.adapters import Adapters, choose_adapter
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.library import load
-from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
-from dmlconf.backends.directml.placement import POISONS, Placement, place
-from dmlconf.backends.directml.structs import NativeDesc
-from dmlconf.backends.directml.vtable import ComObject
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.backends.directml.api import d3d12, dml
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.library import load
+from dmlconf.backends.directml.api.structs import NativeDesc
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.adapters import Adapters, choose_adapter
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.directml.devices.memory import Buffer, DescriptorHeap
+from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedRejection
 from dmlconf.cases.plans import plan
 from dmlconf.tensors.datatypes import Array

@@ -25,9 +25,9 @@ from rich.console import Console
 
 from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.reports import html, junit, terminal
-from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import RunLog, read_log
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 ROUNDS: Final = 5
 DIFFERENCE: Final = {

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
-from dmlconf.cases.loader import Suite, load_suite
-from dmlconf.cli.cache import VARIABLE, user_store
+from dmlconf.cases.loading.loader import Suite, load_suite
+from dmlconf.cli.common.cache import VARIABLE, user_store
 from dmlconf.resources import cases_directory
 
 # The same examples each time, so that no change is refused by luck; others are found by

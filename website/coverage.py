@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.measure import OperatorCoverage, measure
-from dmlconf.runner.against import recorded_in, suite_recordings
+from dmlconf.engine.against import recorded_in, suite_recordings
 
 __all__ = ["coverage_section", "suite_coverage"]
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from dmlconf.catalogue.families import families
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.cli.operator_page import operator_page
+from dmlconf.cli.pages.operator_page import operator_page
 from dmlconf.strength.drivers.catalogue import driver_defects
 from website.coverage import coverage_section, suite_coverage
 from website.strength import kept_weaknesses, strength_section

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dmlconf.backends.directml.adapters import Adapter
-    from dmlconf.backends.directml.library import DirectMLFile
+    from dmlconf.backends.directml.api.library import DirectMLFile
+    from dmlconf.backends.directml.devices.adapters import Adapter
 
 __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 

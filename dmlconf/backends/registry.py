@@ -166,7 +166,7 @@ def survey_adapters(path: str | None = None) -> Survey:
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
     """
-    survey: Survey = import_module("dmlconf.backends.directml.survey").survey(path)
+    survey: Survey = import_module("dmlconf.backends.directml.devices.survey").survey(path)
     return survey
 
 

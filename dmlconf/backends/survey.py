@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dmlconf.backends.directml.adapters import Adapter
-    from dmlconf.backends.directml.library import DirectMLFile
+    from dmlconf.backends.directml.api.library import DirectMLFile
+    from dmlconf.backends.directml.devices.adapters import Adapter
     from dmlconf.backends.protocol import Capabilities
 
 __all__ = ["Survey", "Surveyed"]

@@ -11,9 +11,9 @@ from dmlconf.backends.subject import REFERENCE
 from dmlconf.certification.certificate import Certificate
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.waived_limit import WaivedLimit
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import ReasonKind, Verdict
-from dmlconf.runner.waivers import Waiver
+from dmlconf.excuses.waivers import Waiver
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = [
     "not_allowed_backend",

@@ -17,9 +17,9 @@ from dmlconf.certification.errors import RefusedError
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
-from dmlconf.runner.log import Footer, Header, InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.verdict import Status, Verdict
-from dmlconf.runner.waivers import Waiver, Waivers, effective_waivers
+from dmlconf.excuses.waivers import Waiver, Waivers, effective_waivers
+from dmlconf.run_log.log import Footer, Header, InvalidLogError, LogWriter, RunLog, read_log
+from dmlconf.verdicts.verdict import Status, Verdict
 
 __all__ = [
     "environment_without_place",

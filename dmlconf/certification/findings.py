@@ -10,7 +10,7 @@ from typing import Any, Final
 from dmlconf.certification.certificate import Signer
 from dmlconf.certification.statement import Predicate
 from dmlconf.documents.problems import printable
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["Finding", "FindingKind", "Result", "Verification", "excused_cases"]
 

@@ -23,7 +23,7 @@ from dmlconf.certification.errors import (
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.certification.outcomes import StoredOutcome, restored
 from dmlconf.documents.problems import printable
-from dmlconf.runner.locks import FileLock, LockedError
+from dmlconf.workers.locks import FileLock, LockedError
 
 __all__ = ["Journal", "journal_path"]
 

@@ -8,8 +8,8 @@ from hashlib import sha256
 from dmlconf.certification.findings import Finding, FindingKind
 from dmlconf.certification.json_text import canonical_json
 from dmlconf.documents.problems import printable
-from dmlconf.runner.log import RunLog, verdict_data
-from dmlconf.runner.verdict import Reason, Verdict
+from dmlconf.run_log.log import RunLog, verdict_data
+from dmlconf.verdicts.verdict import Reason, Verdict
 
 __all__ = ["compared", "wrong_log"]
 

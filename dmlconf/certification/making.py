@@ -13,7 +13,7 @@ from typing import Any
 
 from dmlconf.backends.protocol import Breakdown, Outputs
 from dmlconf.backends.recording.model import Mismatch
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.contents import environment_without_place, log_bytes
 from dmlconf.certification.journal import Journal
@@ -22,13 +22,13 @@ from dmlconf.certification.profile_digest import profile_digest
 from dmlconf.certification.profiles import Profile
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import Header
-from dmlconf.runner.session import OpenBackend, runnable
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.undefined import without_excused_faults
-from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+from dmlconf.engine.session import OpenBackend, runnable
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
+from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.run_log.log import Header
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Limits
 
 __all__ = [
     "Order",

@@ -15,8 +15,8 @@ from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.certification.statement import Predicate
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.scope import parse_version
+from dmlconf.excuses.scope import parse_version
+from dmlconf.run_log.log import RunLog
 
 __all__ = ["implausible"]
 

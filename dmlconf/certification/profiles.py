@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import needs_at_most
+from dmlconf.cases.selecting.selection import needs_at_most
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.waived_limit import WaivedLimit
@@ -22,8 +22,8 @@ from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.resources import schemas_directory
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = [
     "Profile",

@@ -17,17 +17,17 @@ from dmlconf.backends.protocol import (
     Outcome,
 )
 from dmlconf.backends.subject import REFERENCE
-from dmlconf.cases.loader import Suite, valid_case
+from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
-from dmlconf.runner.against import AUTO, Expectations, expectations
-from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.execution import Execution, Limits, execution_of
-from dmlconf.runner.judge import judge
-from dmlconf.runner.session import OpenBackend, in_process, judged, no_expectation
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+from dmlconf.engine.against import AUTO, Expectations, expectations
+from dmlconf.engine.session import OpenBackend, in_process, judged, no_expectation
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
+from dmlconf.judging.conclusion import JudgeOptions
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Execution, Limits, execution_of
 
 __all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again"]
 
@@ -126,7 +126,7 @@ def judge_again(
         yield from task.verdicts(_open(evidence), plan)
         return
     # Processes and pipes are slow to import, and a small plan needs none of them.
-    from dmlconf.runner.pool import WorkerPool
+    from dmlconf.workers.pool import WorkerPool
 
     with WorkerPool(judge_backend, limits.jobs, limits.timeout, task) as pool:
         pool.start()
@@ -147,7 +147,7 @@ class _ReplayTask:
     expected: Expectations
 
     def __call__(self, backend: Backend) -> Callable[[Sequence[PlannedCase]], Iterator[Any]]:
-        from dmlconf.runner.worker import with_errors
+        from dmlconf.workers.worker import with_errors
 
         ready = _open(self.evidence)
         return with_errors(lambda batch: self.verdicts(ready, batch))

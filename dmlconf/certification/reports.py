@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.certification.acceptance import share_text
 from dmlconf.certification.findings import Result, Verification
 from dmlconf.documents.problems import printable
-from dmlconf.runner.verdict import ReasonKind
+from dmlconf.verdicts.verdict import ReasonKind
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

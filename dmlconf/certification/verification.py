@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import dmlconf
-from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.certification.acceptance import (
@@ -54,14 +54,14 @@ from dmlconf.certification.replay import (
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Entries
-from dmlconf.runner.execution import Limits, processes_that_pay
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.runner.verdict import ReasonKind, Verdict
-from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import NO_WAIVERS, Waiver, Waivers
+from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
+from dmlconf.excuses.waiver_file import read_waivers
+from dmlconf.excuses.waivers import NO_WAIVERS, Waiver, Waivers
+from dmlconf.run_log.log import RunLog
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
+from dmlconf.workers.execution import Limits, processes_that_pay
+from dmlconf.workers.scratch import ScratchFolder
 
 __all__ = ["Demand", "not_allowed", "verify"]
 

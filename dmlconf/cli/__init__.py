@@ -1,4 +1,4 @@
-"""The command line: one module per command, imported when the command is used.
+"""The command line: `commands` has a module for each command, imported when it is used.
 
 No module here may be called `main`: what starts `dmlconf.cli:main` may take it for that module.
 """

@@ -13,14 +13,14 @@ from typing import Final
 import click
 
 from dmlconf import __version__
-from dmlconf.cli.child import keep_working_folder_off_path
-from dmlconf.cli.configuration import COMMANDS
-from dmlconf.cli.console import output_fault, say, silenced_when_closed
-from dmlconf.cli.exit_codes import ExitCode, exit_code_of
-from dmlconf.cli.workflow_commands import disarm_workflow_commands
+from dmlconf.cli.common.child import keep_working_folder_off_path
+from dmlconf.cli.common.configuration import COMMANDS
+from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
+from dmlconf.cli.output.console import output_fault, say, silenced_when_closed
+from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
-from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
-from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
+from dmlconf.workers.interrupts import INTERRUPTS, treat_termination_as_interrupt
+from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
@@ -36,7 +36,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"dmlconf.cli.{cmd_name}_command").command
+        command: click.Command = import_module(f"dmlconf.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -74,7 +74,7 @@ _SETTINGS: Final = {
 def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the documented results."""
     if no_cache:
-        from dmlconf.cli.cache import turn_off  # Few runs need it before their command.
+        from dmlconf.cli.common.cache import turn_off  # Few runs need it before their command.
 
         turn_off()
 

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from dmlconf.comparison.timing import Timing, timing
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Status, Verdict
 
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 

@@ -13,7 +13,7 @@ from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
 from dmlconf.reports.heading import tested_facts
 from dmlconf.reports.pages import closing_style, render_page
-from dmlconf.runner.status import Status
+from dmlconf.verdicts.status import Status
 
 __all__ = ["render_html"]
 

@@ -13,8 +13,8 @@ from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
 from dmlconf.reports.heading import run_facts, tested_facts
 from dmlconf.reports.pages import closing_style, render_page
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -30,8 +30,8 @@ from itertools import chain
 from statistics import median
 from typing import Final
 
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 

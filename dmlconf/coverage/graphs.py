@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.graph import GRAPHS

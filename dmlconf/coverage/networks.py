@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import MODEL_TAG
+from dmlconf.cases.selecting.selection import MODEL_TAG
 
 __all__ = ["NetworkCoverage", "network_coverage"]
 

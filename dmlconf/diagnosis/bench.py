@@ -9,14 +9,14 @@ from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.engine.session import OpenBackend, no_expectation, open_backend
 from dmlconf.graphs.relations import Relation
-from dmlconf.runner.conclusion import Conclusion, alone_on
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.judge import Against, not_asked, unsupported_reason
-from dmlconf.runner.needs_run import answered
-from dmlconf.runner.relations import Stopped, in_other_form
-from dmlconf.runner.session import OpenBackend, no_expectation, open_backend
-from dmlconf.runner.verdict import Verdict
+from dmlconf.judging.conclusion import Conclusion, alone_on
+from dmlconf.judging.judge import Against, not_asked, unsupported_reason
+from dmlconf.judging.needs_run import answered
+from dmlconf.judging.relations import Stopped, in_other_form
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Limits
 
 __all__ = ["Bench", "open_bench"]
 

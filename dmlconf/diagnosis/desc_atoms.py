@@ -17,8 +17,8 @@ from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.catalogue.loader import operator as operator_entry
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder, floats
-from dmlconf.runner.verdict import Verdict
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["atom_table"]
 

@@ -15,7 +15,7 @@ from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.diagnosis.variants import Culprit, Variant, variants_of
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.options import split_options
-from dmlconf.cases.export import export_case
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.cases.writing.export import export_case
 from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis

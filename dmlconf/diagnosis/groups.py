@@ -12,8 +12,8 @@ import numpy as np
 from dmlconf.diagnosis.atoms import AtomTable
 from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.search import Explanation, explain
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict, failing_variants
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_variants
 
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.subject import tested_environment
-from dmlconf.cases.desc_entry import attribute_entry
 from dmlconf.cases.facts import facts_of, tensor_text
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.cases.writing.desc_entry import attribute_entry
 from dmlconf.diagnosis.diagnose import Diagnosis, Trial
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.graphs.model import Constant, Graph, Slot
-from dmlconf.runner.verdict import ReasonKind, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render"]
 

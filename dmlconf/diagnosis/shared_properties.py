@@ -11,8 +11,8 @@ from dmlconf.cases.model import INVALID_TAG
 from dmlconf.diagnosis.across import SharedGroups, shared_groups
 from dmlconf.diagnosis.groups import Group, operator_failures
 from dmlconf.diagnosis.search import Explanation
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["Condition", "SharedProperty", "shared_properties"]
 

@@ -74,7 +74,8 @@ class Problem:
 class ExpectedError(Exception):
     """An error that the user can fix: its text says what is wrong and what to do.
 
-    `dmlconf.cli.exit_codes` has the exit code of each kind; any other error is a bug in dmlconf.
+    `dmlconf.cli.common.exit_codes` has the exit code of each kind; any other error is a bug in
+    dmlconf.
     """
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
-from dmlconf.runner.log import Footer, LogWriteError, LogWriter
+from dmlconf.run_log.log import Footer, LogWriteError, LogWriter
 
 __all__ = ["Consumer", "logging_to", "run_through"]
 

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.against import Expectations, expectations
 from dmlconf.engine.events import (
     Event,
     Finished,
@@ -26,16 +27,15 @@ from dmlconf.engine.events import (
 from dmlconf.engine.repetition import repeated
 from dmlconf.engine.retries import Retries, verdict_of_attempts
 from dmlconf.engine.run import Rounds, Run
+from dmlconf.engine.session import OpenBackend, make_header, now
 from dmlconf.engine.stream import Attempt, Verdicts
 from dmlconf.engine.target import Target, local_target
-from dmlconf.runner.against import Expectations, expectations
-from dmlconf.runner.interrupts import Uninterrupted, forget_interrupt, raise_if_interrupted
-from dmlconf.runner.judge import not_run
-from dmlconf.runner.log import Footer, Header
-from dmlconf.runner.log_consistency import cases_digest
-from dmlconf.runner.session import OpenBackend, make_header, now
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
-from dmlconf.runner.waivers import effective_waivers
+from dmlconf.excuses.waivers import effective_waivers
+from dmlconf.judging.judge import not_run
+from dmlconf.run_log.consistency import cases_digest
+from dmlconf.run_log.log import Footer, Header
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if_interrupted
 
 __all__ = ["Engine"]
 

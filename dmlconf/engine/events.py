@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dmlconf.runner.log import Footer, Header
-from dmlconf.runner.verdict import ReasonKind, Verdict
+from dmlconf.run_log.log import Footer, Header
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = ["Event", "Finished", "Interrupted", "Judged", "Opened", "Repeated", "Retried"]
 

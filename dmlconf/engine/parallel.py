@@ -2,7 +2,7 @@
 
 Building and judging a case takes longer than the reference takes to run it, so a worker process
 does all three and sends back the verdict. If it breaks down nonetheless, or hangs, that costs
-one case its verdict, as `dmlconf.runner.pool` describes.
+one case its verdict, as `dmlconf.workers.pool` describes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from dmlconf.backends.protocol import Backend, Breakdown
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
-from dmlconf.runner.against import Expectations
-from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.judge import judge
-from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.session import in_process, judged, no_expectation
-from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.worker import Raised, with_errors
+from dmlconf.engine.against import Expectations
+from dmlconf.engine.session import in_process, judged, no_expectation
+from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Limits
+from dmlconf.workers.pool import BATCH, WorkerPool
+from dmlconf.workers.worker import Raised, with_errors
 
 __all__ = ["judged_in_processes"]
 

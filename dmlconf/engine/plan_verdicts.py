@@ -6,13 +6,13 @@ from collections.abc import Generator, Sequence
 
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.cases.selection import LARGE_TAG
-from dmlconf.runner.against import Expectations
-from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
-from dmlconf.runner.execution import Execution, Limits, execution_of
-from dmlconf.runner.memory import may_take_much
-from dmlconf.runner.session import OpenBackend, judged
-from dmlconf.runner.verdict import Verdict
+from dmlconf.cases.selecting.selection import LARGE_TAG
+from dmlconf.engine.against import Expectations
+from dmlconf.engine.session import OpenBackend, judged
+from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Execution, Limits, execution_of
+from dmlconf.workers.memory import may_take_much
 
 __all__ = ["compares_unfused", "verdicts"]
 

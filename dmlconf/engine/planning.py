@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import load_suite, require_valid
-from dmlconf.cases.selection import Selection, select
+from dmlconf.cases.loading.loader import load_suite, require_valid
+from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.store import Entries
+from dmlconf.engine.against import AUTO
 from dmlconf.engine.run import How, Run
 from dmlconf.engine.shards import selected
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import AUTO
-from dmlconf.runner.execution import limits_of
+from dmlconf.workers.execution import limits_of
 
 __all__ = ["plan_run"]
 

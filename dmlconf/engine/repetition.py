@@ -9,7 +9,7 @@ from dataclasses import replace
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
 from dmlconf.engine.stream import Judge, Stream
-from dmlconf.runner.verdict import Verdict
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["repeated", "shuffled"]
 

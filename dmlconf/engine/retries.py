@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.stream import Attempt, Judge, Stream
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["Retries", "verdict_of_attempts"]
 

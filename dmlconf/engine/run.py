@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.against import AUTO
 from dmlconf.engine.shards import Selected
-from dmlconf.runner.against import AUTO
-from dmlconf.runner.earlier import EarlierRun
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.waivers import Waiver
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.excuses.waivers import Waiver
+from dmlconf.run_log.earlier import EarlierRun
+from dmlconf.workers.execution import Limits
 
 __all__ = ["How", "Rounds", "Run"]
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.run_log.consistency import cases_digest
 
 __all__ = ["Selected", "Shard", "balanced", "parse_shard", "selected", "shard_number"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
-from dmlconf.runner.verdict import Verdict
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["Attempt", "Judge", "Stream", "Verdicts"]
 

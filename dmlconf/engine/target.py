@@ -10,13 +10,13 @@ from typing import Any
 from dmlconf.backends.circumstances import Circumstance, chosen_circumstances
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.against import Expectations
 from dmlconf.engine.plan_verdicts import compares_unfused, verdicts
 from dmlconf.engine.run import How
+from dmlconf.engine.session import OpenBackend, open_backend
 from dmlconf.engine.stream import Verdicts
-from dmlconf.runner.against import Expectations
-from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.session import OpenBackend, open_backend
-from dmlconf.runner.waivers import Waivers
+from dmlconf.excuses.waivers import Waivers
+from dmlconf.judging.conclusion import JudgeOptions
 
 __all__ = ["JudgePlan", "Target", "local_target"]
 

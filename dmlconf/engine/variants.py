@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
-from dmlconf.runner.judge import Against
-from dmlconf.runner.session import OpenBackend, judged
-from dmlconf.runner.verdict import Status, VariantResult, Verdict, failing_variants
+from dmlconf.engine.session import OpenBackend, judged
+from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
+from dmlconf.judging.judge import Against
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status, VariantResult, Verdict, failing_variants
 
 __all__ = ["combined", "judged_variants"]
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from dmlconf.backends.protocol import BackendError
 from dmlconf.fleet.patience import in_thread, within
-from dmlconf.runner.interrupts import deferred_interrupts, discarded_interrupts
+from dmlconf.workers.interrupts import deferred_interrupts, discarded_interrupts
 
 __all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
 

@@ -9,16 +9,16 @@ from time import monotonic
 from typing import Any, Final
 
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
+from dmlconf.engine.session import no_expectation
+from dmlconf.excuses.waivers import Waivers
 from dmlconf.fleet.assignments import Assignments, Loss
 from dmlconf.fleet.cluster import Answer, Cluster, WorkerInfo
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
-from dmlconf.runner.interrupts import discarded_interrupts, grace
-from dmlconf.runner.judge import judge
-from dmlconf.runner.session import no_expectation
-from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import Waivers
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.interrupts import discarded_interrupts, grace
 
 __all__ = ["Fleet", "Member", "same_device"]
 

@@ -18,19 +18,19 @@ import dmlconf
 from dmlconf.backends.circumstances import chosen_circumstances
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.engine.against import expectations
 from dmlconf.engine.plan_verdicts import compares_unfused, verdicts
+from dmlconf.engine.session import header_environment, open_backend
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.excuses.waivers import Waiver, effective_waivers
+from dmlconf.judging.conclusion import JudgeOptions
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import expectations
-from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.session import header_environment, open_backend
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import Waiver, effective_waivers
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Limits
 
 __all__ = ["Batch", "Job", "Prepared", "Refusal", "finish", "prepare", "run_cases"]
 

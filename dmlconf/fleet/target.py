@@ -13,17 +13,17 @@ from dmlconf.backends.circumstances import chosen_circumstances
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.engine.against import Expectations
 from dmlconf.engine.plan_verdicts import compares_unfused
 from dmlconf.engine.run import Run
+from dmlconf.engine.session import OpenBackend
 from dmlconf.engine.stream import Verdicts
 from dmlconf.engine.target import JudgePlan, Target
+from dmlconf.excuses.known_faults import known_faults
+from dmlconf.excuses.waivers import Waivers
 from dmlconf.fleet.cluster import Cluster
 from dmlconf.fleet.dispatch import Fleet, Member, same_device
 from dmlconf.fleet.service import Job
-from dmlconf.runner.against import Expectations
-from dmlconf.runner.known_faults import known_faults
-from dmlconf.runner.session import OpenBackend
-from dmlconf.runner.waivers import Waivers
 
 __all__ = ["fleet_targets"]
 

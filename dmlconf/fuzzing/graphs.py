@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
-from dmlconf.cases.desc_entry import attribute_entry, tensor_entry
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of

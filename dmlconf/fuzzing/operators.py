@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.desc_entry import desc_entry
 from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
+from dmlconf.cases.writing.desc_entry import desc_entry
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmlconf.runner.log import RunLog
+from dmlconf.run_log.log import RunLog
 
 __all__ = ["slowest_lines"]
 

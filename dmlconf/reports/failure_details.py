@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from dmlconf.reports.heading import recording_of
 from dmlconf.reports.summary import margin_text
-from dmlconf.runner.log import Header
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import Header
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["COLUMNS", "Sources", "difference_cells", "difference_columns", "rule_lines"]
 

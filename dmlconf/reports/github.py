@@ -8,8 +8,8 @@ from typing import Final
 from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
 from dmlconf.reports.places import file_and_line
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["MOST_ANNOTATIONS", "render"]
 

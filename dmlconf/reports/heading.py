@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dmlconf.runner.log import Header
+from dmlconf.run_log.log import Header
 
 __all__ = ["expected_by", "heading_lines", "recording_of", "run_facts", "tested_facts"]
 

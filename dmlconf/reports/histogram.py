@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.reports import summary
-from dmlconf.runner.log import RunLog
+from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -15,8 +15,8 @@ from dmlconf.reports import heading, remarks, shared_properties, summary
 from dmlconf.reports.failure_details import difference_cells, difference_columns
 from dmlconf.reports.pages import closing_style, render_page
 from dmlconf.reports.summary import OperatorTotals
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = ["render"]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dmlconf.reports import remarks, summary
 from dmlconf.reports.shared_properties import SharedLine, shared_lines
-from dmlconf.runner.log import RunLog, verdict_data
+from dmlconf.run_log.log import RunLog, verdict_data
 
 __all__ = ["VERSION", "render", "render_parts", "report_data"]
 

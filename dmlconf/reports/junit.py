@@ -23,8 +23,8 @@ from dmlconf.reports.failure_details import (
 )
 from dmlconf.reports.places import file_and_line
 from dmlconf.reports.shared_properties import SharedLine, shared_lines
-from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason, Status, Verdict
+from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = ["MOST_SINGLE_CASES", "render"]
 

@@ -16,7 +16,7 @@ from dmlconf.reports.failure_details import (
     rule_lines,
 )
 from dmlconf.reports.shared_properties import ShownFailure
-from dmlconf.runner.log import Header, RunLog
+from dmlconf.run_log.log import Header, RunLog
 
 __all__ = ["render"]
 

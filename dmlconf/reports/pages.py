@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.runner.status import Status
+from dmlconf.verdicts.status import Status
 
 __all__ = ["closing_style", "render_page"]
 

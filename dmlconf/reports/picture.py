@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.reports import terminal
-from dmlconf.runner.log import RunLog
+from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from dmlconf.documents.problems import nearest
-from dmlconf.runner.log import RunLog
+from dmlconf.run_log.log import RunLog
 
 __all__ = ["FORMATS", "GITHUB", "parse_report", "rendered"]
 

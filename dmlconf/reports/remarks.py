@@ -9,8 +9,8 @@ from typing import Final
 
 from dmlconf.cases.facts import element_count
 from dmlconf.reports.summary import status_counts
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import ReasonKind, Status, VariantResult, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
     "CIRCUMSTANCES_HEADING",
@@ -124,7 +124,7 @@ def known_fault_lines(log: RunLog) -> list[str]:
 
 
 def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
-    from dmlconf.runner.known_faults import read_known_faults  # Few runs meet one.
+    from dmlconf.excuses.known_faults import read_known_faults  # Few runs meet one.
 
     line = f"{len(verdicts):,} {name}"
     known = {fault.name: fault for fault in read_known_faults()}

@@ -11,8 +11,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.reports.summary import run_command
-from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Status, Verdict, failing_variants
+from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis.
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.catalogue.families import OTHER, families
-from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason, Status, Verdict
+from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = [
     "OperatorTotals",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
 from dmlconf.reports.summary import OperatorTotals
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.status import Status
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -20,8 +20,8 @@ from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
 from dmlconf.reports.shared_properties import ShownFailure
 from dmlconf.reports.table import shown_table
-from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason, Verdict
+from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult

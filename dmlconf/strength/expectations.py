@@ -19,16 +19,16 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case, ExpectedOutputs
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.documents.reader import read_document
+from dmlconf.engine.session import no_expectation
+from dmlconf.judging.contradictions import contradiction_of
+from dmlconf.judging.judge import Against, expectation_of, judge
 from dmlconf.precision.room import permitted_ends
 from dmlconf.reference.allowance import CaseAllowances
-from dmlconf.runner.contradictions import contradiction_of
-from dmlconf.runner.judge import Against, expectation_of, judge
-from dmlconf.runner.session import no_expectation
-from dmlconf.runner.verdict import Status
 from dmlconf.strength.injection import Site
 from dmlconf.strength.perturbations import KINDS, defined_elements
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
+from dmlconf.verdicts.verdict import Status
 
 __all__ = ["ExpectationFigure", "ExpectationTally", "measure_expectations", "sources"]
 

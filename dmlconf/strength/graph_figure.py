@@ -9,13 +9,13 @@ from typing import Any, Final
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.judging.judge import Against, Recorded
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import Against, Recorded
-from dmlconf.runner.verdict import Status
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.tallies import share
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 
 __all__ = [
     "GRAPH_HEADINGS",

@@ -10,10 +10,9 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.judging.judge import Against
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import Against
-from dmlconf.runner.verdict import Status
 from dmlconf.strength.computed_defects import COMPUTED_DEFECTS
 from dmlconf.strength.injection import Defect, Site
 from dmlconf.strength.judging import CaseJudge
@@ -22,6 +21,7 @@ from dmlconf.strength.perturbations import PerturbationTally, perturb
 from dmlconf.strength.tallies import CaseTally
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 
 __all__ = ["DEFECTS", "Method", "Mutant", "Refusal", "Strength", "Tally", "measure"]
 

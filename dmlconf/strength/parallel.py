@@ -8,15 +8,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
 
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
-from dmlconf.runner.against import RecordingAgainst, suite_expectations
-from dmlconf.runner.judge import Against
-from dmlconf.runner.working_folder import existing_working_folder
+from dmlconf.engine.against import RecordingAgainst, suite_expectations
+from dmlconf.judging.judge import Against
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.graph_figure import GraphFigure, measure_graphs
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.rewrite_figure import RewriteFigure, measure_rewrites
+from dmlconf.workers.working_folder import existing_working_folder
 
 __all__ = [
     "measure_expectations_in_processes",

@@ -16,15 +16,15 @@ import numpy as np
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import case_problems, valid_case
+from dmlconf.cases.loading.loader import case_problems, valid_case
+from dmlconf.cases.loading.rewrites import CaseRewrite, case_rewrite, rewrites, rewritten
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.cases.rewrites import CaseRewrite, case_rewrite, rewrites, rewritten
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.judging.judge import Against, Recorded
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import Against, Recorded
-from dmlconf.runner.verdict import Status
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.tallies import share
+from dmlconf.verdicts.verdict import Status
 
 __all__ = [
     "REWRITE_HEADINGS",

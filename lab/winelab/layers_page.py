@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from dmlconf.runner.log import InvalidLogError, RunLog, read_log
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
+from dmlconf.verdicts.verdict import Status, Verdict
 from winelab.errors import LabError
 
 __all__ = ["page"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from dmlconf.comparison.scoreboard import render, scoreboard
-from dmlconf.runner.known_faults import KnownFault, read_known_faults
-from dmlconf.runner.log import InvalidLogError, RunLog, read_log
-from dmlconf.runner.scope import parse_version
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.excuses.known_faults import KnownFault, read_known_faults
+from dmlconf.excuses.scope import parse_version
+from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from winelab.errors import LabError
 from winelab.suite_runs import log_file
 from winelab.versions import Release, releases

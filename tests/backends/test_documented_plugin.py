@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf
 from tests.runner.test_pool import plugin
 

@@ -10,15 +10,15 @@ import pytest
 from dmlconf.backends.faulty.backend import create
 from dmlconf.backends.faulty.levels import refusal
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.judging.judge import judge, unsupported_reason
 from dmlconf.resources import cases_directory
-from dmlconf.runner.judge import judge, unsupported_reason
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import Status
 
 OPERATORS = (
     "activation_softplus", "activation_shrink", "batch_normalization", "convolution",

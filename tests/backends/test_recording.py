@@ -37,14 +37,14 @@ from dmlconf.backends.recording.file import (
 )
 from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.backends.recording.store import StoredRecording
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.cases.selection import without_models
+from dmlconf.cases.selecting.selection import without_models
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.engine.against import suite_recordings
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import suite_recordings
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.backends.recordings import ENVIRONMENT, changed, packed, recording, unpacked
 from tests.cases.suites import built

@@ -10,8 +10,8 @@ from playwright.sync_api import Page
 from dmlconf.comparison.compare import compare
 from dmlconf.comparison.html import render_html
 from dmlconf.comparison.scoreboard import render, scoreboard
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 
 __all__ = [

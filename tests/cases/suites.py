@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 
 TILE = """\

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import FeatureLevel
 from tests.cases.suites import built, changed, plan

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.cases.build import build, parameter_names
+from dmlconf.cases.building.build import build, parameter_names
 from dmlconf.cases.errors import CaseError
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import FeatureLevel

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType

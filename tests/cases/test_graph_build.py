@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.graph_build import operators_in
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.building.graph_build import operators_in
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import Selection, select
+from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.documents.problems import InvalidFilesError
 from tests.graphs.suites import TWO_NODES, graph_case, graph_file
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.discovery import case_files
-from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.discovery import case_files
+from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import ExpectedOutputs, Provenance
 from dmlconf.documents.problems import InvalidFilesError
 from tests.cases.suites import MATRIX, TILE, changed, plan

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.facts import facts_of
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.logged_facts import facts_problem
 from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf_here, write

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import Suite, load_suite
-from dmlconf.cases.matrix import pairwise
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import Suite, load_suite
+from dmlconf.cases.loading.matrix import pairwise
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.limits import MOST_COMBINATIONS

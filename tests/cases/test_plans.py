@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.backends.directml.graph import NodeRefusalError
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.placement import place
-from dmlconf.backends.directml.running import failure
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
+from dmlconf.backends.directml.dispatch.placement import place
+from dmlconf.backends.directml.dispatch.running import failure
 from dmlconf.backends.protocol import Rejection
 from dmlconf.cases.plans import GraphPlan, OperatorPlan, plan
 from dmlconf.catalogue.desc import TensorDesc

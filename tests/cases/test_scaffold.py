@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.scaffold import pattern_of, scaffold
+from dmlconf.cases.writing.scaffold import pattern_of, scaffold
 from tests.cli.process import dmlconf_here
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.cases.keywords import KeywordError, keyword_matcher
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import Selection, select
+from dmlconf.cases.selecting.keywords import KeywordError, keyword_matcher
+from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.model import FeatureLevel
 
 WORDS = st.sampled_from(["gather", "TILE", "Axis=1", "float16", "boundary/x", "zzz", "[A"])

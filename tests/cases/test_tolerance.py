@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.runner.judge import judge
-from dmlconf.runner.log import verdict_data
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.judging.judge import judge
+from dmlconf.run_log.log import verdict_data
+from dmlconf.verdicts.verdict import Status, Verdict
 from tests.documents import refusals
 
 SINE = """\

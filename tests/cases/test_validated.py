@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dmlconf.cases import validated
-from dmlconf.cases.expansion import Expansion, UnstorableError
-from dmlconf.cases.loader import Suite, load_suite, require_valid
+from dmlconf.cases.loading import validated
+from dmlconf.cases.loading.expansion import Expansion, UnstorableError
+from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.store import Store
 from dmlconf.resources import cases_directory
@@ -76,7 +76,7 @@ def test_a_kept_file_is_not_read_again(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
-    monkeypatch.setattr("dmlconf.cases.loader.read_document", None)
+    monkeypatch.setattr("dmlconf.cases.loading.loader.read_document", None)
     suite = load_suite([file], store=store)
     assert len(list(suite.plan())) == 1 + 2 * 2 * 2
     assert suite.valid == frozenset(suite.templates)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.cases.values import ValuesError, tensor_values
+from dmlconf.cases.building.values import ValuesError, tensor_values
 from dmlconf.tensors.datatypes import DataType
 
 SIZES = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)

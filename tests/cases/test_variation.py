@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import is_judged, variations_of, varied
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import Selection, select
-from dmlconf.cases.where import Condition, ConditionError
+from dmlconf.cases.selecting.selection import Selection, select
+from dmlconf.cases.selecting.where import Condition, ConditionError
 
 TILE = """
 operator: TILE

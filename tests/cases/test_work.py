@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.work import work_of
 from tests.backends.directml.cases import tile
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.explanations import explanations
 from dmlconf.documents.problems import InvalidFilesError

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.protocol import Capabilities
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.profiles import (
@@ -23,8 +23,8 @@ from dmlconf.certification.profiles import (
 )
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 

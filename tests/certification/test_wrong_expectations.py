@@ -8,8 +8,8 @@ from pathlib import Path
 from dmlconf.backends.protocol import Outputs
 from dmlconf.backends.recording.file import recording_bytes
 from dmlconf.backends.recording.model import entry_of
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedOutputs
 from tests.backends.recordings import recording
 from tests.certification.suite import PROFILE

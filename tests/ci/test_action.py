@@ -12,7 +12,7 @@ from shutil import rmtree
 import pytest
 import yaml
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.ci.action import ACTION, ROOT, Job, action, steps
 from tests.cli.process import TILE
 from winelab.recipe import cache_directory

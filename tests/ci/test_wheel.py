@@ -21,8 +21,8 @@ MOST_BYTES = 2_000_000
 COUNT = """\
 import sys
 from pathlib import Path
-import dmlconf.cases.loader as loader
-from dmlconf.cli.selection import load_chosen
+import dmlconf.cases.loading.loader as loader
+from dmlconf.cli.options.selection import load_chosen
 
 assert Path(loader.__file__).is_relative_to(sys.argv[1]), loader.__file__
 read = []
@@ -89,7 +89,7 @@ def test_a_changed_file_is_checked(package: Path) -> None:
 
 
 def test_with_other_sources_every_file_is_checked(package: Path) -> None:
-    source = package / "dmlconf" / "cases" / "build.py"
+    source = package / "dmlconf" / "cases" / "building" / "build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
     assert count > 50_000

@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dmlconf.cli import main
-from dmlconf.runner.interrupts import INTERRUPTS
+from dmlconf.workers.interrupts import INTERRUPTS
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 

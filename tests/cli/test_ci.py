@@ -94,7 +94,7 @@ def test_a_large_run_without_a_terminal_shows_each_tenth(tmp_path: Path) -> None
 def test_a_case_that_hangs_does_not_silence_a_run_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dmlconf.cli.progress._SECONDS", 0.05)
+    monkeypatch.setattr("dmlconf.cli.output.progress._SECONDS", 0.05)
     done = dmlconf_here(
         tmp_path, "run", write(tmp_path), "-b", "miniature:hang", "--timeout", "0.5"
     )

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import pytest
 
-from dmlconf.cli import completion
+from dmlconf.cli.common import completion
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click import Context
 
-from dmlconf.cli.configuration import COMMANDS
+from dmlconf.cli.common.configuration import COMMANDS
 from dmlconf.cli.entry_point import cli
 from tests.cli.process import dmlconf_here, write
 

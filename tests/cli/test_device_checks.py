@@ -12,8 +12,8 @@ from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChe
 from dmlconf.backends.directml import device_checks
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
-from dmlconf.cli.devices_command import command
-from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.commands.devices import command
+from dmlconf.cli.common.exit_codes import ExitCode
 from tests.cli.test_devices import ARC, FILE, WARP
 
 PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.5)

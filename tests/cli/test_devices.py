@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dmlconf.backends.directml import survey
-from dmlconf.backends.directml.adapters import Adapter
-from dmlconf.backends.directml.library import DirectMLFile
+from dmlconf.backends.directml.api.library import DirectMLFile
+from dmlconf.backends.directml.devices import survey
+from dmlconf.backends.directml.devices.adapters import Adapter
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.cli.devices_command import command
-from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.commands.devices import command
+from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.tensors.datatypes import DataType
 from tests.cli.process import dmlconf
 

@@ -14,10 +14,10 @@ from pkgutil import walk_packages
 import pytest
 
 import dmlconf as dmlconf_package
-from dmlconf.cli.exit_codes import ExitCode, exit_code_of
+from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
 from dmlconf.documents.problems import ExpectedError
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
 from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
 from tests.runner import witness
 from tests.runner.processes import running
@@ -158,7 +158,7 @@ import sys
 
 class Interrupter:
     def find_spec(self, name, path, target=None):
-        if name == "dmlconf.cli.list_command":
+        if name == "dmlconf.cli.commands.list":
             exec("raise KeyboardInterrupt")  # As where `dataclass` makes the methods of a class.
 
 sys.meta_path.insert(0, Interrupter())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dmlconf.cases.insertion import number_text
+from dmlconf.cases.writing.insertion import number_text
 from tests.cli.process import dmlconf_here, write
 
 RIGHT = "miniature:slow,on=nothing"

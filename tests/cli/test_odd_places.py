@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import DMLCONF, TILE, dmlconf, environment, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")

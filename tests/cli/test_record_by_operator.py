@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.recording.file import read_recording
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here
 
 RIGHT = "miniature:slow,on=nothing"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import TILE, beginning, dmlconf, environment, script, text_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells")

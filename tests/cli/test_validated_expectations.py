@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from tests.cli.process import dmlconf_here, write
 from tests.runner.test_against import recorded
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.cli.workflow_commands import Disarmed
+from dmlconf.cli.output.workflow_commands import Disarmed
 from tests.cli.process import dmlconf, write
 
 PLUGIN = """

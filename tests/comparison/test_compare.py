@@ -11,8 +11,8 @@ from dmlconf.comparison.html import render_html
 from dmlconf.comparison.reports import closing_sentence, render_json, render_markdown
 from dmlconf.comparison.scoreboard import render, scoreboard
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.certification.suite import BACKEND, certified, furnished
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs

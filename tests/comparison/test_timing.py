@@ -15,9 +15,9 @@ from dmlconf.comparison.html import render_html
 from dmlconf.comparison.reports import render_json, render_markdown
 from dmlconf.comparison.timing import ALL_OPERATORS, retimed, timing, timing_lines
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.runner.log import Footer, LogWriter, RunLog
-from dmlconf.runner.log_consistency import cases_digest
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.consistency import cases_digest
+from dmlconf.run_log.log import Footer, LogWriter, RunLog
+from dmlconf.verdicts.verdict import Verdict
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 

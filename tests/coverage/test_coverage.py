@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.loader import operator
 from dmlconf.coverage.measure import OperatorCoverage, Part, documented_parts, measure
 from dmlconf.resources import cases_directory

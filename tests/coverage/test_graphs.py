@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.coverage.graphs import graph_coverage
 from dmlconf.coverage.report import graph_sentence
 from tests.cli.process import dmlconf_here

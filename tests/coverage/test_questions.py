@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions, read_questions
+from dmlconf.excuses.known_faults import read_known_faults
 from dmlconf.resources import cases_directory
-from dmlconf.runner.known_faults import read_known_faults
 from tests.cli.process import dmlconf_here
 
 CASES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dmlconf.backends import registry
 from dmlconf.backends.registry import BackendName
 from dmlconf.diagnosis.bench import Bench
-from dmlconf.runner.session import OpenBackend, in_process, reference
+from dmlconf.engine.session import OpenBackend, in_process, reference
 
 __all__ = ["InProcessBench"]
 

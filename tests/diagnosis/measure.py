@@ -9,16 +9,16 @@ from time import perf_counter
 from typing import Final
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import load_suite, valid_case
-from dmlconf.cli.cache import user_store
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cli.common.cache import user_store
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.diagnose import diagnose
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.diagnosis.shared_properties import shared_properties
+from dmlconf.engine.against import AUTO, expectations
+from dmlconf.engine.session import judged, make_header
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import AUTO, expectations
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.session import judged, make_header
+from dmlconf.run_log.log import RunLog
 from tests.diagnosis.defects import Defect
 from tests.diagnosis.test_planted import first_lines
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Final
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data

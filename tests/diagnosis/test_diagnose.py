@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
 from dmlconf.diagnosis.folder import write_diagnosis
 from dmlconf.diagnosis.report import culprit_sentence
+from dmlconf.engine.session import environment_record
 from dmlconf.resources import cases_directory
-from dmlconf.runner.session import environment_record
 from tests.diagnosis.export.graph_cases import graph_of
 from tests.diagnosis.in_process import InProcessBench
 

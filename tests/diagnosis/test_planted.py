@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.engine.against import AUTO, expectations
+from dmlconf.engine.session import in_process, judged, make_header
 from dmlconf.reports import terminal
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import AUTO, expectations
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.session import in_process, judged, make_header
+from dmlconf.run_log.log import RunLog
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 
 FIRST_LINES: Final = 10

@@ -10,7 +10,7 @@ import pytest
 from dmlconf.diagnosis.atoms import round_number
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
 from dmlconf.reports.shared_properties import shared_lines, shown_failures
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 
 WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 12 elements of OutputTensor differs")

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.cli.commands.operators import markdown_table
 from dmlconf.cli.entry_point import cli
-from dmlconf.cli.operators_command import markdown_table
+from dmlconf.excuses.fault_text import faults_page
+from dmlconf.excuses.known_faults import read_known_faults
 from dmlconf.resources import schemas_directory
-from dmlconf.runner.fault_text import faults_page
-from dmlconf.runner.known_faults import read_known_faults
 from tests.docs import tutorials
 
 __all__ = ["DOCS", "PAGES", "write"]

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from dmlconf.cases.schema import desc_schema, expect_schema
+from dmlconf.cases.loading.schema import desc_schema, expect_schema
 from dmlconf.catalogue.loader import operator
 from dmlconf.documents.fitting import fits
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.resources import cases_directory
-from dmlconf.runner.log import verdict_data
+from dmlconf.run_log.log import verdict_data
 from tests.reports import logs
 
 VALUES: Final[tuple[Any, ...]] = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -15,9 +15,9 @@ from dmlconf.engine.events import Event, Judged
 from dmlconf.engine.run import How, Run
 from dmlconf.engine.shards import selected
 from dmlconf.engine.target import JudgePlan, local_target
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import LogWriter, RunLog, read_log
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import LogWriter, RunLog, read_log
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Limits
 from tests.runner.cases import write
 
 __all__ = ["logged_run", "run_of"]

@@ -13,8 +13,8 @@ import pytest
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Interrupted, Judged, Opened
-from dmlconf.runner.log import LogWriter, read_log
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import LogWriter, read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
 from tests.engine.runs import run_of
 from tests.runner.cases import many, plan

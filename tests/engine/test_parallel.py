@@ -15,16 +15,16 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Outcome
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.engine.against import AUTO, Expectations, expectations
 from dmlconf.engine.parallel import judged_in_processes
-from dmlconf.runner.against import AUTO, Expectations, expectations
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.session import open_backend
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.engine.session import open_backend
+from dmlconf.run_log.log import RunLog, read_log
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.workers.execution import Limits
 from tests.engine.runs import logged_run, run_of
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
 from dmlconf.engine.repetition import repeated, shuffled
 from dmlconf.resources import cases_directory
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
 

@@ -12,23 +12,23 @@ import pytest
 from dmlconf.backends import registry
 from dmlconf.backends.options import variants_of
 from dmlconf.backends.protocol import BackendError
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.diagnosis.groups import operator_failures
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.engine.session import OpenBackend, in_process, open_backend, reference
 from dmlconf.engine.variants import judged_variants
 from dmlconf.reports.remarks import variant_lines
 from dmlconf.reports.shared_properties import shared_lines
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import RunLog, verdict_data
-from dmlconf.runner.session import OpenBackend, in_process, open_backend, reference
-from dmlconf.runner.variant_record import read_variants
-from dmlconf.runner.verdict import (
+from dmlconf.run_log.log import RunLog, verdict_data
+from dmlconf.run_log.variant_record import read_variants
+from dmlconf.verdicts.verdict import (
     ReasonKind,
     Status,
     VariantResult,
     Verdict,
     failing_variants,
 )
+from dmlconf.workers.execution import Limits
 from tests.reports.logs import HEADER
 from tests.runner.cases import plan, write
 

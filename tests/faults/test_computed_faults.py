@@ -15,14 +15,14 @@ import pytest
 
 from dmlconf.backends.protocol import Environment, Outputs
 from dmlconf.backends.registry import parse
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.runner.conclusion import Conclusion, JudgeOptions
-from dmlconf.runner.judge import judge
-from dmlconf.runner.known_faults import known_faults
-from dmlconf.runner.session import reference
-from dmlconf.runner.verdict import Status
+from dmlconf.engine.session import reference
+from dmlconf.excuses.known_faults import known_faults
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
 
 LOW_WORDS = "int64-low-words-compared-as-signed"

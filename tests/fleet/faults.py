@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from dmlconf.runner.log import InvalidLogError, read_log
+from dmlconf.run_log.log import InvalidLogError, read_log
 from tests.cli.process import DMLCONF, environment, write
 from tests.fleet.lab_backend import install
 from tests.fleet.machines import Machines

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import DMLCONF, dmlconf, environment, text_of, write
 from tests.fleet.faults import Laboratory
 from tests.fleet.suites import MATRIX, untimed

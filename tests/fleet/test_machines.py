@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, text_of, write
 from tests.fleet.lab_backend import install
 from tests.fleet.machines import Machines

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX, untimed
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import beginning, text_of, write
 from tests.fleet.suites import MATRIX
 

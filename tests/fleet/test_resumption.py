@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import beginning, dmlconf_here, text_of, write
 from tests.fleet.suites import MATRIX, untimed
 

@@ -12,10 +12,10 @@ import pytest
 
 import dmlconf
 from dmlconf.backends.registry import parse
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
-from dmlconf.runner.execution import Limits
+from dmlconf.workers.execution import Limits
 from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX
 

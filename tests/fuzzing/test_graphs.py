@@ -10,7 +10,7 @@ from hashlib import sha256
 import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.fuzzing.graphs import graph_case
 
 OPERATORS = (

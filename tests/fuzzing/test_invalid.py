@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.model import ExpectedRejection
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.loader import operator, operator_names

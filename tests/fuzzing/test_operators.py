@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import pytest
 
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import FieldKind

@@ -6,9 +6,9 @@ from pathlib import Path
 from textwrap import indent
 from typing import Final
 
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 
 ROW: Final = "{Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}"

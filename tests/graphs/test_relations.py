@@ -20,9 +20,9 @@ from dmlconf.graphs.relations import (
     reversed_nodes,
 )
 from dmlconf.graphs.wiring import faults_of
+from dmlconf.judging.needs_run import answered
+from dmlconf.judging.relations import in_other_form
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.needs_run import answered
-from dmlconf.runner.relations import in_other_form
 from tests.graphs.suites import TWO_NODES, graph_case
 
 BRANCHES = """

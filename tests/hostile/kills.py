@@ -19,9 +19,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from dmlconf.runner.log import InvalidLogError, read_log
-from dmlconf.runner.pool import BATCH
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.run_log.log import InvalidLogError, read_log
+from dmlconf.verdicts.verdict import Status, Verdict
+from dmlconf.workers.pool import BATCH
 from tests.cli.process import DMLCONF, environment, heed_interrupts
 from tests.runner import witness
 from tests.runner.processes import running
@@ -214,7 +214,7 @@ def _told(verdict: Verdict) -> str:
 
 def _start_again(folder: Path) -> None:
     """Let what dead runs left behind be removed, as at the start of any run with workers."""
-    code = "from dmlconf.runner.scratch import ScratchFolder\nwith ScratchFolder(): pass"
+    code = "from dmlconf.workers.scratch import ScratchFolder\nwith ScratchFolder(): pass"
     subprocess.run(
         [sys.executable, "-c", code], cwd=folder, check=True, timeout=60,
         env=environment(folder, TMPDIR=str(folder / "temporary")),

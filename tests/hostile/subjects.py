@@ -17,9 +17,9 @@ from unittest.mock import patch
 import yaml
 
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.excuses.known_faults import lint_known_faults, read_known_faults
 from dmlconf.resources import schemas_directory
-from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import TILE
 from tests.hostile import certificates
 from tests.hostile.feeding import Subject, complaint, small_files, tree_of

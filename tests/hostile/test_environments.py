@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
+from dmlconf.run_log.log import read_log
 from tests.cli.process import DMLCONF, TILE, environment, script
 
 pytestmark = [

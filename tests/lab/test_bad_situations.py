@@ -14,13 +14,13 @@ from typing import Final
 
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
+from dmlconf.excuses.known_faults import KnownFaults, read_known_faults
 from dmlconf.resources import cases_directory
-from dmlconf.runner.known_faults import KnownFaults, read_known_faults
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 pytestmark = pytest.mark.lab
 
@@ -61,8 +61,8 @@ LARGER_THAN_MEMORY: Final = """
 HUNG: Final = """
 from pathlib import Path
 from saboteur import create
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 
 backend = create("block_queue,trouble")
 backend.limit_waits(2)

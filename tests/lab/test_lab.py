@@ -19,11 +19,11 @@ import pytest
 import yaml
 
 from dmlconf.backends.protocol import Rejection
-from dmlconf.cases.build import build as build_case
+from dmlconf.cases.building.build import build as build_case
 from dmlconf.catalogue.loader import operator
+from dmlconf.excuses.substrate import read_substrate
 from dmlconf.fuzzing.graphs import graph_case
 from dmlconf.resources import cases_directory, schemas_directory
-from dmlconf.runner.substrate import read_substrate
 
 if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)

@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
-from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import RunLog, read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.lab.test_bad_situations import lab
 
 pytestmark = pytest.mark.lab

@@ -13,7 +13,7 @@ from tests.reports import logs as reports
 if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)
 
-from dmlconf.runner.verdict import Verdict
+from dmlconf.verdicts.verdict import Verdict
 from winelab import cli
 from winelab.errors import LabError
 from winelab.layers_page import page

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.diagnosis.export.cpp import cpp_program
 from dmlconf.diagnosis.reduction.reduce import with_own_data

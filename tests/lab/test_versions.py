@@ -20,8 +20,8 @@ from tests.reports import logs as reports
 if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)
 
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status
 from winelab import cli
 from winelab.errors import LabError
 from winelab.recipe import CHECKOUT, Recipe

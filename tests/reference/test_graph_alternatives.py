@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
 from tests.runner.cases import write
 

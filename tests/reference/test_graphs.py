@@ -10,13 +10,14 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import VARIATIONS, varied
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import IntermediateEdge, Node
+from dmlconf.judging.judge import judge
 from dmlconf.precision.compare import compare
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
@@ -28,9 +29,8 @@ from dmlconf.reference.graph_evaluation import (
 )
 from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.resources import cases_directory
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import TWO_NODES, graph_case
 
 PRODUCT = """

@@ -9,10 +9,10 @@ import pytest
 
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.graph_case import GraphCase
+from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
 
 COORDINATES = """

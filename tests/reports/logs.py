@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.model import Provenance
-from dmlconf.runner.log import Footer, Header, LogWriter, RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import Footer, Header, LogWriter, RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 NASTY: Final = "[red]a|b[/] `c` ```d``` <e>&\x1b[31m\x07\u202e\ufffe\ud800\r\n# f"
 """Markup of every format, a terminal's escapes, and characters that XML and UTF-8 refuse."""

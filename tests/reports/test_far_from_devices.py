@@ -9,8 +9,8 @@ import pytest
 
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports import json_report, markdown, picture
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
 HEADING = "Right by the documentation, and far from what devices give"

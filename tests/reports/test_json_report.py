@@ -8,8 +8,8 @@ import pytest
 
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports import json_report
-from dmlconf.runner.log import FORMAT, RunLog, verdict_data
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import FORMAT, RunLog, verdict_data
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.reports import logs
 
 LOGS = {

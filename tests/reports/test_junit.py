@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from dmlconf.reports import junit
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
 EXPLAINED = {"failure", "error", "skipped"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlconf.reports import junit, markdown, picture
-from dmlconf.runner.verdict import Verdict
+from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 
 

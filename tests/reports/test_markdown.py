@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from dmlconf.reports import markdown
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind
 from tests.reports import logs
 
 SHOWN = "[red]a|b[/] `c` ```d``` <e>&\\x1b[31m\\x07\\u202e\\ufffe\\ud800 # f"

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from dmlconf.reports import picture, terminal
-from dmlconf.runner.log import RunLog
+from dmlconf.run_log.log import RunLog
 from tests.reports import logs
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from dmlconf.reports import json_report, junit, markdown, picture
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 
 

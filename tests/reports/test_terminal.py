@@ -12,8 +12,8 @@ from rich.console import Console
 
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.reports import summary, terminal
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status
 from tests.reports import logs
 
 SNAPSHOTS: Final = Path(__file__).parent / "snapshots"

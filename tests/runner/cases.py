@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 
 TILE = """

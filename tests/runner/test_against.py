@@ -16,14 +16,14 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.recording.digest import case_digest
 from dmlconf.backends.recording.file import recording_bytes
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.runner.against import AUTO, Expectations, expectations, suite_recordings
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.judge import Recorded, judge
-from dmlconf.runner.session import OpenBackend, open_backend
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.engine.against import AUTO, Expectations, expectations, suite_recordings
+from dmlconf.engine.session import OpenBackend, open_backend
+from dmlconf.judging.judge import Recorded, judge
+from dmlconf.verdicts.verdict import ReasonKind, Status
+from dmlconf.workers.execution import Limits
 from tests.backends.recordings import ENVIRONMENT, recording
 from tests.runner.cases import plan, write
 

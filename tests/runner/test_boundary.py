@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.cli.process import dmlconf, dmlconf_here
 from tests.runner.test_pool import plugin
 

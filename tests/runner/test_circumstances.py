@@ -31,14 +31,14 @@ from dmlconf.backends.protocol import (
     Outcome,
     Outputs,
 )
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import varied
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.runner.conclusion import Conclusion, JudgeOptions, verdict_of
-from dmlconf.runner.log import verdict_data
-from dmlconf.runner.session import in_process, judged, reference
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.engine.session import in_process, judged, reference
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
+from dmlconf.run_log.log import verdict_data
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 SUITE: Final = """
 operator: ELEMENT_WISE_ADD

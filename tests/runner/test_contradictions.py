@@ -16,13 +16,13 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.backends.recording.file import recording_bytes
 from dmlconf.backends.recording.model import entry_of
 from dmlconf.backends.registry import parse
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.cases.variation import varied
-from dmlconf.runner.against import AUTO, expectations
-from dmlconf.runner.judge import Recorded, judge
-from dmlconf.runner.session import in_process, judged, no_expectation
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.engine.against import AUTO, expectations
+from dmlconf.engine.session import in_process, judged, no_expectation
+from dmlconf.judging.judge import Recorded, judge
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
 from tests.cli.process import dmlconf_here

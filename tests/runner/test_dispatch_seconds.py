@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.runner.judge import judge
-from dmlconf.runner.log import verdict_data
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.judging.judge import judge
+from dmlconf.run_log.log import verdict_data
+from dmlconf.verdicts.verdict import Status, Verdict
 from tests.runner.cases import plan
 
 

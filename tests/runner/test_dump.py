@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, Provenance
+from dmlconf.diagnosis.dump import dump_cases
+from dmlconf.engine.session import in_process, reference
+from dmlconf.judging.judge import judge
 from dmlconf.resources import cases_directory
-from dmlconf.runner.dump import dump_cases
-from dmlconf.runner.judge import judge
-from dmlconf.runner.session import in_process, reference
-from dmlconf.runner.verdict import Status
+from dmlconf.verdicts.verdict import Status
 
 CASES = [
     "gemm/matrix[DataType=FLOAT16,DimensionCount=2,TransA=NONE,TransB=NONE]",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dmlconf.runner.error_map import MOST_COLUMNS, MOST_ROWS, error_map
+from dmlconf.judging.error_map import MOST_COLUMNS, MOST_ROWS, error_map
 
 SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.registry import parse
-from dmlconf.runner.control_groups import processor_quota
-from dmlconf.runner.execution import (
+from dmlconf.workers.control_groups import processor_quota
+from dmlconf.workers.execution import (
     Execution,
     Limits,
     execution_of,
@@ -56,7 +56,7 @@ def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
-    count = "from dmlconf.runner.execution import processes_that_pay as n; print(n(44_000))"
+    count = "from dmlconf.workers.execution import processes_that_pay as n; print(n(44_000))"
     for mebibytes, most in ((500, 1), (900, 2)):
         env = environment(tmp_path, DMLCONF_MEMORY_MIB=str(mebibytes))
         done = subprocess.check_output([sys.executable, "-c", count], env=env, text=True)

@@ -9,10 +9,10 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Fault, FaultKind, Outcome, Outputs
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.runner.cases import plan
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 from tests.runner.cases import write
 
 NUMBERS = "[1.0e-40, 2.0e-40, -1.0e-40, 1.0e-41]"

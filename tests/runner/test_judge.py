@@ -19,15 +19,15 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.registry import create, parse
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.runner.judge import Against, Recorded, judge, unsupported_reason
-from dmlconf.runner.log import LogWriter, read_log, verdict_data
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.judging.judge import Against, Recorded, judge, unsupported_reason
+from dmlconf.run_log.log import LogWriter, read_log, verdict_data
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.reports.logs import HEADER
 from tests.runner.cases import plan, write
 

@@ -19,14 +19,12 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.expressions import Expression
-from dmlconf.resources import cases_directory
-from dmlconf.runner.judge import judge
-from dmlconf.runner.known_faults import (
+from dmlconf.engine.session import no_expectation
+from dmlconf.excuses.known_faults import (
     NO_KNOWN_FAULTS,
     KnownFault,
     KnownFaults,
@@ -35,9 +33,11 @@ from dmlconf.runner.known_faults import (
     lint_known_faults,
     read_known_faults,
 )
-from dmlconf.runner.scope import parse_version
-from dmlconf.runner.session import no_expectation
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.excuses.scope import parse_version
+from dmlconf.expressions import Expression
+from dmlconf.judging.judge import judge
+from dmlconf.resources import cases_directory
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.graphs.suites import TWO_NODES, graph_case
 from tests.runner.cases import plan
 
@@ -196,7 +196,7 @@ def test_faults_are_those_of_the_version(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_text(FILE, encoding="utf-8")
     faults = read_known_faults(path)
     assert faults[0].reason == "It is wrong."
-    monkeypatch.setattr("dmlconf.runner.known_faults.read_known_faults", lambda: faults)
+    monkeypatch.setattr("dmlconf.excuses.known_faults.read_known_faults", lambda: faults)
     assert names(directml("1.7.9")) == set()
     assert names(directml("1.8.0")) == {"wrong-there"}
     assert names(directml("1.9.0")) == {"wrong-there", "not-in-a-graph"}

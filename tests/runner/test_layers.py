@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.cli.cache import user_store
+from dmlconf.cli.common.cache import user_store
+from dmlconf.judging.judge import Against
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
-from dmlconf.runner.judge import Against
-from dmlconf.runner.memory import tensor_bytes
+from dmlconf.workers.memory import tensor_bytes
 from tests.runner.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 40

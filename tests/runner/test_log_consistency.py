@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dmlconf.runner.log import InvalidLogError, read_log
+from dmlconf.run_log.log import InvalidLogError, read_log
 from tests.cli.process import dmlconf, dmlconf_here, write
 
 Lines = list[dict[str, Any]]

@@ -11,19 +11,19 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import Capabilities
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import Suite, load_suite, valid_case
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import Suite, load_suite, valid_case
 from dmlconf.cases.model import Case, CaseTemplate, PlannedCase
-from dmlconf.cases.selection import LARGE_TAG
+from dmlconf.cases.selecting.selection import LARGE_TAG
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.engine.against import suite_expectations
+from dmlconf.engine.session import in_process, judged
+from dmlconf.judging.judge import unsupported_reason
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import suite_expectations
-from dmlconf.runner.judge import unsupported_reason
-from dmlconf.runner.log import read_log
-from dmlconf.runner.memory import MUCH, judged_bytes, machine_memory, shortage, tensor_bytes
-from dmlconf.runner.session import in_process, judged
-from dmlconf.runner.verdict import ReasonKind
+from dmlconf.run_log.log import read_log
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import ReasonKind
+from dmlconf.workers.memory import MUCH, judged_bytes, machine_memory, shortage, tensor_bytes
 from tests.cli.process import dmlconf, dmlconf_here, environment
 
 VARIABLE = "DMLCONF_MEMORY_MIB"

@@ -9,12 +9,12 @@ import numpy as np
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.runner.judge import judge
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 SUMS = """
 operator: GEMM

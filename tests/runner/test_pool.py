@@ -15,9 +15,9 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome, Outputs
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
-from dmlconf.runner.pool import HOPELESS, WorkerPool
+from dmlconf.workers.pool import HOPELESS, WorkerPool
 from tests.runner.cases import many
 from tests.runner.processes import running
 

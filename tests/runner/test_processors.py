@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.control_groups import memory_limit, processor_quota
+from dmlconf.workers.control_groups import memory_limit, processor_quota
 from tests.cli.process import environment
 
-COUNT = "from dmlconf.runner.processors import usable_processors as n; print(n())"
+COUNT = "from dmlconf.workers.processors import usable_processors as n; print(n())"
 
 
 def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:

@@ -15,9 +15,9 @@ from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.session import in_process, judged
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.engine.session import in_process, judged
+from dmlconf.judging.conclusion import JudgeOptions
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.graphs.suites import planned_graph
 
 GRAPH = """

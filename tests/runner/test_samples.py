@@ -14,14 +14,14 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
 from dmlconf.backends.recording.file import read_recording, recording_bytes
 from dmlconf.backends.recording.model import Recording, entry_of
-from dmlconf.cases.loader import load_suite
+from dmlconf.backends.recording.samples import paired
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.runner.against import AUTO, Expectations, expectations
-from dmlconf.runner.judge import judge
-from dmlconf.runner.samples import paired
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.engine.against import AUTO, Expectations, expectations
+from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import sample_of
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
 from tests.runner.test_against import opened

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.runner.scratch import ScratchFolder, remove_abandoned
+from dmlconf.workers.scratch import ScratchFolder, remove_abandoned
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_a_file_system_without_locks_is_an_error_that_leaves_nothing(
     def refuse(descriptor: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("dmlconf.runner.locks._lock", refuse)
+    monkeypatch.setattr("dmlconf.workers.locks._lock", refuse)
     with pytest.raises(OSError, match=os.strerror(errno.ENOLCK)):
         ScratchFolder()
     assert not list(temporary.iterdir())

@@ -15,14 +15,14 @@ import pytest
 from dmlconf.backends import registry
 from dmlconf.backends.numpy.backend import NumpyBackend
 from dmlconf.backends.protocol import Capabilities, Outcome, Outputs
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.runner.execution import Limits
-from dmlconf.runner.log import InvalidLogError, RunLog, read_log
-from dmlconf.runner.session import in_process, judged, open_backend, reference
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.engine.session import in_process, judged, open_backend, reference
+from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from dmlconf.workers.execution import Limits
 from tests.engine.runs import logged_run, run_of
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 

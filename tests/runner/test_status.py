@@ -12,7 +12,7 @@ import pytest
 
 import dmlconf
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.runner.status import Status
+from dmlconf.verdicts.status import Status
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,8 +38,8 @@ import sys
 from dataclasses import replace
 from dmlconf.cases.model import Provenance
 from dmlconf.reports.registry import rendered
-from dmlconf.runner.log import Footer, Header, RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.run_log.log import Footer, Header, RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
 verdict = Verdict("gather/a/b", "GATHER", ("a",), Status("suspect"), Provenance.STATED, reason)
 environment = {"backend": "x", "version": "1", "adapter": None, "driver": None, "details": {},
@@ -98,7 +98,7 @@ def test_the_documentation_has_these_statuses() -> None:
 def test_a_new_status_is_one_entry(tmp_path: Path) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package, ignore=shutil.ignore_patterns("*.pyc"))
-    module = package / "runner" / "status.py"
+    module = package / "verdicts" / "status.py"
     text = module.read_text("utf-8")
     head = "\n    @property\n    def fails_run"
     assert text.count(head) == 1

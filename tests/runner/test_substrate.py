@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.runner.judge import judge
-from dmlconf.runner.substrate import Substrate, read_substrate
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.excuses.substrate import Substrate, read_substrate
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.runner.cases import plan
 
 FILE = """

@@ -10,12 +10,12 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Fault, FaultKind, Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.runner.judge import judge
-from dmlconf.runner.undefined import without_excused_faults
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.judging.judge import judge
+from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.runner.cases import plan, write
 
 NONZERO = """

@@ -12,10 +12,10 @@ import yaml
 from dmlconf.backends.protocol import Environment
 from dmlconf.cases.handles import longest_handle
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.runner.log import read_log
-from dmlconf.runner.scope import VersionRange, parse_version
-from dmlconf.runner.waiver_file import UNEXPLAINED, read_waivers
-from dmlconf.runner.waivers import effective_waivers
+from dmlconf.excuses.scope import VersionRange, parse_version
+from dmlconf.excuses.waiver_file import UNEXPLAINED, read_waivers
+from dmlconf.excuses.waivers import effective_waivers
+from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here
 
 SUITE = """

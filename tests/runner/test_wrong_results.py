@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 import yaml
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import without_models
+from dmlconf.cases.selecting.selection import without_models
+from dmlconf.engine.against import suite_expectations
 from dmlconf.resources import cases_directory
-from dmlconf.runner.against import suite_expectations
-from dmlconf.runner.memory import tensor_bytes
+from dmlconf.workers.memory import tensor_bytes
 from tests.runner.wrong_results import CHANGES, Survivor, survivors
 
 ONE_IN: Final = 60

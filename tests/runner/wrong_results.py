@@ -12,12 +12,12 @@ import numpy as np
 from dmlconf.backends.faulty.changes import negated, scaled
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
 from dmlconf.cases.model import ExpectedRejection, PlannedCase
+from dmlconf.judging.judge import Against, judge
 from dmlconf.reference.allowance import CaseAllowances
-from dmlconf.runner.judge import Against, judge
-from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.verdicts.verdict import Status
 
 Change = Callable[[Array, DataType], Array]
 

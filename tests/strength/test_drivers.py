@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.drivers.catalogue import driver_defects, reports

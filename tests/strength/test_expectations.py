@@ -9,10 +9,10 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outcome
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.runner.judge import Recorded
+from dmlconf.judging.judge import Recorded
 from dmlconf.strength.expectation_report import expectation_lines, permitted_lines, weak_operators
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS

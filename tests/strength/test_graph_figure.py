@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dmlconf.engine.session import no_expectation
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.session import no_expectation
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
 from dmlconf.strength.graph_figure import (
     GraphFigure,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.perturbation_report import kind_shares, perturbation_lines, weak_kinds
 from dmlconf.strength.perturbations import KINDS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.rewrites import lint_rewrites, rewrites
+from dmlconf.cases.loading.rewrites import lint_rewrites, rewrites
 from tests.cli.process import dmlconf_here
 
 NEAR_MISS = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
 from dmlconf.strength.drivers.parallel import measure_drivers

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
 from dmlconf.strength.parallel import measure_in_processes

@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.circumstances import Circumstance, UnderCircumstance
-from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.library import Libraries, load
 from dmlconf.backends.directml.circumstances.exerciser import DirectMLExerciser
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
-from dmlconf.backends.directml.execution import Executor
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.library import Libraries, load
-from dmlconf.backends.directml.running import Runner
+from dmlconf.backends.directml.devices.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.directml.dispatch.execution import Executor
+from dmlconf.backends.directml.dispatch.running import Runner
 from dmlconf.backends.errors import OptionError
 from dmlconf.backends.options import BOTH, choose, split_options, variants_of
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome

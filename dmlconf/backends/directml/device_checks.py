@@ -15,12 +15,12 @@ from time import perf_counter
 from typing import Final
 
 from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
-from dmlconf.backends.directml.adapters import Adapter, Adapters
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.library import load
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.library import load
+from dmlconf.backends.directml.api.vtable import NativeFaultError
+from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
+from dmlconf.backends.directml.devices.survey import survey
 from dmlconf.backends.directml.lifetime import CHECKS, CheckFailedError, DeclinedError, Subject
-from dmlconf.backends.directml.survey import survey
-from dmlconf.backends.directml.vtable import NativeFaultError
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import Case

@@ -19,14 +19,14 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.directml import d3d12, dml
-from dmlconf.backends.directml.batch import Batch
-from dmlconf.backends.directml.device import Device, create_dml
-from dmlconf.backends.directml.execution import Executor
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.library import Libraries
-from dmlconf.backends.directml.structs import data_type_value
-from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.directml.api import d3d12, dml
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.library import Libraries
+from dmlconf.backends.directml.api.structs import data_type_value
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.device import Device, create_dml
+from dmlconf.backends.directml.dispatch.batch import Batch
+from dmlconf.backends.directml.dispatch.execution import Executor
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import DataType
 

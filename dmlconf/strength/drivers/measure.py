@@ -10,15 +10,15 @@ import numpy as np
 
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.model import Case
+from dmlconf.judging.judge import Against
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.judge import Against
-from dmlconf.runner.verdict import Status
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects, size_defects
 from dmlconf.strength.drivers.run import Arrays, Run
 from dmlconf.strength.drivers.survey import Subject
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.tallies import CaseTally
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
 
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 

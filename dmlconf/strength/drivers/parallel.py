@@ -9,10 +9,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from dmlconf.cases.loader import valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
-from dmlconf.runner.against import suite_expectations
-from dmlconf.runner.judge import Against
+from dmlconf.engine.against import suite_expectations
+from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.strength.drivers.survey import Subject, Survey, survey

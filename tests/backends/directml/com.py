@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from dmlconf.backends.directml.vtable import ComObject, Interface, prototype
+from dmlconf.backends.directml.api.vtable import ComObject, Interface, prototype
 
 
 class FakeCom(ComObject):

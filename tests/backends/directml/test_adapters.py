@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from dmlconf.backends.directml import library
-from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
-from dmlconf.backends.directml.survey import survey
+from dmlconf.backends.directml.api import library
+from dmlconf.backends.directml.devices.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.devices.survey import survey
 from dmlconf.backends.protocol import BackendError
 
 WARP: Final = Adapter(

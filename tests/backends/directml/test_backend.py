@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends import registry
-from dmlconf.backends.directml import library
+from dmlconf.backends.directml.api import library
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.backend import Options, create, parse_options
-from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.running import failure
+from dmlconf.backends.directml.dispatch.running import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from dmlconf.backends.directml import batch as limits
-from dmlconf.backends.directml.batch import Batch, Prepared
-from dmlconf.backends.directml.dml import BINDING_ALIGNMENT, DML_BINDING_PROPERTIES
-from dmlconf.backends.directml.operators import CompiledOperator
-from dmlconf.backends.directml.placement import GUARD, place
-from dmlconf.backends.directml.vtable import IUNKNOWN, ComObject
+from dmlconf.backends.directml.api.dml import BINDING_ALIGNMENT, DML_BINDING_PROPERTIES
+from dmlconf.backends.directml.api.vtable import IUNKNOWN, ComObject
+from dmlconf.backends.directml.dispatch import batch as limits
+from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
+from dmlconf.backends.directml.dispatch.operators import CompiledOperator
+from dmlconf.backends.directml.dispatch.placement import GUARD, place
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType

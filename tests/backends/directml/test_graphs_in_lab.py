@@ -61,8 +61,8 @@ import json
 from pathlib import Path
 from dmlconf.backends.directml.backend import create
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 
 def as_json(outcome):
     if isinstance(outcome, Outputs):

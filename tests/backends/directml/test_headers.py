@@ -20,9 +20,10 @@ from typing import Any, Final
 
 import pytest
 
-from dmlconf.backends.directml import d3d12, dml, dxcore, dxgi, graph, sdklayers, structs
-from dmlconf.backends.directml.structs import data_type_value, operator_structure
-from dmlconf.backends.directml.vtable import Interface
+from dmlconf.backends.directml.api import d3d12, dml, dxcore, dxgi, sdklayers, structs
+from dmlconf.backends.directml.api.structs import data_type_value, operator_structure
+from dmlconf.backends.directml.api.vtable import Interface
+from dmlconf.backends.directml.dispatch import graph
 from dmlconf.catalogue.loader import enumeration, operator, operator_names
 from dmlconf.tensors.datatypes import DataType
 

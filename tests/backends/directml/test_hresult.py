@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from dmlconf.backends.directml import hresult
-from dmlconf.backends.directml.guid import GUID
-from dmlconf.backends.directml.hresult import HRESULTS, HResultError
+from dmlconf.backends.directml.api import hresult
+from dmlconf.backends.directml.api.guid import GUID
+from dmlconf.backends.directml.api.hresult import HRESULTS, HResultError
 
 
 def test_names_are_unique() -> None:

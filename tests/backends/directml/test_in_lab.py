@@ -35,12 +35,12 @@ cases:
 CODE: Final = """
 import json
 from pathlib import Path
-from dmlconf.backends.directml import vtable
+from dmlconf.backends.directml.api import vtable
 from dmlconf.backends.directml.backend import create
-from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 
 calls, removed, fail = [], [], []
 call = vtable.ComObject.call

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.backends.directml.inspection import inspect
-from dmlconf.backends.directml.placement import POISONS, Place, Placement, place
+from dmlconf.backends.directml.dispatch.inspection import inspect
+from dmlconf.backends.directml.dispatch.placement import POISONS, Place, Placement, place
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.backends.directml import library
-from dmlconf.backends.directml.library import find, load
+from dmlconf.backends.directml.api import library
+from dmlconf.backends.directml.api.library import find, load
 from dmlconf.backends.protocol import BackendError
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the messages are those of Linux")

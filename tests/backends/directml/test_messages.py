@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.backends.directml.messages import Message, with_messages
-from dmlconf.backends.directml.sdklayers import D3D12_MESSAGE_SEVERITY
+from dmlconf.backends.directml.api.sdklayers import D3D12_MESSAGE_SEVERITY
+from dmlconf.backends.directml.devices.messages import Message, with_messages
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
@@ -17,11 +17,11 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
-from dmlconf.cases.build import build
+from dmlconf.cases.building.build import build
+from dmlconf.judging.judge import judge
 from dmlconf.reports.remarks import debug_layer_note, warning_lines
-from dmlconf.runner.judge import judge
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import ReasonKind, Status
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.reports.logs import HEADER, verdict
 from tests.runner.cases import plan
 

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.backends.directml.placement import GUARD, POISONS, Place, decode, encode, place
+from dmlconf.backends.directml.dispatch.placement import (
+    GUARD,
+    POISONS,
+    Place,
+    decode,
+    encode,
+    place,
+)
 from dmlconf.cases.model import Case
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dmlconf.backends.directml.structs import (
+from dmlconf.backends.directml.api.structs import (
     DML_BUFFER_TENSOR_DESC,
     DML_OPERATOR_DESC,
     DML_SCALAR_UNION,

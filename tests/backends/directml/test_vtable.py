@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from dmlconf.backends.directml import d3d12, dml, dxcore, dxgi
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.vtable import (
+from dmlconf.backends.directml.api import d3d12, dml, dxcore, dxgi
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.vtable import (
     IUNKNOWN,
     NEW_OBJECT,
     ComObject,

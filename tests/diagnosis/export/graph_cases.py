@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.diagnosis.reduction.reduce import with_own_data
 from dmlconf.resources import cases_directory
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.cases.export import export_case
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
+from dmlconf.cases.writing.export import export_case
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.diagnosis.reduction.graph_changes import changed_graph
 from dmlconf.diagnosis.reduction.places import Place, with_number

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.cases.export import export_case
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
+from dmlconf.cases.writing.export import export_case
 from dmlconf.catalogue.constraints import violations
 from dmlconf.diagnosis.reduction.cost import cost, element_count
 from dmlconf.diagnosis.reduction.places import Place, number_at, with_number

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 from dmlconf.backends.circumstances import Circumstance
-from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import Status
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
 
 pytestmark = pytest.mark.lab
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import Circumstance, Exercise
-from dmlconf.cases.loader import load_suite, valid_case
-from dmlconf.runner.conclusion import Conclusion, JudgeOptions, verdict_of
-from dmlconf.runner.session import in_process, reference
-from dmlconf.runner.substrate import read_substrate
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.engine.session import in_process, reference
+from dmlconf.excuses.substrate import read_substrate
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 
 
 def main() -> None:

@@ -12,17 +12,17 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.adapters import Adapters, choose_adapter
-from dmlconf.backends.directml.d3d12 import ID3D12_DEVICE
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.library import load
-from dmlconf.backends.directml.sdklayers import (
+from dmlconf.backends.directml.api import dml
+from dmlconf.backends.directml.api.d3d12 import ID3D12_DEVICE
+from dmlconf.backends.directml.api.library import load
+from dmlconf.backends.directml.api.sdklayers import (
     D3D12_MESSAGE,
     D3D12_MESSAGE_SEVERITY,
     ID3D12_INFO_QUEUE,
 )
-from dmlconf.backends.directml.vtable import NEW_OBJECT, ComObject, prototype
+from dmlconf.backends.directml.api.vtable import NEW_OBJECT, ComObject, prototype
+from dmlconf.backends.directml.devices.adapters import Adapters, choose_adapter
+from dmlconf.backends.directml.devices.device import Device
 
 POINTER: Final = ctypes.c_void_p
 HRESULT: Final = ctypes.c_int32

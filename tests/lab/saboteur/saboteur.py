@@ -11,16 +11,16 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from dmlconf.backends.directml.backend import create as create_directml
-from dmlconf.backends.directml.d3d12 import (
+from dmlconf.backends.directml.api.d3d12 import (
     D3D12_COMMAND_LIST_TYPE,
     ID3D12_COMMAND_ALLOCATOR,
     ID3D12_COMMAND_QUEUE,
     ID3D12_FENCE,
     ID3D12_GRAPHICS_COMMAND_LIST,
 )
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.vtable import ComObject, prototype
+from dmlconf.backends.directml.api.vtable import ComObject, prototype
+from dmlconf.backends.directml.backend import create as create_directml
+from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.protocol import Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.recurrent import layers
 from dmlconf.resources import cases_directory
-from dmlconf.runner.memory import tensor_bytes
+from dmlconf.workers.memory import tensor_bytes
 
 ONE_IN = 12
 """Cases of FLOAT16 of which one is taken."""

@@ -14,16 +14,16 @@ from dataclasses import replace
 from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch
-from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.bindings import Resources, bind_initializer
+from dmlconf.backends.directml.api import dml
+from dmlconf.backends.directml.api.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
+from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.circumstances.lane import Lane
 from dmlconf.backends.directml.circumstances.work import Load, Site, Step, Work, memory_of
-from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.memory import Buffer, Buffers, DescriptorHeap, Region
-from dmlconf.backends.directml.operators import CompiledOperator, OperatorCache
-from dmlconf.backends.directml.placement import POISONS, Placement, place
-from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.directml.devices.memory import Buffer, Buffers, DescriptorHeap, Region
+from dmlconf.backends.directml.dispatch.bindings import Resources, bind_initializer
+from dmlconf.backends.directml.dispatch.operators import CompiledOperator, OperatorCache
+from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
 from dmlconf.cases.model import Case
 from dmlconf.cases.plans import plan
 from dmlconf.cases.variation import variations_of, varied

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 
 from dmlconf.backends.circumstances import Dispatch
+from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.work import Site
-from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.cases.model import Case
 
 __all__ = ["exercise"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from time import perf_counter
 
 from dmlconf.backends.circumstances import Circumstance, UnderCircumstance
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.vtable import NativeFaultError
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.running import exercise
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
-from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.operators import OperatorCache
-from dmlconf.backends.directml.running import die, failure
-from dmlconf.backends.directml.vtable import NativeFaultError
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.directml.dispatch.operators import OperatorCache
+from dmlconf.backends.directml.dispatch.running import die, failure
 from dmlconf.backends.protocol import Breakdown, BreakdownKind, Rejection
 from dmlconf.cases.model import Case
 

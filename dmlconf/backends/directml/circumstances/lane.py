@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from contextlib import ExitStack
 
-from dmlconf.backends.directml import d3d12, dml
-from dmlconf.backends.directml.d3d12 import D3D12_COMMAND_LIST_TYPE
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.fence import Fence
-from dmlconf.backends.directml.vtable import ComObject, Interface
+from dmlconf.backends.directml.api import d3d12, dml
+from dmlconf.backends.directml.api.d3d12 import D3D12_COMMAND_LIST_TYPE
+from dmlconf.backends.directml.api.vtable import ComObject, Interface
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.directml.devices.fence import Fence
 
 __all__ = ["Lane"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dmlconf.backends.circumstances import Dispatch
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.circumstances.bench import Bench
-from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
 from dmlconf.cases.model import Case
 
 __all__ = ["exercise"]

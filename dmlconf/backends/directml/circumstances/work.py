@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch
-from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.bindings import Resources, bind_operator
-from dmlconf.backends.directml.inspection import inspect
-from dmlconf.backends.directml.memory import Buffer
-from dmlconf.backends.directml.operators import CompiledOperator
-from dmlconf.backends.directml.placement import Placement
-from dmlconf.backends.directml.staging import mapped
-from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.directml.api import dml
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.memory import Buffer
+from dmlconf.backends.directml.dispatch.bindings import Resources, bind_operator
+from dmlconf.backends.directml.dispatch.inspection import inspect
+from dmlconf.backends.directml.dispatch.operators import CompiledOperator
+from dmlconf.backends.directml.dispatch.placement import Placement
+from dmlconf.backends.directml.dispatch.staging import mapped
 from dmlconf.backends.protocol import FaultKind
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array

@@ -1,0 +1,253 @@
+"""Find and load DirectML and the libraries below it.
+
+`BackendError` if DirectML is not found (the message lists what was tried and what to install), if a
+file is not DirectML, or if a library lacks a function that dmlconf calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from platform import machine
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.version import native_version
+from dmlconf.backends.directml.api.vtable import HRESULT
+from dmlconf.backends.errors import LibraryError
+
+__all__ = [
+    "LIBRARY_FOLDER_VARIABLE",
+    "PATH_VARIABLE",
+    "DirectMLFile",
+    "Libraries",
+    "find",
+    "function",
+    "load",
+]
+
+PATH_VARIABLE: Final = "DMLCONF_DIRECTML"
+"""The environment variable that names the DirectML to use."""
+
+LIBRARY_FOLDER_VARIABLE: Final = "DMLCONF_WSL_LIBRARIES"
+"""The environment variable that names the folder of libd3d12.so and libdxcore.so."""
+
+_WSL_FOLDER: Final = "/usr/lib/wsl/lib"
+_LINUX_PACKAGES: Final = ("torch-directml", "tensorflow-directml-plugin", "tensorflow-directml")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectMLFile:
+    """The file that DirectML was loaded from.
+
+    Attributes:
+        path: its path.
+        origin: how it was found, such as `the package onnxruntime-directml`.
+        version: its version, or `unknown` if the file does not contain it.
+        sha256: its SHA-256 in hexadecimal.
+    """
+
+    path: Path
+    origin: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    """The native libraries.
+
+    Attributes:
+        directml: DirectML.
+        d3d12: Direct3D 12.
+        file: the file that DirectML was loaded from.
+        folder: on Linux the folder of libd3d12.so and libdxcore.so, else None.
+    """
+
+    directml: ctypes.CDLL
+    d3d12: ctypes.CDLL
+    file: DirectMLFile
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    origin: str
+    path: Path | None
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return f"{self.origin}: not installed"
+        fault = "a folder, not a file" if self.path.is_dir() else "no such file"
+        return f"{self.origin}: {self.path} ({fault})"
+
+
+def find(path: str | None = None) -> tuple[Path, str]:
+    """Return the path of DirectML, and how it was found.
+
+    Args:
+        path: the file, if the user names it.
+
+    Raises:
+        LibraryError: it is not found.
+    """
+    tried = []
+    for candidate in _candidates(path):
+        if candidate.path is not None and candidate.path.is_file():
+            return candidate.path, candidate.origin
+        tried.append(candidate)
+    listed = "".join(f"\n  {candidate}" for candidate in tried)
+    raise LibraryError(f"DirectML was not found. Tried:{listed}", _advice())
+
+
+def _candidates(path: str | None) -> Iterator[_Candidate]:
+    """Yield where DirectML may be; a place that the user names is the only one."""
+    if path is not None:
+        yield _Candidate("the option path", Path(path))
+        return
+    if PATH_VARIABLE in os.environ:
+        yield _Candidate(f"the variable {PATH_VARIABLE}", Path(os.environ[PATH_VARIABLE]))
+        return
+    if sys.platform == "win32":
+        yield _Candidate("the package onnxruntime-directml", _redistributable())
+        system = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "DirectML.dll")
+        yield _Candidate("Windows", system)
+    elif sys.platform == "linux":
+        for package in _LINUX_PACKAGES:
+            yield _Candidate(f"the package {package}", _shared_object(package))
+
+
+def _redistributable() -> Path | None:
+    """Return where an installed onnxruntime-directml has its DirectML.dll."""
+    try:
+        spec = find_spec("onnxruntime")
+    except (ImportError, ValueError):
+        return None
+    for folder in (spec and spec.submodule_search_locations) or ():
+        return Path(folder, "capi", "DirectML.dll")
+    return None
+
+
+def _shared_object(package: str) -> Path | None:
+    """Return where an installed package has its libdirectml.so, which may have a longer name."""
+    from importlib import metadata  # It is slow to import, and not needed on Windows.
+
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name.startswith("libdirectml.") and ".so" in file.suffixes:
+            return Path(str(file.locate()))
+    return None
+
+
+def _advice() -> str:
+    if sys.platform == "win32":
+        install = "Install a recent one with: pip install dmlconf[directml]"
+    elif sys.platform == "linux":
+        install = (
+            "On Linux, DirectML runs only in WSL 2. torch-directml contains it; without PyTorch:\n"
+            "pip install --no-deps torch-directml\n"
+            "Without Windows, use the Wine lab: see docs/wine-lab.md."
+        )
+    else:
+        return "DirectML exists only for Windows and WSL 2; --backend numpy runs here."
+    return f"{install}\nOr name the file: --directml FILE, or {PATH_VARIABLE}=FILE."
+
+
+def load(path: str | None = None) -> Libraries:
+    """Find DirectML, and load it with the libraries below it.
+
+    Args:
+        path: the file of DirectML, if the user names it.
+
+    Raises:
+        LibraryError: a library is not found or cannot be used.
+    """
+    place, origin = find(path)
+    folder = None
+    if sys.platform == "win32":
+        d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
+    else:
+        folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
+        d3d12 = _wsl_libraries(folder)
+    try:
+        directml = _loaded_library(str(place.resolve()), "DirectML")
+        function(directml, "DMLCreateDevice1")
+    except LibraryError as error:
+        origin_note = f"Found by {origin}; expected {_expected()}."
+        raise LibraryError(f"{error}\n{origin_note}", _advice()) from error
+    content = place.read_bytes()
+    digest = sha256(content).hexdigest()
+    file = DirectMLFile(place, origin, native_version(content), digest)
+    return Libraries(directml, d3d12, file, folder)
+
+
+def _expected() -> str:
+    """Return a description of the expected DirectML file."""
+    name = "DirectML.dll" if sys.platform == "win32" else "libdirectml.so"
+    return f"{name} 1.1 or newer, for this Python's processor ({machine()})"
+
+
+def _wsl_libraries(folder: Path) -> ctypes.CDLL:
+    """Load the libraries that libdirectml.so needs, so that it finds them by name."""
+    missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
+    if missing:
+        raise LibraryError(
+            f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
+            f"for its graphics driver. To use another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+        )
+    _loaded_library(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
+    return _loaded_library(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
+
+
+def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+    try:
+        if sys.platform == "win32":
+            library: ctypes.CDLL = ctypes.WinDLL(name)
+        else:
+            library = ctypes.CDLL(name, mode)
+    except OSError as error:
+        raise LibraryError(f"{name} cannot be loaded as {what}: {error}") from error
+    return library
+
+
+def function(
+    library: ctypes.CDLL, name: str, *arguments: Any, result: Any = HRESULT
+) -> Callable[..., Any]:
+    """Return a function of a library.
+
+    Args:
+        library: the library.
+        name: the function's name.
+        arguments: ctypes types of its parameters.
+        result: ctypes type of what it returns.
+
+    Raises:
+        LibraryError: the library lacks it.
+    """
+    try:
+        symbol = getattr(library, name)
+    except AttributeError as error:
+        # ctypes knows a library by the name it was opened with.
+        path = library._name
+        raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
+    symbol.argtypes = arguments
+    symbol.restype = result
+    callable_: Callable[..., Any] = symbol
+    return callable_
+
+
+def _unlike(name: str) -> str:
+    if name.startswith("DML"):
+        return "it is not DirectML, or is older than DirectML 1.1"
+    cause = "it is too old, or a different library of that name"
+    if sys.platform == "win32":
+        return cause
+    return f"{cause}. To use another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

@@ -1,0 +1,271 @@
+"""COM interfaces as data, and calls through their vtables.
+
+An interface lists its methods in the header's order; their slots follow those of the base
+interface. On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right
+after `this`, however small the structure is. On Linux the C++ rules of the System V ABI apply,
+which ctypes itself follows.
+
+A call raises `HResultError` if it returns a failing HRESULT, and `NativeFaultError` if Windows
+reports an access violation or the like inside it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.guid import GUID
+from dmlconf.backends.directml.api.hresult import HResultError, failed
+
+__all__ = [
+    "HRESULT",
+    "IUNKNOWN",
+    "NEW_OBJECT",
+    "ComObject",
+    "Interface",
+    "Method",
+    "NativeFaultError",
+    "check",
+    "new_object",
+    "prototype",
+    "uncalled",
+]
+
+HRESULT: Final = ctypes.c_int32
+
+NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
+"""The last two parameters of functions that create an object: REFIID and `void**`."""
+
+_BY_POINTER: Final = sys.platform == "win32"
+
+
+class NativeFaultError(Exception):
+    """Native code caused a processor exception; the process can no longer be trusted.
+
+    Attributes:
+        call: what was called.
+        fault: Windows' description of the fault.
+    """
+
+    def __init__(self, call: str, fault: str) -> None:
+        self.call = call
+        self.fault = fault
+        super().__init__(call, fault)
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of an interface.
+
+    Attributes:
+        name: as the header spells it.
+        arguments: ctypes types of the parameters after `this`; None if dmlconf never calls it.
+        result: ctypes type of what it returns; None for void, a structure type for a structure.
+    """
+
+    name: str
+    arguments: tuple[Any, ...] | None = None
+    result: Any = HRESULT
+
+
+def uncalled(names: str) -> tuple[Method, ...]:
+    """Return placeholder methods that only occupy vtable slots, from space-separated names."""
+    return tuple(map(Method, names.split()))
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A COM interface.
+
+    Attributes:
+        name: as the header spells it.
+        iid: its identifier.
+        base: the interface that it extends; None for IUnknown.
+        methods: its own methods in the header's order.
+    """
+
+    name: str
+    iid: str
+    base: Interface | None
+    methods: tuple[Method, ...] = ()
+
+    @cached_property
+    def length(self) -> int:
+        """Number of slots, including those of the base interface."""
+        return len(self.methods) + (self.base.length if self.base else 0)
+
+    @cached_property
+    def slots(self) -> Mapping[str, tuple[int, Method]]:
+        """Slot and method by name, including those of the base interface."""
+        inherited = dict(self.base.slots) if self.base else {}
+        first = len(inherited)
+        own = {method.name: (first + i, method) for i, method in enumerate(self.methods)}
+        return {**inherited, **own}
+
+    @cached_property
+    def guid(self) -> GUID:
+        """The identifier as a GUID, for calls."""
+        return GUID.parse(self.iid)
+
+
+_ULONG: Final = ctypes.c_uint32
+
+IUNKNOWN: Final = Interface(
+    "IUnknown",
+    "00000000-0000-0000-c000-000000000046",
+    None,
+    (
+        Method("QueryInterface", NEW_OBJECT),
+        Method("AddRef", (), _ULONG),
+        Method("Release", (), _ULONG),
+    ),
+)
+
+
+def _is_structure(result: Any) -> bool:
+    return isinstance(result, type) and issubclass(result, ctypes.Structure)
+
+
+@cache
+def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
+    """Return the type of a native function; calling it with an address returns the function."""
+    if sys.platform == "win32":
+        function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
+    else:
+        function_type = ctypes.CFUNCTYPE(result, *arguments)
+    return function_type
+
+
+@cache
+def _method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
+    this = ctypes.c_void_p
+    if method.arguments is None:
+        raise TypeError(f"{method.name} has no declared parameters")
+    if _BY_POINTER and _is_structure(method.result):
+        return prototype(None, this, ctypes.POINTER(method.result), *method.arguments)
+    return prototype(method.result, this, *method.arguments)
+
+
+def check(call: str, hresult: int) -> None:
+    """Raise `HResultError` if the HRESULT says that the call failed."""
+    if failed(hresult):
+        raise HResultError(call, hresult)
+
+
+class ComObject:
+    """One reference to a COM object; leaving it as a context manager releases it, once."""
+
+    def __init__(self, interface: Interface, address: int) -> None:
+        """Take over a reference.
+
+        Args:
+            interface: the interface of the object.
+            address: the object's address, not null.
+        """
+        self.interface = interface
+        self._address: int | None = address
+        self._functions: dict[str, tuple[Method, Callable[..., Any]]] = {}
+
+    def __enter__(self) -> ComObject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    @property
+    def address(self) -> int:
+        """The object's address.
+
+        Raises:
+            ValueError: it was released.
+        """
+        if self._address is None:
+            raise ValueError(f"the {self.interface.name} was released")
+        return self._address
+
+    @property
+    def _as_parameter_(self) -> int:
+        # ctypes uses this if an object is passed as a pointer.
+        return self.address
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method, and return what it returns; an HRESULT is checked instead.
+
+        Raises:
+            HResultError: it returned a failing HRESULT.
+            NativeFaultError: it crashed, and Windows reported it.
+        """
+        this = self.address
+        method, function = self._functions.get(name) or self._function(name)
+        try:
+            if _BY_POINTER and _is_structure(method.result):
+                result = method.result()
+                function(this, ctypes.byref(result), *arguments)
+                return result
+            result = function(this, *arguments)
+        except OSError as error:
+            raise NativeFaultError(name, str(error)) from error
+        if method.result is HRESULT:
+            check(name, result)
+            return None
+        return result
+
+    def create(self, name: str, interface: Interface, *arguments: Any) -> ComObject:
+        """Call a method whose last parameters are REFIID and `void**`, and return the new object.
+
+        Raises:
+            HResultError: it returned a failing HRESULT.
+            NativeFaultError: it crashed, and Windows reported it.
+        """
+        pointer = ctypes.c_void_p()
+        self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
+        if not pointer.value:
+            raise HResultError(name, 0x80004003)
+        return ComObject(interface, pointer.value)
+
+    def release(self) -> None:
+        """Release the reference; doing so again has no effect."""
+        if self._address is not None:
+            _, function = self._function("Release")
+            address, self._address = self._address, None
+            self._functions.clear()
+            function(address)
+
+    def _function(self, name: str) -> tuple[Method, Callable[..., Any]]:
+        slot, method = self.interface.slots[name]
+        table = ctypes.c_void_p.from_address(self.address).value or 0
+        entry = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p))
+        entry_point = method, _method_type(method)(entry.value or 0)
+        self._functions[name] = entry_point
+        return entry_point
+
+
+def new_object(
+    name: str, create: Callable[..., int], interface: Interface, *arguments: Any
+) -> ComObject:
+    """Call a function whose last parameters are NEW_OBJECT, and return the object.
+
+    Args:
+        name: the function's name.
+        create: the function.
+        interface: the interface of the object.
+        arguments: those before the last two.
+
+    Raises:
+        HResultError: the function fails.
+        NativeFaultError: Windows reports a fault inside it.
+    """
+    pointer = ctypes.c_void_p()
+    try:
+        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
+    except OSError as error:
+        raise NativeFaultError(name, str(error)) from error
+    check(name, hresult)
+    return ComObject(interface, pointer.value or 0)

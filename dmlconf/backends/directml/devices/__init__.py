@@ -1,0 +1,1 @@
+"""Adapters and devices, their memory, fences and messages."""

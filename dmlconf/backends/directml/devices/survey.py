@@ -1,0 +1,130 @@
+"""What DirectML can do on each adapter of this machine.
+
+Devices are opened in another process: a driver that ends it affects only its adapter's entry.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Final
+
+from dmlconf.backends.directml.api.hresult import HResultError
+from dmlconf.backends.directml.api.library import DirectMLFile, Libraries, load
+from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
+from dmlconf.backends.directml.devices.device import Device
+from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.survey import Survey, Surveyed
+
+__all__ = ["Survey", "Surveyed", "survey"]
+
+_SECONDS: Final = 60.0
+"""How long DirectML may take to load, or a device to open."""
+
+
+def survey(path: str | None = None) -> Survey:
+    """Open a device on each adapter in turn, and ask DirectML what it can do there.
+
+    Args:
+        path: the file of DirectML, or None to search for it.
+
+    Raises:
+        BackendError: DirectML cannot be used, or there is no adapter.
+    """
+    entries: list[Surveyed] = []
+    while True:
+        process = _Process(path, len(entries))
+        for message in process.messages():
+            if isinstance(message, Surveyed):
+                entries.append(message)
+        listed = process.listed
+        if listed is None:
+            raise BackendError(process.refusal or f"DirectML: its process {process.end}")
+        if not listed.adapters:
+            raise BackendError("no adapter supports Direct3D 12: is a driver installed?")
+        if len(entries) < len(listed.adapters):
+            # The process ended at this adapter; the next one starts after it.
+            adapter = listed.adapters[len(entries)]
+            entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
+        if len(entries) >= len(listed.adapters):
+            return Survey(listed.file, tuple(entries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What was found before any device was opened."""
+
+    file: DirectMLFile
+    adapters: tuple[Adapter, ...]
+
+
+class _Process:
+    """A process that loads DirectML, lists the adapters, and opens devices on some of them.
+
+    Attributes:
+        listed: what it found; None if it did not get that far.
+        refusal: why DirectML cannot be used; None if it can, or if the process did not say.
+        end: how the process ended.
+    """
+
+    def __init__(self, path: str | None, first: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.listed: _Listed | None = None
+        self.refusal: str | None = None
+        self.end = ""
+        self._connection, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_work, args=(theirs, path, first), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def messages(self) -> Iterator[Surveyed]:
+        """Yield its report on each adapter, from the first requested."""
+        try:
+            while self._connection.poll(_SECONDS):
+                message = self._connection.recv()
+                if isinstance(message, _Listed):
+                    self.listed = message
+                elif isinstance(message, str):
+                    self.refusal = message
+                else:
+                    yield message
+            self.end = f"did not answer for {_SECONDS:.0f} seconds"
+        except (EOFError, OSError):
+            self.end = how_it_ended(self._process)
+        finally:
+            self._process.kill()
+            self._process.join()
+            self._connection.close()
+
+
+def _work(connection: Connection, path: str | None, first: int) -> None:
+    """Send what was found, then a `Surveyed` for each adapter from `first`."""
+    # Ctrl-C reaches the whole process group; dmlconf itself ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(BrokenPipeError):
+        try:
+            libraries = load(path)
+            with Adapters(libraries) as adapters:
+                connection.send(_Listed(libraries.file, adapters.found))
+                for adapter in adapters.found[first:]:
+                    connection.send(_surveyed(libraries, adapters, adapter))
+        except BackendError as error:
+            connection.send(str(error))
+
+
+def _surveyed(libraries: Libraries, adapters: Adapters, adapter: Adapter) -> Surveyed:
+    try:
+        device = Device(libraries, adapters.native(adapter))
+    except BackendError as error:
+        return Surveyed(adapter, None, str(error))
+    try:
+        return Surveyed(adapter, device.capabilities())
+    except HResultError as error:
+        return Surveyed(adapter, None, str(error))
+    finally:
+        device.close()

@@ -1,0 +1,1 @@
+"""Operators and graphs, compiled, bound and dispatched."""

@@ -1,0 +1,125 @@
+"""Cases that run together, and where their memory lies, so that no two share a byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from dmlconf.backends.directml.api.dml import BINDING_ALIGNMENT
+from dmlconf.backends.directml.dispatch.operators import CompiledOperator
+from dmlconf.backends.directml.dispatch.placement import Placement
+from dmlconf.cases.model import Case
+
+__all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "MOST_WORK", "Batch", "Member", "Prepared"]
+
+MOST_BYTES: Final = 1 << 26
+"""Bytes of arena, scratch and persistent memory that a batch of several cases may take."""
+
+MOST_DESCRIPTORS: Final = 1 << 12
+"""Descriptors that a batch of several cases may take."""
+
+
+MOST_WORK: Final = 1 << 28
+"""Terms that a submission of several cases may compute, as `dmlconf.cases.work` counts them.
+
+Windows may remove a device whose submission takes more than 2 s, and WSL fails one of more than
+10 s. A batch computes each case twice. A device of 1 GFLOP/s takes half a second for this much; no
+GPU is slower, and the processor in the Wine lab is about that fast.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case whose operator or graph is compiled.
+
+    Attributes:
+        case: the case.
+        compiled: its operator or graph.
+        placement: where the tensors lie in the case's arena.
+        seconds: how long compiling took.
+        work: approximate number of terms that the device computes in a dispatch.
+    """
+
+    case: Case
+    compiled: CompiledOperator
+    placement: Placement
+    seconds: float = 0.0
+    work: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A case of a batch, with its offsets in the batch's memory.
+
+    Attributes:
+        prepared: the case.
+        arena: offset of its arena.
+        temporary: offset of its scratch memory.
+        persistent: offset of its persistent memory.
+        descriptor: its first descriptor.
+    """
+
+    prepared: Prepared
+    arena: int
+    temporary: int
+    persistent: int
+    descriptor: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """Cases that are recorded and submitted together.
+
+    Attributes:
+        members: the cases in order.
+        arena: bytes of all arenas.
+        temporary: bytes of all scratch memory.
+        persistent: bytes of all persistent memory.
+        descriptors: number of all descriptors.
+        work: approximate number of terms that the device computes in one dispatch of each.
+    """
+
+    members: list[Member] = field(default_factory=list)
+    arena: int = 0
+    temporary: int = 0
+    persistent: int = 0
+    descriptors: int = 0
+    work: int = 0
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.members)
+
+    def add(self, prepared: Prepared) -> bool:
+        """Add a case and return True, unless there is no room; the first case always fits."""
+        compiled, placement = prepared.compiled, prepared.placement
+        member = Member(
+            prepared,
+            _aligned(self.arena, placement.alignment),
+            _aligned(self.temporary, BINDING_ALIGNMENT),
+            _aligned(self.persistent, BINDING_ALIGNMENT),
+            self.descriptors,
+        )
+        arena = member.arena + placement.span
+        temporary = member.temporary + compiled.temporary_size
+        persistent = member.persistent + compiled.persistent_size
+        descriptors = self.descriptors + sum(compiled.descriptors)
+        work = self.work + prepared.work
+        large = (
+            arena + temporary + persistent > MOST_BYTES
+            or descriptors > MOST_DESCRIPTORS
+            or work > MOST_WORK
+        )
+        if large and self.members:
+            return False
+        self.members.append(member)
+        self.arena, self.temporary, self.persistent = arena, temporary, persistent
+        self.descriptors, self.work = descriptors, work
+        return True
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment

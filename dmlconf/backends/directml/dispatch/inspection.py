@@ -1,0 +1,195 @@
+"""Inspect what the dispatches of a case left in the arena: the outputs and faults.
+
+Arenas are compared in blocks and one dispatch after the other, so that they are not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.directml.dispatch.placement import Place, Placement, decode, elements_of
+from dmlconf.backends.protocol import Fault, FaultKind
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Inspection", "inspect"]
+
+_BLOCK: Final = 1 << 18
+"""Number of elements that are compared at once."""
+
+
+def inspect(
+    placement: Placement, before: Sequence[Array], after: Sequence[Array]
+) -> tuple[dict[str, Array], tuple[Fault, ...]]:
+    """Return the outputs of the first dispatch by tensor, and the faults of both.
+
+    Args:
+        placement: where the tensors lie.
+        before: the arena's bytes before each of the two dispatches.
+        after: the arena's bytes after each.
+    """
+    inspection = Inspection(placement)
+    for old, new in zip(before, after, strict=True):
+        inspection.add(old, new)
+    return inspection.arrays, inspection.faults()
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A part of the arena that no dispatch may change: a guard band, or the input `place`."""
+
+    begin: int
+    end: int
+    previous: Place | None
+    place: Place | None
+
+    @property
+    def is_input(self) -> bool:
+        return self.place is not None and self.begin == self.place.offset
+
+
+class Inspection:
+    """Inspects the arena after each dispatch of a case.
+
+    Attributes:
+        arrays: the outputs of the first dispatch by tensor.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._placement = placement
+        self._regions = list(_regions(placement))
+        self._touched = [np.empty(0, np.int64) for _ in self._regions]
+        self._unwritten: dict[str, Array] = {}
+        self._different: dict[str, tuple[Array, Array]] = {}
+
+    def add(self, before: Array, after: Array) -> None:
+        """Inspect one dispatch.
+
+        Args:
+            before: the arena's bytes before it.
+            after: the arena's bytes after it.
+        """
+        for index, region in enumerate(self._regions):
+            part = slice(region.begin, region.end)
+            touched = _where_different(before[part], after[part])
+            if len(touched):
+                self._touched[index] = np.union1d(self._touched[index], touched)
+        for place in self._placement.outputs:
+            if place is not None:
+                part = slice(place.offset, place.end)
+                self._output(place, before[part], after[part])
+
+    def _output(self, place: Place, before: Array, after: Array) -> None:
+        first = self.arrays.get(place.name)
+        if place.in_place is None:
+            among = self._unwritten.get(place.name)
+            unwritten = _where_same(place, before, after, among)
+            self._unwritten[place.name] = unwritten
+        if first is None:
+            self.arrays[place.name] = decode(place.desc, after)
+            return
+        now = elements_of(place.desc, after).ravel()
+        different = _where_different(_bits(first), _bits(now))
+        self._different[place.name] = different, now[different]
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the faults of all dispatches."""
+        return (*self._intrusions(), *self._output_faults())
+
+    def _intrusions(self) -> Iterator[Fault]:
+        """Yield a fault for each guard band and each input that changed."""
+        for region, touched in zip(self._regions, self._touched, strict=True):
+            if not len(touched):
+                continue
+            if region.is_input:
+                assert region.place is not None
+                count = _bytes(len(touched))
+                message = f"{count} of {region.place.name} changed, the first at byte {touched[0]}"
+                yield Fault(FaultKind.INPUT, message)
+            else:
+                yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
+
+    def _output_faults(self) -> Iterator[Fault]:
+        """Yield a fault for each output that was not written, or differs between dispatches."""
+        for place in self._placement.outputs:
+            if place is None:
+                continue
+            unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
+            if len(unwritten):
+                message = f"{_place_text(place, unwritten)} were not written"
+                yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
+            different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
+            others = np.setdiff1d(different, unwritten) if len(different) else different
+            if len(others):
+                values = self.arrays[place.name].ravel()[others[0]]
+                again = second[np.searchsorted(different, others[0])]
+                examples = f"{values} and {again}"
+                message = f"{_place_text(place, others)} differ between two dispatches: {examples}"
+                yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
+
+
+def _regions(placement: Placement) -> Iterator[_Region]:
+    previous: Place | None = None
+    for place in [*placement.ordered(), None]:
+        begin = previous.end if previous else 0
+        yield _Region(begin, place.offset if place else placement.span, previous, place)
+        if place and not place.is_output:
+            yield _Region(place.offset, place.end, previous, place)
+        previous = place
+
+
+def _where_different(one: Array, other: Array) -> Array:
+    """Return where two flat arrays differ, INT64."""
+    differences = [
+        start + np.flatnonzero(part != other[start : start + _BLOCK])
+        for start, part in _blocks(one)
+        if not np.array_equal(part, other[start : start + _BLOCK])
+    ]
+    return np.concatenate(differences) if differences else np.empty(0, np.int64)
+
+
+def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
+    """Return which elements of an output, or `among` them, have their old value."""
+    old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
+    if among is not None:
+        unchanged: Array = among[old[among] == new[among]]
+        return unchanged
+    matches = [
+        start + np.flatnonzero(part == new[start : start + _BLOCK]) for start, part in _blocks(old)
+    ]
+    return np.concatenate(matches) if matches else np.empty(0, np.int64)
+
+
+def _blocks(values: Array) -> Iterator[tuple[int, Array]]:
+    for start in range(0, len(values), _BLOCK):
+        yield start, values[start : start + _BLOCK]
+
+
+def _guard_message(region: _Region, touched: Array) -> str:
+    count = _bytes(len(touched))
+    if region.previous is not None:
+        where = f"{_bytes(int(touched[0]))} after the end of {region.previous.name}"
+    else:
+        assert region.place is not None
+        count_before = region.place.offset - int(touched[-1])
+        where = f"{_bytes(count_before)} before the start of {region.place.name}"
+    return f"{count} of a guard band changed, {where}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte{'s' if count != 1 else ''}"
+
+
+def _bits(array: Array) -> Array:
+    # Compare bits, so that NaN equals itself.
+    return array.ravel().view(np.dtype(f"u{array.itemsize}"))
+
+
+def _place_text(place: Place, elements: Array) -> str:
+    first = [int(i) for i in np.unravel_index(elements[0], place.desc.Sizes)]
+    total = int(np.prod(place.desc.Sizes, dtype=np.int64))
+    return f"{len(elements):,} of {total:,} elements of {place.name}, the first at {first},"

@@ -1,0 +1,120 @@
+"""Compile operators and graphs, and cache them for cases that have the same ones."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import OrderedDict
+from collections.abc import Hashable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.backends.directml.api import dml
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.dispatch.graph import compile_graph, create_operator
+from dmlconf.cases.plans import GraphPlan, Plan
+
+__all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
+
+MOST_KEPT: Final = 256
+"""Maximum number of compiled operators that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledOperator:
+    """A compiled operator or graph with its initialiser.
+
+    Attributes:
+        operator: the IDMLCompiledOperator.
+        initializer: the IDMLOperatorInitializer for it alone.
+        needs: what the operator needs.
+        initializer_needs: what the initialiser needs.
+    """
+
+    operator: ComObject
+    initializer: ComObject
+    needs: dml.DML_BINDING_PROPERTIES
+    initializer_needs: dml.DML_BINDING_PROPERTIES
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """Descriptors of the initialiser's binding table and of the operator's, at least 1 each."""
+        each = (self.initializer_needs, self.needs)
+        initializer, operator = (max(p.RequiredDescriptorCount, 1) for p in each)
+        return initializer, operator
+
+    @property
+    def temporary_size(self) -> int:
+        """Bytes of scratch memory that suffice for both."""
+        each = (self.needs, self.initializer_needs)
+        return max(int(p.TemporaryResourceSize) for p in each)
+
+    @property
+    def persistent_size(self) -> int:
+        """Bytes that the initialiser leaves for the operator."""
+        return int(self.needs.PersistentResourceSize)
+
+
+class OperatorCache:
+    """Compiles operators and graphs on one device, and keeps the most recently used ones."""
+
+    def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
+        """Start with nothing compiled.
+
+        Args:
+            device: the IDMLDevice.
+            flags: how operators are compiled.
+        """
+        self._device = device
+        self._flags = flags
+        self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
+
+    def get(self, plan: Plan) -> CompiledOperator:
+        """Return a compiled plan, from the cache if possible; it lives until the next `trim`.
+
+        Args:
+            plan: an operator or a graph.
+
+        Raises:
+            HResultError: DirectML refuses it, or the device is gone.
+            NativeFaultError: DirectML crashed, and Windows reported it.
+        """
+        key = plan.key()
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key][0]
+        with ExitStack() as owner:
+            compiled = self._initializable(self._compile(plan), owner)
+            self._cache[key] = compiled, owner.pop_all()
+        return compiled
+
+    def trim(self, most: int = MOST_KEPT) -> None:
+        """Release the least recently used operators beyond a maximum."""
+        while len(self._cache) > most:
+            _, (_, owner) = self._cache.popitem(last=False)
+            owner.close()
+
+    def close(self) -> None:
+        """Release everything."""
+        while self._cache:
+            _, (_, owner) = self._cache.popitem()
+            owner.close()
+
+    def _compile(self, plan: Plan) -> ComObject:
+        if isinstance(plan, GraphPlan):
+            return compile_graph(self._device, plan, self._flags)
+        with create_operator(self._device, plan.node) as operator:
+            return self._device.create(
+                "CompileOperator", dml.IDML_COMPILED_OPERATOR, operator, self._flags
+            )
+
+    def _initializable(self, compiled: ComObject, owner: ExitStack) -> CompiledOperator:
+        owner.enter_context(compiled)
+        operators = (ctypes.c_void_p * 1)(compiled.address)
+        initializer = owner.enter_context(
+            self._device.create(
+                "CreateOperatorInitializer", dml.IDML_OPERATOR_INITIALIZER, 1, operators
+            )
+        )
+        needs, initial = (each.call("GetBindingProperties") for each in (compiled, initializer))
+        return CompiledOperator(compiled, initializer, needs, initial)

@@ -1,0 +1,188 @@
+"""Run cases in batches, and turn whatever happens to each into an outcome.
+
+A batch that fails as a whole is run again case by case, so that the failure is attributed to the
+right case. So is a batch after which a guard band or an input changed, since its cases' memory is
+adjacent. A device that is removed or hangs ends all: none works in that process any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Final, NoReturn
+
+from dmlconf.backends.directml.api.hresult import HResultError, is_removal
+from dmlconf.backends.directml.api.vtable import NativeFaultError
+from dmlconf.backends.directml.devices.fence import FenceTimeoutError
+from dmlconf.backends.directml.devices.messages import InfoQueue, with_messages
+from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
+from dmlconf.backends.directml.dispatch.execution import Executor, Result
+from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case
+
+__all__ = ["Runner", "die", "failure"]
+
+MOST_SECONDS: Final = 1.0
+"""Seconds of compiling after which a batch runs as it is, so that outcomes keep coming."""
+
+_REFUSING: Final = frozenset(
+    {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
+)
+_STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
+"""Faults that another case of the batch may have caused."""
+
+_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
+"""0xC0000005, with which Windows ends a process after an access violation."""
+
+
+class Runner:
+    """Runs cases in batches that fit the memory meant for them."""
+
+    def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
+        """Run on an executor.
+
+        Args:
+            executor: runs batches.
+            messages: the messages of debug layers, if any; each case then runs alone, so that each
+                message can be attributed.
+        """
+        self._executor = executor
+        self._messages = messages
+        self._device_loss: Outcome | None = None
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case, in order."""
+        if self._messages is None:
+            yield from self._batched(cases)
+            return
+        for case in cases:
+            self._executor.trim(0)  # Layers also report when an operator is created.
+            self._messages.take()
+            for outcome in self._batched([case]):
+                yield with_messages(outcome, self._messages.take())
+
+    def _batched(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        batch = Batch()
+        # The outcomes of cases so far; those in the batch have None.
+        waiting: deque[Outcome | None] = deque()
+        for case in cases:
+            found = self._prepare(case)
+            if isinstance(found, Prepared):
+                if not batch.add(found):
+                    yield from self._finish(batch, waiting)
+                    batch = Batch()
+                    batch.add(found)
+                waiting.append(None)
+                seconds = sum(member.prepared.seconds for member in batch)
+                if seconds > MOST_SECONDS:
+                    yield from self._finish(batch, waiting)
+                    batch = Batch()
+            elif waiting:
+                waiting.append(found)
+            else:
+                yield found
+        yield from self._finish(batch, waiting)
+
+    def _finish(self, batch: Batch, waiting: deque[Outcome | None]) -> Iterator[Outcome]:
+        """Run a batch, and yield every waiting outcome in order."""
+        outcomes = iter(self._outcomes(batch))
+        while waiting:
+            yield waiting.popleft() or next(outcomes)
+        self._executor.trim()
+
+    def _prepare(self, case: Case) -> Prepared | Outcome:
+        if self._device_loss is not None:
+            return self._device_loss
+        began = perf_counter()
+        try:
+            return self._executor.prepare(case)
+        except HResultError as error:
+            return self._failed(error, perf_counter() - began)
+        except NativeFaultError as error:
+            die([case], error)
+
+    def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
+        if self._device_loss is not None:
+            yield from [self._device_loss] * len(batch)
+            return
+        if not len(batch):
+            return
+        began = perf_counter()
+        try:
+            results = self._executor.run(batch)
+        except HResultError as error:
+            outcome = self._failed(error, perf_counter() - began)
+            if len(batch) == 1 or _loses_device(outcome):
+                yield from [outcome] * len(batch)
+            else:
+                yield from self._singly(batch)
+            return
+        except NativeFaultError as error:
+            die([member.prepared.case for member in batch], error)
+        if len(batch) > 1 and any(map(_strayed, results)):
+            yield from self._singly(batch)
+            return
+        share = (perf_counter() - began) / len(batch)
+        for member, result in zip(batch, results, strict=True):
+            seconds = member.prepared.seconds + share
+            yield Outputs(result.arrays, seconds, result.faults, result.dispatch_seconds)
+
+    def _singly(self, batch: Batch) -> Iterator[Outcome]:
+        for member in batch:
+            alone = Batch()
+            alone.add(member.prepared)
+            yield from self._outcomes(alone)
+
+    def _failed(self, error: HResultError, seconds: float) -> Outcome:
+        outcome = failure(error, seconds)
+        if _loses_device(outcome):
+            self._device_loss = outcome
+        return outcome
+
+
+def failure(error: HResultError, seconds: float) -> Outcome:
+    """Return the outcome of a case with a failed call.
+
+    Args:
+        error: the call and its HRESULT.
+        seconds: how long the case took.
+    """
+    if isinstance(error, FenceTimeoutError):
+        return Breakdown(BreakdownKind.HANG, str(error), "", seconds)
+    if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):
+        message = f"the device was removed: {error}"
+        return Breakdown(BreakdownKind.DEVICE_REMOVED, message, "", seconds)
+    if error.name == "E_OUTOFMEMORY":
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
+    if error.call in _REFUSING:
+        node = error.node if isinstance(error, NodeRefusalError) else ""
+        return Rejection(error.call, error.name, (), seconds, node)
+    return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
+
+
+def _loses_device(outcome: Outcome) -> bool:
+    return isinstance(outcome, Breakdown) and outcome.device_lost
+
+
+def _strayed(result: Result) -> bool:
+    return any(fault.kind in _STRAYING for fault in result.faults)
+
+
+def die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+    """End the process as Windows would have done if Python had not caught the exception."""
+    identifiers = cases[0].identifier
+    if len(cases) > 1:
+        identifiers += f" or one of the {len(cases) - 1} that ran with it"
+    print(f"{identifiers}: {error}", file=sys.stderr, flush=True)
+    os._exit(_ACCESS_VIOLATION)

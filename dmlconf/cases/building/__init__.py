@@ -1,0 +1,1 @@
+"""From the entries of a case file to the case."""

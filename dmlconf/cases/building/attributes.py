@@ -1,0 +1,191 @@
+"""Read the attributes of a desc: numbers, enum constants, and operators nested in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dmlconf.cases.building.tensor_entry import require_list
+from dmlconf.cases.building.values import ValuesError, require_fit, tensor_values
+from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.documents.problems import nearest
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["array_length", "read_attribute", "require_scalars"]
+
+_WHOLE: Final[Mapping[AttributeKind, DataType]] = {
+    AttributeKind.UINT: DataType.UINT32,
+    AttributeKind.INT: DataType.INT32,
+}
+"""The whole numbers of a desc, and the data types that hold them."""
+
+_PARTS: Final[Mapping[AttributeKind, DataType]] = {
+    AttributeKind.SIZE_2D: DataType.UINT32,
+    AttributeKind.SCALE_BIAS: DataType.FLOAT32,
+}
+"""The structs of a desc, and the data types of their members."""
+
+_BYTE: Final = 8
+"""Bits of the smallest scalar: 4-bit numbers are stored and passed on as bytes."""
+
+
+def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    """Return an attribute in the form of a desc, from the form of a case; arrays become tuples.
+
+    Raises:
+        CaseError: the attribute cannot have this value.
+    """
+    if field.is_array:
+        require_list(value, where)
+        return tuple(_item(field, item, (*where, i)) for i, item in enumerate(value))
+    return _item(field, value, where)
+
+
+def array_length(
+    count: str, desc: Desc, arrays: Sequence[str], where: Sequence[str | int] = ("desc",)
+) -> int:
+    """Return the length that the arrays of a count field share.
+
+    Raises:
+        CaseError: their lengths differ, or the count field has another length.
+    """
+    lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
+    if desc[count] is not None:
+        lengths = {count: desc[count], **lengths}
+    if len(set(lengths.values())) > 1:
+        statements = ", ".join(f"{name} says {length}" for name, length in lengths.items())
+        raise CaseError(
+            (*where, count), f"lengths differ: {statements}", f"{count} may be left out"
+        )
+    return int(next(iter(lengths.values()), 0))
+
+
+def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    kind = field.attribute_kind
+    if kind is AttributeKind.ENUM:
+        return _constant(field, value, where)
+    if kind is AttributeKind.OPERATOR:
+        return _nested(field, value, where)
+    if kind in _WHOLE:
+        if not isinstance(value, int):
+            raise CaseError(where, f"must be a whole number, not {value!r}")
+        _require_fit(value, _WHOLE[kind], where)
+    if kind is AttributeKind.FLOAT:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise CaseError(where, f"must be a number, not {value!r}")
+        _require_fit(value, DataType.FLOAT32, where)
+    if kind in _PARTS and isinstance(value, Mapping):
+        for name, part in value.items():
+            _require_fit(part, _PARTS[kind], (*where, name))
+    return value
+
+
+def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
+    """Raise `CaseError` for scalars that do not fit the data type given by another field.
+
+    Raises:
+        CaseError: at least one does not fit.
+    """
+    faults = Faults()
+    for field in operator.fields:
+        name = None if field.type_field is None else desc.get(field.type_field)
+        # DirectML reads nothing of a scalar without a data type, such as UNKNOWN.
+        if name is not None and name in DataType.__members__ and desc[field.name] is not None:
+            value = desc[field.name]
+            negative = field.wraps and isinstance(value, int) and value < 0
+            with faults.collected():
+                _require_fit(value, _stored(DataType(name), negative), (*where, field.name))
+    faults.raise_any()
+
+
+def _stored(data_type: DataType, negative: bool) -> DataType:
+    """Return the type that a scalar is stored as: a byte for 4-bit types.
+
+    Args:
+        data_type: the scalar's.
+        negative: whether it is a negative number that may wrap around.
+    """
+    stored = data_type.removesuffix("4") + "8" if data_type.bits < _BYTE else data_type
+    return DataType(stored.removeprefix("U") if negative else stored)
+
+
+def _require_fit(value: Any, data_type: DataType, where: Sequence[str | int]) -> None:
+    try:
+        if isinstance(value, int | float):
+            require_fit(value, data_type)
+        else:
+            tensor_values(value, (1,), data_type)
+    except ValuesError as error:
+        raise CaseError(where, error.message, error.hint) from error
+
+
+def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    enumeration = catalogue.enumeration(field.base_type)
+    if isinstance(value, int):
+        by_value = {number: name for name, number in enumeration.values.items()}
+        return by_value.get(value, value)
+    short = str(value).removeprefix(enumeration.prefix)
+    if short not in enumeration.values:
+        near = nearest(short, enumeration.values)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(enumeration.values)}"
+        raise CaseError(where, f"{field.base_type} has no constant {value!r}", hint)
+    return short
+
+
+def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
+    """Return a nested operator: its name as `operator`, and all of its fields by name.
+
+    Its tensors are null, because the enclosing operator supplies its data.
+
+    Source: the page "Using fused operators to improve performance".
+    """
+    if not isinstance(value, Mapping) or "operator" not in value:
+        hint = f"such as {field.name}: {{operator: ACTIVATION_RELU}}"
+        raise CaseError(where, f"must be an operator with its attributes, not {value!r}", hint)
+    operator = _operator(value["operator"], (*where, "operator"))
+    fields = {name: item for name, item in value.items() if name != "operator"}
+    faults = Faults()
+    for name in fields.keys() - {field.name for field in operator.fields}:
+        faults.add(_unknown(operator, name, where))
+    desc: dict[str, Any] = {"operator": operator.name}
+    for member in operator.fields:
+        with faults.collected():
+            desc[member.name] = _nested_field(operator, member, fields.get(member.name), where)
+    faults.raise_any()
+    for count, arrays in operator.count_fields.items():
+        desc[count] = array_length(count, desc, arrays, where)
+    require_scalars(operator, desc, where)
+    return desc
+
+
+def _operator(name: Any, where: Sequence[str | int]) -> Operator:
+    try:
+        return catalogue.operator(str(name))
+    except catalogue.UnknownOperatorError as error:
+        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
+        raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
+
+
+def _unknown(operator: Operator, name: str, where: Sequence[str | int]) -> CaseError:
+    known = [field.name for field in operator.fields if not field.is_tensor]
+    near = nearest(name, known)
+    listed = f"known here: {', '.join(known)}" if known else f"{operator.name} has no attributes"
+    hint = f"did you mean `{near}`?" if near else listed
+    return CaseError((*where, name), f"unknown field `{name}` in {operator.name}", hint)
+
+
+def _nested_field(operator: Operator, field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    if field.is_tensor:
+        if value is None:
+            return None
+        message = f"{field.name} of a nested operator must be null"
+        raise CaseError((*where, field.name), message, f"leave {field.name} out")
+    if value is not None:
+        return read_attribute(field, value, (*where, field.name))
+    if not field.optional and field.name not in operator.count_fields:
+        hint = f"{operator.name} needs {field.name}"
+        raise CaseError(where, f"`{field.name}` is missing", hint)
+    return None

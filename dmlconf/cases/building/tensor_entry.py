@@ -1,0 +1,267 @@
+"""Read a tensor's entry in a case: its desc and its data."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from dmlconf.cases.building.files import CaseFiles
+from dmlconf.cases.building.values import ValuesError, tensor_values
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.model import Fill
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.documents.problems import nearest
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import FILLS, fill
+from dmlconf.tensors.layout import LAYOUTS, as_stored
+
+__all__ = [
+    "LARGEST_EXPECTED_ELEMENTS",
+    "expected_array",
+    "read_tensor",
+    "require_list",
+    "whole_numbers",
+]
+
+LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
+"""Of an expected output, created when the case is built; inputs are created when it runs."""
+
+MOST_DIMENSIONS: Final = 32
+"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have at most this many."""
+
+_FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
+_TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
+
+# The fills whose arguments are all whole numbers.
+_WHOLE: Final = frozenset({"integers", "sequence"})
+_WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
+
+
+def read_tensor(
+    written: Any,
+    name: str,
+    data: dict[str, Array | Fill],
+    files: CaseFiles,
+    where: Sequence[str | int],
+) -> TensorDesc:
+    """Return the desc of a tensor, and put its data, if it has any, into `data` under `name`.
+
+    Args:
+        written: the tensor's entry.
+        name: the tensor's name; arrays as `InputTensors[0]`.
+        data: the case's data by tensor.
+        files: reads what the entry names.
+        where: the entry's place in the case's entry.
+
+    Raises:
+        CaseError: the entry is not a valid tensor.
+    """
+    if not isinstance(written, Mapping):
+        raise CaseError(where, f"must be a tensor, not {written!r}")
+    sizes = whole_numbers(written["Sizes"], (*where, "Sizes"))
+    if "DimensionCount" in written and written["DimensionCount"] != len(sizes):
+        message = f"DimensionCount is {written['DimensionCount']}, but Sizes has {len(sizes)}"
+        raise CaseError((*where, "DimensionCount"), message, "leave DimensionCount out")
+    tensor = TensorDesc(
+        DataType=_data_type(written["DataType"], (*where, "DataType")),
+        Sizes=sizes,
+        Strides=_strides(written, sizes, where),
+        Flags=_flags(written.get("Flags", ()), (*where, "Flags")),
+        DeclaredTensorSizeInBytes=_bytes(written, "TotalTensorSizeInBytes", None, where),
+        GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
+    )
+    if "values" in written or "fill" in written:
+        _limit_dimensions(sizes, (*where, "Sizes"))
+        data[name] = _tensor_data(written, tensor, files, where)
+    return tensor
+
+
+def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
+    """Raise `CaseError` for data of more dimensions than an array may have."""
+    if len(sizes) > MOST_DIMENSIONS:
+        message = f"data of {len(sizes):,} dimensions"
+        raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
+
+
+_Bytes = TypeVar("_Bytes", int, int | None)
+
+
+def _bytes(
+    written: Mapping[str, Any], name: str, default: _Bytes, where: Sequence[str | int]
+) -> int | _Bytes:
+    """Return a number of bytes of a tensor's entry."""
+    if name not in written:
+        return default
+    value = written[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise CaseError((*where, name), f"{value!r} is not a whole number of at least 0")
+    return value
+
+
+def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
+    """Return a list of whole numbers, 0 or more, as a tuple."""
+    require_list(value, where)
+    for index, number in enumerate(value):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise CaseError((*where, index), f"{number!r} is not a whole number of at least 0")
+    return tuple(value)
+
+
+def _data_type(value: Any, where: Sequence[str | int]) -> DataType:
+    name = str(value).removeprefix(_TYPE_PREFIX)
+    try:
+        return DataType(name)
+    except ValueError:
+        near = nearest(name, DataType)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(DataType)}"
+        raise CaseError(where, f"{value!r} is not a data type", hint) from None
+
+
+def _strides(
+    written: Mapping[str, Any], sizes: tuple[int, ...], where: Sequence[str | int]
+) -> tuple[int, ...] | None:
+    layout = written.get("layout")
+    strides = written.get("Strides")
+    if layout is None:
+        return None if strides is None else whole_numbers(strides, (*where, "Strides"))
+    if strides is not None:
+        message = "`layout` and `Strides` both say where the elements are"
+        raise CaseError((*where, "layout"), message, "keep one of them")
+    if not isinstance(layout, str) or layout not in LAYOUTS:
+        near = nearest(str(layout), LAYOUTS)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(LAYOUTS)}"
+        raise CaseError((*where, "layout"), f"{layout!r} is not a layout", hint)
+    return LAYOUTS[layout](sizes)
+
+
+def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
+    if value == ():
+        return ()
+    known = catalogue.enumeration("DML_TENSOR_FLAGS").values
+    if not isinstance(value, str):
+        require_list(value, where)
+    flags = [value] if isinstance(value, str) else list(value)
+    names = tuple(str(flag).removeprefix(_FLAG_PREFIX) for flag in flags)
+    for name in names:
+        if name not in known:
+            raise CaseError(where, f"{name!r} is not a flag", f"one of {', '.join(known)}")
+    return tuple(name for name in names if name != "NONE")
+
+
+def _tensor_data(
+    written: Mapping[str, Any], tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]
+) -> Array | Fill:
+    if "fill" in written:
+        return _fill(written["fill"], tensor, (*where, "fill"))
+    where = (*where, "values")
+    array = _values(written["values"], tensor, files, where)
+    strides = tensor.Strides
+    if strides is not None and len(strides) == array.ndim:
+        same = as_stored(array, strides) == array
+        if not (same | (array != array)).all():
+            message = "elements that share a place in the buffer, by Strides, have other values"
+            raise CaseError(where, message, "give equal values along a stride of 0")
+    return array
+
+
+_FORM: Final = "write `fill: {uniform: {low: -1, high: 1}}`"
+
+
+def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
+    parts = {written: {}} if isinstance(written, str) else written
+    if not isinstance(parts, Mapping):
+        raise CaseError(where, f"must be a fill, not {written!r}", f"one of {', '.join(FILLS)}")
+    if len(parts) != 1:
+        raise CaseError(where, "a fill has one name", _FORM)
+    name, arguments = next(iter(parts.items()))
+    if name not in FILLS:
+        near = nearest(str(name), FILLS)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(FILLS)}"
+        raise CaseError(where, f"there is no fill {name!r}", hint)
+    arguments = arguments or {}
+    if not isinstance(arguments, Mapping) or not all(
+        isinstance(value, int | float) for value in arguments.values()
+    ):
+        raise CaseError(where, f"fill {name}: its arguments are numbers by name", _FORM)
+    for key, value in arguments.items():
+        if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
+            message = f"fill {name}: {key} is {value}, but must be a whole number"
+            raise CaseError((*where, name, key), message)
+    fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
+    if fault:
+        is_form = "missing" in fault or "unexpected" in fault
+        raise CaseError(where, f"fill {name}: {fault}", _form_of(name) if is_form else None)
+    return Fill(name, arguments)
+
+
+def _form_of(name: str) -> str:
+    """Return how a fill is written, with all of its arguments that have no default."""
+    spec = inspect.getfullargspec(FILLS[name])
+    needed = [key for key in spec.kwonlyargs if key not in (spec.kwonlydefaults or {})]
+    values = {"low": -1, "high": 1}
+    arguments = ", ".join(f"{key}: {values.get(key, 1)}" for key in needed)
+    optional = ", ".join(spec.kwonlydefaults or {})
+    also = f" (optional: {optional})" if optional else ""
+    return f"write `fill: {{{name}: {{{arguments}}}}}`{also}" if needed else f"`fill: {name}`{also}"
+
+
+@lru_cache(maxsize=1024)
+def _fill_fault(
+    name: str, arguments: tuple[tuple[str, Any], ...], data_type: DataType
+) -> str | None:
+    """Generate two elements, so that unfit arguments are detected before the case runs."""
+    try:
+        fill(name, (2,), data_type, dict(arguments))
+        for key, value in arguments:
+            if key in ("value", "start", "low", "high"):
+                tensor_values(value, (1,), data_type)
+    except (TypeError, ValueError, OverflowError) as error:
+        # The message names the function that generates the fill, then the argument.
+        return str(error).partition("() ")[2] or str(error)
+    return None
+
+
+def expected_array(
+    value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]
+) -> Array:
+    """Return the array that a case expects for an output.
+
+    Args:
+        value: what the case says: numbers, a fill, or the name of a file.
+        tensor: the output.
+        files: reads what the case names.
+        where: the place of the value in the case's entry.
+
+    Raises:
+        CaseError: the numbers do not form the tensor.
+    """
+    _limit_dimensions(tensor.Sizes, where)
+    if math.prod(tensor.Sizes) > LARGEST_EXPECTED_ELEMENTS:
+        message = f"an expected tensor of {math.prod(tensor.Sizes):,} elements"
+        raise CaseError(where, message, f"at most {LARGEST_EXPECTED_ELEMENTS:,}")
+    if isinstance(value, Mapping) and set(value) == {"fill"}:
+        expected_fill = _fill(value["fill"], tensor, (*where, "fill"))
+        return fill(expected_fill.name, tensor.Sizes, tensor.DataType, expected_fill.arguments)
+    return _values(value, tensor, files, where)
+
+
+def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]) -> Array:
+    """Return the elements that are listed, or those of the named file."""
+    if isinstance(value, Mapping):
+        if set(value) != {"file"}:
+            raise CaseError(where, f"{value!r} is neither a list nor {{file: NAME.npy}}")
+        return files.read(value["file"], tensor, (*where, "file"))
+    try:
+        return tensor_values(value, tensor.Sizes, tensor.DataType)
+    except ValuesError as error:
+        raise CaseError((*where, *error.where), error.message, error.hint) from error
+
+
+def require_list(value: Any, where: Sequence[str | int]) -> None:
+    """Raise `CaseError` for anything that is not a list."""
+    if not isinstance(value, list | tuple):
+        raise CaseError(where, f"must be a list, not {value!r}")

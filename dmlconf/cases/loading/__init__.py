@@ -1,0 +1,1 @@
+"""From case files to planned cases: schemas, matrices, and files that were checked before."""

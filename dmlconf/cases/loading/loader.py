@@ -1,0 +1,386 @@
+"""Load suites: check their case files, and plan their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loading.discovery import case_files
+from dmlconf.cases.loading.expansion import Expansion
+from dmlconf.cases.loading.graph_problems import node_problems, relation_problems
+from dmlconf.cases.loading.matrix import MatrixBudget, expand
+from dmlconf.cases.loading.rewrites import case_rewrite, rewritten
+from dmlconf.cases.loading.schema import (
+    case_checker,
+    desc_checker,
+    entry_checker,
+    graph_entry_checker,
+)
+from dmlconf.cases.loading.scope import may_hold
+from dmlconf.cases.loading.validated import CheckedFile, Validated, is_valid
+from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.model import Operator
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import schema_problems
+from dmlconf.documents.store import Entries
+from dmlconf.limits import LARGEST_DOCUMENT
+
+_GRAPH_TAG: Final = "graph"
+"""Of every graph, in addition to the tags in its file."""
+
+__all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """All cases found under the given paths.
+
+    Attributes:
+        templates: the entries of the case files, in the order of the files.
+        digest: SHA-256 of all case files, in hexadecimal.
+        expansions: matrices that are already expanded, by template.
+        valid: templates whose first case is known to break no constraint.
+        challenge: the number that changes the seeds of generated data, or None.
+    """
+
+    templates: tuple[CaseTemplate, ...]
+    digest: str
+    expansions: Mapping[CaseTemplate, Expansion] = field(default_factory=dict)
+    valid: frozenset[CaseTemplate] = frozenset()
+    challenge: int | None = None
+
+    def plan(self) -> Iterator[PlannedCase]:
+        """Yield all cases, with matrices expanded.
+
+        Raises:
+            InvalidFilesError: a matrix cannot be expanded.
+        """
+        for template in self.templates:
+            if template in self.expansions:
+                yield from self.expansions[template].cases(template)
+                continue
+            try:
+                yield from expand(template)
+            except CaseError as error:
+                raise InvalidFilesError(case_problems(template, error)) from error
+
+
+def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
+    """Return what is wrong with a template's case, pointing at the places in its file."""
+    return _problems(read_document(template.about.location.path), template.index, error)
+
+
+def _problems(document: Document, index: int, error: CaseError) -> list[Problem]:
+    return [
+        document.problem(("cases", index, *fault.where), fault.message, fault.hint)
+        for fault in error.all()
+    ]
+
+
+def load_suite(
+    paths: Sequence[Path],
+    *,
+    every_case: bool = False,
+    operators: Collection[str] = (),
+    files: Collection[tuple[str, str]] = (),
+    store: Entries | None = None,
+    challenge: int | None = None,
+) -> Suite:
+    """Load the case files under the paths.
+
+    Every file is checked against the schemas. Single cases and the first case of each matrix are
+    built, so that what cannot be built is known before anything runs. Reading a large suite takes
+    time, so files that cannot hold a wanted case may be skipped.
+
+    Args:
+        paths: files and folders.
+        every_case: build all cases of every matrix as well.
+        operators: read files of these operators only; all if empty.
+        files: read files of these operators and names (without extension) only; likewise.
+        store: keeps the contents of checked files; without it, or if every case is to be built,
+            files are checked each time.
+        challenge: changes the seeds of all generated data, except for cases that a page gives or
+            that state outputs; a number from 0 to 2**64 - 1.
+
+    Raises:
+        InvalidFilesError: with every problem of every file.
+    """
+    validated = None if store is None or every_case else Validated(store)
+    checked: list[CheckedFile] = []
+    problems: list[Problem] = []
+    digest = sha256()
+    for path in case_files(paths):
+        content = _content(path)
+        name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
+        digest.update(name + content + b"\0")
+        if not may_hold(path, content, operators, files):
+            continue
+        try:
+            checked.append(_checked(path, content, validated, every_case))
+        except InvalidFilesError as error:
+            problems += error.problems
+    if validated is not None:
+        validated.close()
+    templates = tuple(template for file in checked for template in file.templates)
+    problems += _repeated(templates)
+    if problems:
+        raise InvalidFilesError(problems)
+    expansions = {t: expansion for file in checked for t, expansion in file.expansions.items()}
+    valid = frozenset(template for file in checked for template in file.valid)
+    if challenge is not None:
+        changed = {template: replace(template, challenge=challenge) for template in templates}
+        templates = tuple(changed.values())
+        expansions = {changed[template]: expansion for template, expansion in expansions.items()}
+        valid = frozenset(changed[template] for template in valid)
+    return Suite(templates, digest.hexdigest(), expansions, valid, challenge)
+
+
+def _checked(
+    path: Path, content: bytes, validated: Validated | None, every_case: bool
+) -> CheckedFile:
+    """Return a file's entries, checked now or earlier.
+
+    Args:
+        path: the file.
+        content: of the file.
+        validated: the files that were checked earlier; None if each is to be checked now.
+        every_case: build all cases of every matrix.
+
+    Raises:
+        InvalidFilesError: with every problem of the file.
+    """
+    stored = None if validated is None else validated.get(content)
+    if stored is not None:
+        entries = zip(stored.data["cases"], stored.lines, strict=True)
+        operator = catalogue.operator_name(stored.data.get("operator", GRAPHS))
+        return stored.checked(
+            [
+                _template(path, stored.data, operator, index, entry, line)
+                for index, (entry, line) in enumerate(entries)
+            ]
+        )
+    document = read_document(path)
+    templates = _templates(document)
+    first_cases: list[Case] = []
+    problems = list(_unbuildable(document, templates, every_case, first_cases))
+    if problems:
+        raise InvalidFilesError(problems)
+    # The file may have changed between two reads.
+    if validated is None or _content(path) != content:
+        return CheckedFile(tuple(templates))
+    return validated.put(content, document.data, templates, first_cases)
+
+
+def _content(path: Path) -> bytes:
+    """Return a file's bytes; empty for a file that reading it as a document will refuse."""
+    try:
+        return read_bytes(path, LARGEST_DOCUMENT)
+    except UnreadableFileError:
+        return b""
+
+
+def _templates(document: Document) -> list[CaseTemplate]:
+    """Return the file's entries, each of which fits the schemas.
+
+    Raises:
+        InvalidFilesError: some entry does not; the others are built, to report their faults too.
+    """
+    problems = schema_problems(document, case_checker(), document.data)
+    operator = _operator(document, problems)
+    problems += _page_problems(document, operator)
+    sound: list[CaseTemplate] = []
+    for index, entry in enumerate(_entries(document.data) if operator is not None else ()):
+        assert operator is not None
+        faults = _entry_problems(document, operator, index, entry)
+        problems += faults
+        checker = graph_entry_checker() if operator.name == GRAPHS else entry_checker()
+        if not faults and (not problems or checker.is_valid(entry)):
+            line = document.item_lines["cases"][index]
+            sound.append(_template(document.path, document.data, operator.name, index, entry, line))
+        elif operator.name == GRAPHS:
+            problems += relation_problems(document, index, entry)
+    if problems:
+        problems += _unbuildable(document, sound, every_case=False, first_cases=[])
+        raise InvalidFilesError(
+            sorted(problems, key=lambda problem: (problem.line, problem.column))
+        )
+    return sound
+
+
+def _entry_problems(
+    document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
+) -> list[Problem]:
+    if operator.name == GRAPHS:
+        problems = list(node_problems(document, index, entry))
+    else:
+        checker = desc_checker(operator.name, matrix="matrix" in entry)
+        problems = schema_problems(document, checker, entry, ("cases", index))
+    if "matrix" not in entry and ("let" in entry or "where" in entry):
+        problems.append(document.problem(("cases", index), "`let` and `where` need a `matrix`"))
+    return problems
+
+
+def _operator(document: Document, problems: list[Problem]) -> Operator | None:
+    if isinstance(document.data, Mapping) and "graph" in document.data:
+        return catalogue.operator(GRAPHS)
+    name = document.data.get("operator") if isinstance(document.data, Mapping) else None
+    if not isinstance(name, str):
+        return None
+    try:
+        return catalogue.operator(name)
+    except catalogue.UnknownOperatorError as error:
+        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
+        message = f"the catalogue has no operator {name}"
+        problems.append(document.problem(("operator",), message, hint))
+        return None
+
+
+def _page_problems(document: Document, operator: Operator | None) -> Iterator[Problem]:
+    """Yield problems with the page; another operator's page may have examples of this one."""
+    if operator is None:
+        return
+    page = document.data.get("page", operator.page)
+    if isinstance(page, str) and page != operator.page and not catalogue.is_page(page):
+        hint = f"{operator.page} describes {operator.name}"
+        yield document.problem(("page",), f"there is no page {page}", hint)
+
+
+def _entries(data: Any) -> list[Mapping[str, Any]]:
+    """Return the entries that are mappings; the schema has reported all others."""
+    cases = data.get("cases") if isinstance(data, Mapping) else None
+    entries = cases if isinstance(cases, list) else []
+    return [entry if isinstance(entry, Mapping) else {} for entry in entries]
+
+
+def _template(
+    path: Path,
+    data: Mapping[str, Any],
+    operator: str,
+    index: int,
+    entry: Mapping[str, Any],
+    line: int,
+) -> CaseTemplate:
+    """Return the file's entry with this data on this line."""
+    stem = path.stem
+    name = entry.get("name", stem)
+    identifier = f"{operator.lower()}/{stem}"
+    example = entry.get("example")
+    return CaseTemplate(
+        identifier=identifier if name == stem else f"{identifier}/{name}",
+        operator_name=operator,
+        index=index,
+        data=entry,
+        tags=tuple(
+            dict.fromkeys(
+                [
+                    stem,
+                    *([_GRAPH_TAG] if operator == GRAPHS else []),
+                    *data.get("tags", ()),
+                    *entry.get("tags", ()),
+                ]
+            )
+        ),
+        about=About(
+            location=Location(path, line),
+            page=data.get("page") or catalogue.operator(operator).page,
+            example=None if example is None else str(example),
+            note=entry.get("note"),
+            recorded=entry.get("recorded"),
+            documented=entry.get("documented"),
+            origin=entry.get("origin"),
+        ),
+    )
+
+
+def _unbuildable(
+    document: Document,
+    templates: Iterable[CaseTemplate],
+    every_case: bool,
+    first_cases: list[Case],
+) -> Iterator[Problem]:
+    """Yield what keeps cases from being built, and collect the first case of each entry."""
+    budget = MatrixBudget()
+    for template in templates:
+        try:
+            for planned in expand(template, budget):
+                case = build(planned)
+                if case_rewrite(template) is not None:
+                    rewritten(planned)
+                if not every_case:
+                    first_cases.append(case)
+                    break
+                _check_constraints(case)
+        except CaseError as error:
+            yield from _problems(document, template.index, error)
+
+
+def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
+    """Raise `InvalidFilesError` if `valid_case` refuses the first case of a template.
+
+    Args:
+        suite: what the plan was chosen from.
+        plan: the cases.
+
+    Raises:
+        InvalidFilesError: with the problem of each such template.
+    """
+    problems: list[Problem] = []
+    templates: set[CaseTemplate] = set()
+    for planned in plan:
+        if planned.template in templates:
+            continue
+        templates.add(planned.template)
+        if planned.template in suite.valid and _is_first(suite, planned):
+            continue
+        try:
+            valid_case(planned)
+        except InvalidFilesError as error:
+            problems += error.problems
+    if problems:
+        raise InvalidFilesError(problems)
+
+
+def _is_first(suite: Suite, planned: PlannedCase) -> bool:
+    """Return whether a case is the first one of its template."""
+    expansion = suite.expansions.get(planned.template)
+    return expansion is None or planned.parameters == expansion.parameters(0)
+
+
+def valid_case(planned: PlannedCase) -> Case:
+    """Return the planned case.
+
+    Raises:
+        InvalidFilesError: it is a case of a matrix that cannot be built, or every backend must
+            reject it, and it does not say so.
+    """
+    try:
+        case = build(planned)
+        _check_constraints(case)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
+    return case
+
+
+def _check_constraints(case: Case) -> None:
+    """Raise `CaseError` for a case that every backend must reject and that does not say so."""
+    if not is_valid(case):
+        raise case.constraint_error()
+
+
+def _repeated(templates: Iterable[CaseTemplate]) -> Iterator[Problem]:
+    first: dict[str, CaseTemplate] = {}
+    for template in templates:
+        other = first.setdefault(template.identifier, template)
+        if other is not template:
+            message = f"{template.identifier} also names the case at {other.about.location}"
+            error = CaseError((), message, "give each case its own `name`")
+            yield from case_problems(template, error)

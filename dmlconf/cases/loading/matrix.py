@@ -1,0 +1,200 @@
+"""Expand a matrix: one case for each combination of its parameters' values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any
+
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loading.expansion import planned_case, written
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.support import data_types_of, ranks_of
+from dmlconf.expressions import Budget, Expression, ExpressionError, namespace
+from dmlconf.limits import LONGEST_IDENTIFIERS, MOST_COMBINATIONS, MOST_MATRIX_STEPS
+
+__all__ = ["MatrixBudget", "expand", "pairwise"]
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class MatrixBudget:
+    """What expanding one or more matrices may cost.
+
+    Attributes:
+        steps: of their expressions.
+        characters: that the identifiers of their cases may still have.
+    """
+
+    steps: Budget = field(default_factory=lambda: Budget(MOST_MATRIX_STEPS))
+    characters: int = LONGEST_IDENTIFIERS
+
+    def named(self, identifier: str) -> None:
+        """Charge for the identifier of a case.
+
+        Raises:
+            CaseError: identifiers have too many characters.
+        """
+        self.characters -= len(identifier)
+        if self.characters < 0:
+            message = f"the cases' identifiers have more than {LONGEST_IDENTIFIERS:,} characters"
+            raise CaseError(("matrix",), message, "give parameters shorter values, or fewer")
+
+
+def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterator[PlannedCase]:
+    """Yield the template's cases in the order of its matrix; itself alone, if it has none.
+
+    Args:
+        template: the entry.
+        budget: what this and other matrices may cost together; by default this one alone.
+
+    Raises:
+        CaseError: a parameter's values cannot be determined, or there are none or too many.
+    """
+    matrix = template.data.get("matrix")
+    if matrix is None:
+        yield PlannedCase(template.identifier, template, {})
+        return
+    budget = budget or MatrixBudget()
+    operator = catalogue.operator(template.operator_name)
+    identifiers: set[str] = set()
+    for row in _rows(operator, template.data, budget.steps):
+        named = ",".join(f"{name}={written(value)}" for name, value in row.items())
+        if named in identifiers:
+            hint = "list each value of a parameter once"
+            raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
+        identifiers.add(named)
+        budget.named(named)
+        yield planned_case(template, named, row)
+    if not identifiers:
+        raise CaseError(("matrix",), "no combination is left", "check `where`")
+
+
+def _rows(operator: Operator, entry: Mapping[str, Any], steps: Budget) -> Iterator[Row]:
+    matrix = entry["matrix"]
+    fixed = {
+        name: _listed(operator, name, values)
+        for name, values in matrix.items()
+        if not isinstance(values, str)
+    }
+    computed = {
+        name: _expression(values, ("matrix", name))
+        for name, values in matrix.items()
+        if isinstance(values, str)
+    }
+    where = _expression(entry["where"], ("where",)) if "where" in entry else None
+    pairs_only = entry.get("combine") == "pairwise"
+    too_many = CaseError(("matrix",), f"more than {MOST_COMBINATIONS:,} combinations")
+    if not pairs_only and math.prod(map(len, fixed.values())) > MOST_COMBINATIONS:
+        raise too_many
+    count = 0
+    if pairs_only:
+        _limit_pairs(fixed)
+    for chosen in pairwise(fixed) if pairs_only else _products(fixed):
+        for row in _with_computed(chosen, computed, steps):
+            count += 1
+            if count > MOST_COMBINATIONS:
+                raise too_many
+            ordered = {name: row[name] for name in matrix}
+            if where is None or _evaluated(where, ordered, ("where",), steps):
+                yield ordered
+
+
+def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+    for chosen in product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
+    """Raise `CaseError` for too many pairs: the work grows with the square of their number."""
+    count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
+    if count * len(values) > MOST_COMBINATIONS:
+        raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")
+
+
+def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) -> Iterator[Row]:
+    """Multiply a row by the parameters whose values depend on the others."""
+    if not computed:
+        yield row
+        return
+    name, *rest = computed
+    values = _evaluated(computed[name], row, ("matrix", name), steps)
+    if not isinstance(values, tuple | list):
+        raise CaseError(("matrix", name), f"must give a list of values, not {values!r}")
+    for value in values:
+        yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest}, steps)
+
+
+def _listed(operator: Operator, name: str, values: Any) -> Sequence[Any]:
+    if isinstance(values, list):
+        return [tuple(value) if isinstance(value, list) else value for value in values]
+    kind, tensor = next(iter(values.items()))
+    if tensor not in {field.name for field in operator.fields if field.is_tensor}:
+        raise CaseError(("matrix", name, kind), f"{operator.name} has no tensor {tensor!r}")
+    listed = data_types_of if kind == "data_types" else ranks_of
+    return listed(operator, tensor)
+
+
+def _expression(source: str, where: Sequence[str | int]) -> Expression:
+    try:
+        return Expression(source[1:])
+    except ExpressionError as error:
+        raise CaseError(where, str(error)) from error
+
+
+def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], steps: Budget) -> Any:
+    try:
+        return expression.evaluate(namespace(row), steps)
+    except ExpressionError as error:
+        raise CaseError(where, str(error)) from error
+
+
+def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+    """Yield few rows that together contain every pair of values of any two parameters.
+
+    Each row begins with a pair that no earlier row contains, and takes for every other parameter
+    the value that adds the most new pairs, the earliest among equals. So the same values always
+    give the same rows.
+    """
+    names = list(values)
+    if len(names) < 2:
+        yield from _products(values)
+        return
+    counts = [len(values[name]) for name in names]
+    # One bit per value of a parameter, by a value of another: the pairs in no row yet.
+    missing = {
+        (a, i, b): (1 << counts[b]) - 1
+        for a in range(len(names))
+        for b in range(len(names))
+        if a != b
+        for i in range(counts[a])
+    }
+    for a, b in combinations(range(len(names)), 2):
+        for i in range(counts[a]):
+            while left := missing[a, i, b]:
+                chosen = {a: i, b: (left & -left).bit_length() - 1}
+                _complete(chosen, counts, missing)
+                for x, y in combinations(range(len(names)), 2):
+                    missing[x, chosen[x], y] &= ~(1 << chosen[y])
+                    missing[y, chosen[y], x] &= ~(1 << chosen[x])
+                yield {name: values[name][chosen[k]] for k, name in enumerate(names)}
+
+
+def _complete(
+    chosen: dict[int, int], counts: Sequence[int], missing: Mapping[tuple[int, int, int], int]
+) -> None:
+    for parameter, count in enumerate(counts):
+        if parameter in chosen:
+            continue
+        news = [
+            sum(
+                missing[other, value, parameter] >> candidate & 1 for other, value in chosen.items()
+            )
+            for candidate in range(count)
+        ]
+        chosen[parameter] = news.index(max(news))

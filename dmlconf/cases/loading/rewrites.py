@@ -1,0 +1,198 @@
+"""The catalogue of rewrites of graph compilers, and the rewritten graphs of cases.
+
+`schemas/rewrites.yaml` says what compilers do to graphs and under which conditions that is right. A
+graph case with a `rewrite` is one in which a rewrite is right, or one in which just one condition
+does not hold. It has the nodes that a compiler would run which rewrites nevertheless: the mutant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.building.graph_build import build_graph
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.resources import schemas_directory
+
+__all__ = [
+    "CaseRewrite",
+    "Rewrite",
+    "case_rewrite",
+    "lint_rewrites",
+    "rewrites",
+    "rewritten",
+]
+
+_PARTS: Final = ("inputs", "constants", "nodes", "outputs")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Something that graph compilers do to graphs.
+
+    Attributes:
+        name: unique in the catalogue, such as `remove-multiplication-by-one`.
+        kind: folding, elimination, merging and so on.
+        does: what it replaces by what.
+        conditions: what must hold for it to be right, by name.
+        sources: compilers that do it, or reports of it done wrongly.
+    """
+
+    name: str
+    kind: str
+    does: str
+    conditions: Mapping[str, str]
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRewrite:
+    """The rewrite that a case tests.
+
+    Attributes:
+        name: of the rewrite, in the catalogue.
+        breaks: the condition that does not hold in the case; None where the rewrite is right.
+    """
+
+    name: str
+    breaks: str | None
+
+
+@cache
+def rewrites() -> Mapping[str, Rewrite]:
+    """Return the catalogue, by name.
+
+    Raises:
+        InvalidFilesError: the file does not fit `schemas/rewrites.schema.json`.
+    """
+    document = read_document(_file())
+    problems = _problems(document)
+    if problems:
+        raise InvalidFilesError(problems)
+    return {
+        entry["name"]: Rewrite(
+            entry["name"],
+            entry["kind"],
+            entry["does"],
+            entry["right_if"],
+            tuple(entry["sources"]),
+        )
+        for entry in document.data["rewrites"]
+    }
+
+
+def lint_rewrites(path: Path | None = None) -> list[Problem]:
+    """Return every problem of the catalogue.
+
+    Args:
+        path: another file than dmlconf's own.
+    """
+    try:
+        return _problems(read_document(path or _file()))
+    except InvalidFilesError as error:
+        return list(error.problems)
+
+
+def _file() -> Path:
+    return schemas_directory() / "rewrites.yaml"
+
+
+def _problems(document: Document) -> list[Problem]:
+    problems = schema_problems(document, Checker(bundled_schema("rewrites")), document.data)
+    if problems:
+        return problems
+    names: set[str] = set()
+    for index, entry in enumerate(document.data["rewrites"]):
+        if entry["name"] in names:
+            where = ("rewrites", index, "name")
+            problems.append(document.problem(where, f"{entry['name']} is listed twice"))
+        names.add(entry["name"])
+    return problems
+
+
+def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
+    """Return the rewrite that a template's cases test; None for other cases.
+
+    Raises:
+        CaseError: the catalogue has no such rewrite, or the rewrite no such condition.
+    """
+    entry = template.data.get("rewrite")
+    if entry is None:
+        return None
+    name, breaks = entry["name"], entry.get("breaks")
+    _known(name, rewrites(), "rewrite", ("rewrite", "name"))
+    if breaks is not None:
+        conditions = rewrites()[name].conditions
+        _known(breaks, conditions, f"condition of {name}", ("rewrite", "breaks"))
+    return CaseRewrite(name, breaks)
+
+
+def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...]) -> None:
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
+        raise CaseError(where, f"schemas/rewrites.yaml has no {what} {name}", hint)
+
+
+def rewritten(planned: PlannedCase) -> GraphCase:
+    """Return the graph that a compiler runs which does the rewrite of a case.
+
+    It is the case's own graph with the inputs, constants, nodes and outputs of its `rewrite` in
+    place of those of the same names. Nodes that feed nothing may remain.
+
+    Raises:
+        CaseError: the case has no rewrite, or the nodes do not make a graph.
+    """
+    template = _rewritten_template(planned.template)
+    try:
+        return build_graph(replace(planned, template=template), wired=False)
+    except CaseError as error:
+        raise _in_rewrite(error, planned.template.data["rewrite"]) from error
+
+
+@lru_cache(maxsize=64)  # Cases of one template follow each other.
+def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
+    if "rewrite" not in template.data:
+        raise CaseError((), "the case has no `rewrite`")
+    entry = {key: value for key, value in template.data.items() if key not in _LEFT_OUT}
+    for part in _PARTS:
+        changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
+        entry[part] = {name: value for name, value in changed.items() if value is not None}
+    return replace(template, data=entry)
+
+
+_LEFT_OUT: Final = (
+    "rewrite",
+    "expect",
+    "origin",
+    "recorded",
+    "relation",
+    "tolerance",
+    "disputes",
+)
+
+
+def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
+    """Return the error with places below `rewrite` where that has the part."""
+    first, *others = [
+        CaseError(
+            ("rewrite", *fault.where) if _is_there(fault.where, entry) else fault.where,
+            f"the rewritten graph: {fault.message}",
+            fault.hint,
+        )
+        for fault in error.all()
+    ]
+    return CaseError(first.where, first.message, first.hint, others)
+
+
+def _is_there(where: tuple[str | int, ...], entry: Mapping[str, Any]) -> bool:
+    part, *rest = where or ("",)
+    return bool(rest) and rest[0] in entry.get(str(part), {})

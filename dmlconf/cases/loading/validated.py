@@ -1,0 +1,164 @@
+"""A cache of checked case files, and what its entries depend on.
+
+An entry belongs to the bytes of one case file, checked by these sources of dmlconf against these
+schemas. If any of them differs, so does the key, so that the entry is never looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from typing import Any, Final
+
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loading.expansion import Expansion, UnstorableError
+from dmlconf.cases.loading.matrix import expand
+from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
+from dmlconf.documents.store import Entries
+from dmlconf.resources import schemas_directory, sources
+
+__all__ = ["CheckedFile", "StoredFile", "Validated", "is_valid"]
+
+_FORM: Final = "1"
+"""Version of the format of entries."""
+
+_SOURCES: Final = (
+    "cases",
+    "graphs",
+    "catalogue",
+    "documents",
+    "tensors",
+    "expressions.py",
+    "resources.py",
+)
+"""What decides whether a file is valid and what it contains."""
+
+_MOST_CASES: Final = 50_000
+"""The matrices of a file with more cases are expanded again each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A case file without problems.
+
+    Attributes:
+        templates: its entries.
+        expansions: its matrices, as far as they are already expanded.
+        valid: the entries whose first case is known to break no constraint.
+    """
+
+    templates: tuple[CaseTemplate, ...]
+    expansions: Mapping[CaseTemplate, Expansion] = field(default_factory=dict)
+    valid: frozenset[CaseTemplate] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """The cached contents of a file.
+
+    Attributes:
+        data: the document, which fits the schemas.
+        lines: the lines on which its entries begin.
+        expansions: for each entry its matrix, expanded; None if it has none.
+        valid: for each entry, whether its first case is known to break no constraint.
+    """
+
+    data: Mapping[str, Any]
+    lines: Sequence[int]
+    expansions: Sequence[Expansion | None]
+    valid: Sequence[bool]
+
+    def checked(self, templates: Sequence[CaseTemplate]) -> CheckedFile:
+        """Return the file with its templates."""
+        expansions = {
+            template: expansion
+            for template, expansion in zip(templates, self.expansions, strict=True)
+            if expansion is not None
+        }
+        valid = (t for t, known in zip(templates, self.valid, strict=True) if known)
+        return CheckedFile(tuple(templates), expansions, frozenset(valid))
+
+
+class Validated:
+    """The files that were checked earlier."""
+
+    def __init__(self, store: Entries) -> None:
+        self._store = store
+        self._changed = False
+
+    def get(self, content: bytes) -> StoredFile | None:
+        """Return what is cached for a file with this content; None if nothing is."""
+        entry = self._store.get(_key(content))
+        try:
+            data, lines, expansions, valid = entry
+            restored = [each and Expansion.restored(each) for each in expansions]
+            count = len(data["cases"])
+            if count == len(lines) == len(restored) == len(valid):
+                return StoredFile(data, lines, restored, valid)
+        except (TypeError, ValueError, LookupError, AttributeError):
+            pass  # Nothing is cached, or it is damaged in a way that its digest does not reveal.
+        return None
+
+    def put(
+        self,
+        content: bytes,
+        data: Mapping[str, Any],
+        templates: Sequence[CaseTemplate],
+        first_cases: Sequence[Case],
+    ) -> CheckedFile:
+        """Cache a file as far as possible, and return it.
+
+        Args:
+            content: of the file.
+            data: the document.
+            templates: the file's entries.
+            first_cases: the first case of each entry.
+        """
+        checked = CheckedFile(tuple(templates))
+        if any(case.files for case in first_cases):
+            return checked  # The contents of other files are checked each time.
+        try:
+            expansions = [_expansion(template) for template in templates]
+            lines = [template.about.location.line for template in templates]
+            stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
+            if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
+                whole = [each and each.stored() for each in expansions]
+                # The operator's page, so that the operator's file need not be read for it.
+                paged = {"page": templates[0].about.page, **data}
+                self._store.put(_key(content), [paged, lines, whole, stored.valid])
+                self._changed = True
+            return stored.checked(templates)
+        except (CaseError, UnstorableError):
+            return checked  # A matrix that cannot be expanded is reported with its cases.
+
+    def close(self) -> None:
+        """Keep the store within its bounds."""
+        if self._changed:
+            self._store.prune()
+
+
+def is_valid(case: Case) -> bool:
+    """Return whether a case breaks no constraint or expects a rejection."""
+    return isinstance(case.expectation, ExpectedRejection) or not case.violations()
+
+
+def _expansion(template: CaseTemplate) -> Expansion | None:
+    if "matrix" not in template.data:
+        return None
+    return Expansion.of(planned.parameters for planned in expand(template))
+
+
+def _key(content: bytes) -> str:
+    return sha256(_fingerprint() + content).hexdigest()
+
+
+@cache
+def _fingerprint() -> bytes:
+    """Return a digest of everything besides a file's content that its check depends on."""
+    digest = sha256(_FORM.encode())
+    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
+        if path.is_file():
+            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.digest()

@@ -1,0 +1,140 @@
+"""Select cases by keywords, operator, tag, identifier, condition, feature level and kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.building.graph_build import operators_in
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.identifiers import identifier_matcher
+from dmlconf.cases.loading.loader import case_problems
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selecting.keywords import keyword_matcher
+from dmlconf.cases.selecting.where import Condition
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.documents.problems import InvalidFilesError
+
+__all__ = [
+    "LARGE_TAG",
+    "MODEL_TAG",
+    "Selection",
+    "names_models",
+    "needs_at_most",
+    "select",
+    "without_models",
+]
+
+LARGE_TAG: Final = "large"
+"""The tag of cases that may take more memory than containers have."""
+
+MODEL_TAG: Final = "model"
+"""The tag of cases with the sizes of layers of published networks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases to take; an empty criterion takes all.
+
+    Attributes:
+        keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
+        operators: names in the catalogue; graphs that contain one of them are taken as well.
+        tags: a case must have one of them.
+        identifiers: identifiers of cases, or patterns with `*` and `?`.
+        lists: lists of these; a case must be in each list.
+        where: a condition over descs, as `Condition` reads it.
+        feature_level: the highest feature level that a case may need.
+        quick: whether to take only the first such case of each operator and kind.
+        without_tags: a case must have none of them.
+    """
+
+    keywords: str | None = None
+    operators: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
+    lists: tuple[frozenset[str], ...] = ()
+    where: str | None = None
+    feature_level: FeatureLevel | None = None
+    quick: bool = False
+    without_tags: frozenset[str] = frozenset()
+
+
+def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
+    """Yield the cases that fit the selection, in their order.
+
+    Raises:
+        KeywordError: the keyword expression cannot be read.
+        ConditionError: the condition cannot be read, or it applies to no case that is left.
+        InvalidFilesError: a case cannot be built, so what it needs is unknown.
+    """
+    matches = keyword_matcher(selection.keywords) if selection.keywords else None
+    condition = Condition(selection.where) if selection.where is not None else None
+    lists = [identifier_matcher(names) for names in selection.lists]
+    if selection.identifiers:
+        lists.append(identifier_matcher(selection.identifiers))
+    taken: set[tuple[str, str]] = set()
+    for case in cases:
+        template = case.template
+        if selection.operators and not _is_of(case, selection.operators):
+            continue
+        if selection.tags and selection.tags.isdisjoint(template.tags):
+            continue
+        if not selection.without_tags.isdisjoint(template.tags):
+            continue
+        if not all(is_listed(case.identifier) for is_listed in lists):
+            continue
+        if matches is not None and not matches(case.identifier.casefold()):
+            continue
+        if condition is not None and not condition.holds(case):
+            continue
+        if selection.feature_level is not None and not needs_at_most(case, selection.feature_level):
+            continue
+        if selection.quick:
+            kind = template.operator_name, template.tags[0]
+            if kind in taken:
+                continue
+            taken.add(kind)
+        yield case
+    if condition is not None:
+        condition.check()
+
+
+def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:
+    """Return whether a case, or a node of a graph, is of one of these operators."""
+    name = planned.template.operator_name
+    return name in operators or (name == GRAPHS and not operators.isdisjoint(operators_in(planned)))
+
+
+def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
+    """Return whether the user asks for cases of models by tag, file or keyword."""
+    return (
+        MODEL_TAG in tags
+        or any(path.stem == MODEL_TAG for path in paths)
+        or MODEL_TAG in re.split(r"\W+", keywords or "")
+    )
+
+
+def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
+    """Return the plan without the cases of models, and how many were removed."""
+    rest = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
+    return rest, len(plan) - len(rest)
+
+
+def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
+    """Return whether the feature level has all parts of a case.
+
+    Raises:
+        InvalidFilesError: the case cannot be built, so its feature level is unknown.
+    """
+    if level == FEATURE_LEVELS[-1]:
+        return True  # It has everything, so the case need not be built.
+    try:
+        case = build(planned)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
+    return case.lowest_level <= level

@@ -1,0 +1,118 @@
+"""Select cases by a condition over their descs, such as `GroupCount > 1`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.facts import names_of
+from dmlconf.cases.loading.loader import case_problems
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.documents.problems import InvalidFilesError, nearest
+from dmlconf.expressions import Budget, BudgetError, Expression, ExpressionError
+from dmlconf.limits import MOST_SELECTION_STEPS
+
+__all__ = ["Condition", "ConditionError"]
+
+_MOST_OPERATORS = 5
+
+_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
+
+
+class ConditionError(ValueError):
+    """A condition that cannot be read, or that applies to no case; the message says why."""
+
+
+class Condition:
+    """A condition in the catalogue's expression language, over what `names_of` returns for a case.
+
+    A case that lacks a name of the condition, or whose values it does not fit, does not meet it.
+    A condition that applied to no case at all is a mistake, which `check` reports. All cases share
+    one budget of steps.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Read the condition.
+
+        Raises:
+            ConditionError: it is not an expression.
+        """
+        try:
+            self._expression = Expression(text)
+        except ExpressionError as error:
+            hint = "; did you mean ==?" if _ASSIGNMENT.search(text) else ""
+            raise ConditionError(f"{error}{hint}") from error
+        self._budget = Budget(MOST_SELECTION_STEPS)
+        self._lacking: dict[str, bool] = {}
+        self._present: set[str] = set()
+        self._known: set[str] = set()
+        self._evaluated = False
+        self._error: ExpressionError | None = None
+
+    def holds(self, planned: PlannedCase) -> bool:
+        """Return whether a case meets the condition.
+
+        Raises:
+            ConditionError: it needs too many steps.
+            InvalidFilesError: the case cannot be built.
+        """
+        name = planned.template.operator_name
+        if self._lacking.get(name):
+            return False
+        try:
+            case = build(planned)
+        except CaseError as error:
+            raise InvalidFilesError(case_problems(planned.template, error)) from error
+        names = names_of(case, self._expression)
+        needed = self._expression.names
+        if name not in self._lacking:
+            # A term may lack a value in one case and have one in the next.
+            known = names.keys() | case.operator.terms.keys()
+            self._lacking[name] = not needed <= known
+            self._known |= known
+        self._present |= needed & names.keys()
+        if not needed <= names.keys():
+            return False
+        try:
+            value = bool(self._expression.evaluate(names, Budget(whole=self._budget)))
+        except BudgetError as error:
+            raise ConditionError(str(error)) from error
+        except ExpressionError as error:
+            self._error = error
+            return False
+        self._evaluated = True
+        return value
+
+    def check(self) -> None:
+        """Raise `ConditionError` if the condition applied to none of the cases it was asked about.
+
+        Raises:
+            ConditionError: a name has a value in no case, or no case's values fit the condition.
+        """
+        if not self._lacking or self._evaluated:
+            return
+        absent = sorted(self._expression.names - self._known)
+        if absent:
+            raise ConditionError(self._absence(absent[0]))
+        if self._error is not None:
+            raise ConditionError(str(self._error))
+        together = ", ".join(sorted(self._expression.names))
+        raise ConditionError(f"no case has all of {together}")
+
+    def _absence(self, name: str) -> str:
+        elsewhere = {each: _names_in(each) for each in operator_names()}
+        owners = [each for each, names in elsewhere.items() if name in names]
+        if owners:
+            more = f" and {len(owners) - _MOST_OPERATORS}" if len(owners) > _MOST_OPERATORS else ""
+            owner_names = ", ".join(owners[:_MOST_OPERATORS])
+            return f"none of the cases has {name}; {owner_names}{more and more + ' more'} have it"
+        near = nearest(name, {*self._known, *(n for names in elsewhere.values() for n in names)})
+        return f"no case has {name}" + (f"; did you mean {near}?" if near else "")
+
+
+def _names_in(name: str) -> frozenset[str]:
+    entry = operator(name)
+    return frozenset((*(field.name for field in entry.fields), *entry.terms))

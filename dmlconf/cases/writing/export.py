@@ -1,0 +1,119 @@
+"""Write a case as a separate file, with its data in NumPy files next to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import yaml
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor_entry
+from dmlconf.cases.writing.graph_entry import graph_parts
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["array_file", "export_case", "exported_name"]
+
+_LONGEST_NAME: Final = 120
+
+
+def exported_name(identifier: str) -> str:
+    """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`."""
+    return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
+
+
+def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
+    """Write an array as `folder/TENSOR.ROLE.npy`, and return its path from the folder's parent."""
+    name = f"{re.sub(r'[^A-Za-z0-9]+', '-', tensor).strip('-')}.{role}.npy"
+    np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
+    return f"{folder.name}/{name}"
+
+
+def export_case(
+    path: Path,
+    case: Case,
+    expectation: ExpectedOutputs | ExpectedRejection | None,
+    inputs: Mapping[str, Array],
+    *,
+    listed: int = 0,
+    note: str | None = None,
+) -> None:
+    """Write a case file with one case, whose data are in the folder of the same name.
+
+    What the reference expects is not written: a run computes it again.
+
+    Args:
+        path: the case file; its folder of data, named without the extension, exists.
+        case: the case.
+        expectation: what is expected of it, by the case itself or by a recording.
+        inputs: the data, by tensor.
+        listed: inputs of at most this many elements are lists in the case file.
+        note: what the file says about the case; by default, that it is like the given one.
+    """
+    folder = path.with_suffix("")
+    entry: dict[str, Any] = {"name": path.stem, "note": note or f"As {case.identifier}."}
+    values = {
+        name: array.ravel().tolist()
+        if array.size <= listed
+        else {"file": array_file(folder, name, "input", array)}
+        for name, array in inputs.items()
+    }
+    entry |= _parts(case, folder, values)
+    if case.in_place:
+        entry["in_place"] = dict(case.in_place)
+    entry |= _expect(case, folder, expectation)
+    if case.disputes is not None and "expect" in entry:
+        entry["disputes"] = case.disputes
+    head = {"operator": case.operator_name}
+    if isinstance(case, GraphCase):
+        head = {"graph": f"as {case.identifier}"}
+    document = {**head, "page": case.about.page, "cases": [entry]}
+    text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a device receives, in the form of a case's entry."""
+    if isinstance(case, GraphCase):
+        constants = {
+            part.name: {"file": array_file(folder, part.name, "constant", part.data)}
+            for part in case.graph.constants
+        }
+        return graph_parts(case.graph, {**values, **constants}, tensor_entry, attribute_entry)
+    data = {name: {"values": each} for name, each in values.items()}
+    return {"desc": desc_entry(case.operator, case.desc, data)}
+
+
+def _expect(
+    case: Case, folder: Path, expectation: ExpectedOutputs | ExpectedRejection | None
+) -> dict[str, Any]:
+    if expectation is None or expectation.provenance is Provenance.REFERENCE:
+        return {}
+    recorded: dict[str, Any] = {}
+    if expectation.provenance is Provenance.RECORDED:
+        recorded = {
+            "recorded": case.about.recorded or f"the suite's recording of {case.identifier}"
+        }
+    if isinstance(expectation, ExpectedRejection):
+        entry = {"rejected": expectation.hresult}
+        if expectation.constraint is not None:
+            entry["constraint"] = expectation.constraint
+        return {**recorded, "expect": entry}
+    expect: dict[str, Any] = {}
+    for field in case.operator.of_kind(FieldKind.OUTPUT):
+        named = {
+            name: {"file": array_file(folder, name, "expected", array)}
+            for name, array in expectation.outputs.items()
+            if name.partition("[")[0] == field.name
+            and expectation.provenance_of(name) is not Provenance.REFERENCE
+        }
+        if named and not field.is_array:
+            expect[field.name] = named[field.name]
+        elif named and len(named) == sum(n.partition("[")[0] == field.name for n in case.outputs()):
+            expect[field.name] = [named[f"{field.name}[{i}]"] for i in range(len(named))]
+    return {**recorded, "expect": expect} if expect else {}

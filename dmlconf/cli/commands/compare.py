@@ -1,0 +1,100 @@
+"""`dmlconf compare`: what changed between two or more runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.outcome import severity
+from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
+from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.cli.output.console import say
+from dmlconf.cli.runs.run_sources import read_run
+
+if TYPE_CHECKING:
+    from dmlconf.comparison.compare import Comparison
+
+__all__ = ["command"]
+
+_FORMATS = ("html", "json", "markdown")
+
+
+@click.command("compare", cls=Command, short_help="Show what changed between two runs.")
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("new", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
+        metavar="SHARE", help="A passing case has drifted if it uses this much more of its "
+        "limit.")  # fmt: skip
+@option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+        help="The case files that recordings belong to; the bundled suite by default.",
+        )  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", help=FAIL_SLOWER_HELP)
+@report_option(_FORMATS)
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show only new failures and the last line.")  # fmt: skip
+@color_option
+def command(
+    base: Path,
+    new: tuple[Path, ...],
+    drift: float,
+    suite: tuple[Path, ...],
+    fail_slower: float | None,
+    report_options: tuple[str, ...],
+    verbose: bool,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Compare each run NEW with BASE: run logs, recordings or certificates.
+
+    Shows how their environments differ, then which cases newly fail, are fixed, still fail,
+    changed bits within the rule or drifted toward their limit, and which operators take longer on
+    the device than noise explains. The exit code is 1 if anything newly fails or --fail-slower is
+    not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common with BASE.
+    """
+    from rich.console import Group
+
+    from dmlconf.comparison import reports
+    from dmlconf.comparison.compare import compare
+
+    formats = parse_reports(report_options, _FORMATS)
+    old = read_run(base, suite)
+    compared: list[tuple[Comparison, tuple[str, str]]] = [
+        (compare(old, read_run(path, suite), drift), (str(base), str(path))) for path in new
+    ]
+
+    def render(name: str) -> str:
+        if name == "json":
+            return reports.render_json(compared)
+        if name == "html":
+            from dmlconf.comparison.html import render_html
+
+            return render_html(compared)
+        return "\n".join(reports.render_markdown(*pair) for pair in compared)
+
+    parts = [
+        reports.render_terminal(comparison, names, verbose=verbose, quiet=quiet)
+        for comparison, names in compared
+    ]
+    shown = write(formats, render, Group(*parts), color)
+    slower = [each for comparison, _ in compared for each in comparison.timing.slower]
+    failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
+    for each in failing:
+        say(f"--fail-slower {fail_slower:g}x: {each.sentence}")
+    codes = [_exit_code(comparison) for comparison, _ in compared]
+    codes += [ExitCode.FAILED] if failing else []
+    codes += [] if shown else [ExitCode.OUTPUT]
+    return max(codes, key=severity)
+
+
+def _exit_code(comparison: Comparison) -> ExitCode:
+    if comparison.fails_newly:
+        return ExitCode.FAILED
+    if not comparison.new.complete:
+        return ExitCode.INCOMPLETE
+    return ExitCode.SUCCESS if comparison.shared else ExitCode.NOTHING_CHECKED

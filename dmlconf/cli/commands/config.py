@@ -1,0 +1,129 @@
+"""`dmlconf config`: which options are in effect, and where each is set."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from dmlconf.cli.common.command import SETTINGS, Command, option
+from dmlconf.cli.common.configuration import (
+    COMMANDS,
+    FILE_NAMES,
+    Configuration,
+    long_name,
+    read_configuration,
+)
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.trust import allow, deny, is_allowed, sensitive, sensitive_settings
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+_DEFAULT: Final = "default"
+
+_PERMISSIONS: Final = ("allow", "deny")
+
+
+@click.command(
+    "config", cls=Command, short_help="Show the options in effect and where each is set."
+)
+@click.argument(
+    "name", metavar="[COMMAND|allow|deny]", default="run",
+    type=click.Choice([*COMMANDS, *_PERMISSIONS]),
+)  # fmt: skip
+@option("--profile", metavar="NAME", help="Show the options in effect with this profile.")
+@option("--all", "everything", is_flag=True, help="Also show options that have their default.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context, name: str, profile: str | None, everything: bool, as_json: bool
+) -> int:
+    """Show the options in effect for COMMAND (by default run) and where each is set.
+
+    Precedence: the command line, then environment variables, then the profile, then the rest of the
+    configuration file, then defaults. The file is dmlconf.toml, or the table tool.dmlconf of
+    pyproject.toml, in the working directory or the nearest directory above it.
+
+    Options that load code, reach the network or write outside the file's folder count only after
+    `dmlconf config allow`, which holds until the file changes; `dmlconf config deny` withdraws it.
+    """
+    configuration = read_configuration()
+    if name in _PERMISSIONS:
+        return _permit(configuration, name)
+    profiles = list(configuration.profiles) if configuration else []
+    if profile is not None and profile not in profiles:
+        known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
+        source = f"{configuration.path}: {known}" if configuration else "there is no file"
+        raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--profile")
+    target: click.Command = import_module(f"dmlconf.cli.commands.{name}").command
+    arguments = ["--profile", profile] if profile else []
+    inner = target.make_context(name, arguments, parent=ctx.parent, resilient_parsing=True)
+    rows = [row for row in _rows(target, inner) if everything or row["from"] != _DEFAULT]
+    path = str(configuration.path) if configuration else None
+    allowed = configuration is not None and is_allowed(configuration)
+    if as_json:
+        data = {
+            "file": path,
+            "profiles": profiles,
+            "command": name,
+            "options": rows,
+            "allowed": allowed,
+        }
+        click.echo(json.dumps(data, indent=2, default=str))
+        return ExitCode.SUCCESS
+    click.echo(printable(path) if path else f"no file: neither {' nor '.join(FILE_NAMES)}")
+    if profiles:
+        click.echo(printable(f"profiles: {', '.join(profiles)}"))
+    for row in rows:
+        shown = json.dumps(row["value"], default=str, ensure_ascii=False)
+        refused = f": {row['needs']}; not allowed" if row["needs"] and not allowed else ""
+        click.echo(printable(f"  {row['option']} = {shown}  ({row['from']}{refused})"))
+    if not rows:
+        click.echo(f"every option of {name} has its default")
+    return ExitCode.SUCCESS
+
+
+def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    """Yield each option's name, value and origin."""
+    settings = ctx.meta.get(SETTINGS, {})
+    for parameter in command.params:
+        key = str(parameter.name)
+        if long_name(parameter) in ("help", "profile"):
+            continue
+        value, source = parameter.consume_value(ctx, {})
+        origin = _DEFAULT
+        if source is ParameterSource.ENVIRONMENT and isinstance(parameter, click.Option):
+            origin = next(name for name in parameter.envvar or () if os.environ.get(name))
+        elif source is ParameterSource.DEFAULT_MAP:
+            origin = settings[key].place
+        elif not isinstance(value, str | int | float | bool | list | tuple):
+            value = None
+        needs = None
+        if source is ParameterSource.DEFAULT_MAP:
+            needs = sensitive(str(command.name), parameter, settings[key])
+        yield {"option": long_name(parameter), "value": value, "from": origin, "needs": needs}
+
+
+def _permit(configuration: Configuration | None, word: str) -> int:
+    """Allow the file that applies here, or withdraw that, and say what that means."""
+    if configuration is None:
+        raise click.UsageError(f"there is no file to {word}: neither {' nor '.join(FILE_NAMES)}")
+    try:
+        if word == "deny":
+            had = deny(configuration)
+            said = "is no longer allowed" if had else "was not allowed"
+            click.echo(printable(f"{configuration.path} {said}"))
+            return ExitCode.SUCCESS
+        allow(configuration)
+    except OSError as error:
+        raise click.UsageError(printable(f"config {word}: {error}")) from error
+    click.echo(printable(f"{configuration.path} is allowed until it changes; it"))
+    for setting, reason in sensitive_settings(configuration):
+        click.echo(printable(f"  {reason}: {setting.key[-1]}, line {setting.line}"))
+    return ExitCode.SUCCESS

@@ -1,0 +1,135 @@
+"""`dmlconf coverage`: which parts of the documentation a suite covers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.catalogue.model import Operator
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_operator
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.reporting import Report, parse_reports, report_option, write
+from dmlconf.cli.options.selection import load, paths_argument, suite_paths
+from dmlconf.cli.output.progress import progress
+from dmlconf.coverage import question_report, report
+from dmlconf.coverage.graphs import graph_coverage
+from dmlconf.coverage.measure import measure
+from dmlconf.coverage.networks import network_coverage
+from dmlconf.coverage.questions import measure_questions
+from dmlconf.documents.problems import printable
+from dmlconf.engine.against import recorded_in, suite_recordings
+
+__all__ = ["command"]
+
+_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
+    "json": report.render_json,
+    "markdown": report.render_markdown,
+}
+
+
+_QUESTION_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
+    "json": question_report.render_json,
+    "markdown": question_report.render_markdown,
+}
+
+
+@click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
+@paths_argument
+@option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
+        shell_complete=complete_operator, callback=expand_operators,
+        help="Only this operator.")  # fmt: skip
+@option("--questions", is_flag=True,
+        help="Show which questions of schemas/questions.yaml the cases ask.")  # fmt: skip
+@option("--missing", is_flag=True, help="List what no case covers.")
+@report_option(_FORMATS)
+@option("--fail-under", type=Number(0, 100), metavar="PERCENT",
+              help="Fail if a lower share is covered.")  # fmt: skip
+@option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@color_option
+def command(
+    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    questions: bool,
+    missing: bool,
+    report_options: tuple[str, ...],
+    fail_under: float | None,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Show which parts of the documentation the suite under PATHS covers.
+
+    For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
+    documented parts have a case: cells of the support tables (tensor, data type, rank, feature
+    level), values of attributes, optional fields present and absent, worked examples, constraints.
+    For each published network: how many of its layers have a case with the tag `model`. For
+    graphs: which operators feed which; each pair is listed in a --report, or if few operators are
+    selected.
+
+    With --questions: of everything that was once wrong somewhere, such as numbers at the ends of
+    words, whether some case asks it of each operator and data type that it can concern.
+
+    Exit codes: as for `run`; 1 if the share is below --fail-under.
+    """
+    reports = parse_reports(report_options, _FORMATS)
+    try:
+        operators = [operator(name) for name in names or operator_names()]
+    except UnknownOperatorError as error:
+        raise click.UsageError(printable(str(error))) from error
+    chosen = {entry.name for entry in operators}
+    suite = load(paths, operators=chosen)
+    plan = [case for case in suite.plan() if case.template.operator_name in chosen]
+    if questions:
+        chosen |= set() if names else {GRAPHS}
+        return _questions(operators, chosen, suite, missing, reports, fail_under, quiet, color)
+    recorded = recorded_in(suite_recordings(suite_paths(paths)))
+    with progress(len(plan), quiet=quiet, color=color) as advance:
+        coverage = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
+    rows = [coverage[name] for name in sorted(coverage)]
+    width = shutil.get_terminal_size((80, 24)).columns
+    networks = network_coverage(plan)
+    graphs = graph_coverage(suite.plan(), chosen)
+    table = report.render_table(rows, networks, graphs, width=width, missing=missing)
+    written = write(reports, lambda name: _FORMATS[name](rows, networks, graphs), table, color)
+    covered, of = report.total_share(rows)
+    if fail_under is not None and 100 * covered < fail_under * of:
+        click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+
+
+def _questions(
+    operators: Sequence[Operator],
+    chosen: set[str],
+    suite: Suite,
+    missing: bool,
+    reports: Sequence[Report],
+    fail_under: float | None,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Report which questions the cases ask; layers of networks, whose data are plain, ask none."""
+    plan = [
+        planned
+        for planned in suite.plan()
+        if planned.template.operator_name in chosen and "model" not in planned.template.tags
+    ]
+    with progress(len(plan), quiet=quiet, color=color) as advance:
+        rows = measure_questions(operators, map(valid_case, plan), lambda: advance(False))
+    ordered = [rows[name] for name in sorted(rows) if name in chosen]
+    table = question_report.render_table(ordered, missing=missing)
+    written = write(reports, lambda name: _QUESTION_FORMATS[name](ordered), table, color)
+    asked, of = question_report.total_share(ordered)
+    if fail_under is not None and 100 * asked < fail_under * of:
+        click.echo(f"Error: {100 * asked / of:.2f}% is below {fail_under:g}%", err=True)
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT

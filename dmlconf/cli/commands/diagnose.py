@@ -1,0 +1,189 @@
+"""`dmlconf diagnose`: find the causes of failures, and the smallest cases that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.writing.export import exported_name
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_backend
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.options.backend import Number
+from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+from dmlconf.engine.against import AUTO, expectations
+from dmlconf.run_log.log import RunLog, read_log
+
+if TYPE_CHECKING:
+    from dmlconf.diagnosis.bench import Bench
+    from dmlconf.diagnosis.diagnose import Diagnosis
+
+__all__ = ["command"]
+
+_MOST_GROUPS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A case to diagnose, what its group of failures shares, and the cases of the group."""
+
+    case: str
+    shared: str | None = None
+    alike: tuple[str, ...] = ()
+
+
+@click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
+@click.argument("failure", required=False, metavar="[LOG|CASE]")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
+        group=BACKEND_GROUP,
+        help="The backend that fails; by default that of the log.")  # fmt: skip
+@option("--also", multiple=True, metavar="BACKEND", shell_complete=complete_backend,
+        group=BACKEND_GROUP, help="Also run the smallest cases on this backend, such as another "
+        "adapter or numpy.")  # fmt: skip
+@option("-o", "--output", "folder", type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER", help="Write a folder for each group of failures here, with a report and "
+        "the smallest case in every form.")  # fmt: skip
+@option("--groups", default=_MOST_GROUPS, show_default=True, type=click.IntRange(min=1),
+        metavar="N", help="Diagnose at most N groups, the largest first.")  # fmt: skip
+@option("--time", "seconds", default=60.0, show_default=True, metavar="SECONDS",
+        type=Number(min=0), help="How long the reduction of one case may take.")  # fmt: skip
+@option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
+        type=Number(min=0, min_open=True),
+        help="How long one case may take on the backend.")  # fmt: skip
+def command(
+    failure: str | None,
+    paths: tuple[Path, ...],
+    backend: str | None,
+    also: tuple[str, ...],
+    folder: Path | None,
+    groups: int,
+    seconds: float,
+    timeout: float,
+) -> int:
+    """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
+
+    For each group of failures that share something, the simplest case is run again: alone and ten
+    times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
+    reduction and keeps the smallest case so far, which also survives if the process dies.
+
+    Exit codes: 0 every failure was reproduced; 1 one was not; 2 wrong usage; 3 an invalid file; 4 a
+    backend that cannot be used; 5 nothing failed; 6 the diagnosis was interrupted.
+    """
+    log = _log(failure)
+    if log is None and failure is None:
+        raise click.UsageError("there is no earlier run: name a LOG or a CASE")
+    failures = list(_failures(log)) if log is not None else [_Failure(str(failure))]
+    if not failures:
+        say("Error: nothing failed, so there is nothing to diagnose")
+        return ExitCode.NOTHING_SELECTED
+    name = backend or (log.header.backend if log is not None else None)
+    if name is None:
+        raise click.UsageError("name the backend that fails the case with -b")
+    if log is not None and not paths:
+        paths = tuple(map(Path, log.header.paths))
+    identifiers = tuple(each.case for each in failures[:groups])
+    challenge = log.header.options.get("challenge") if log is not None else None
+    suite, plan = load_chosen(paths, identifiers=identifiers, challenge=challenge)
+    if not plan:
+        return nothing_selected(paths, {"identifiers": identifiers})
+    from dmlconf.diagnosis.bench import open_bench
+
+    others = [registry.parse(other) for other in also]
+    planned = {case.identifier: case for case in plan}
+    if log is None:
+        failures = [_Failure(identifier) for identifier in planned]
+    every = True
+    with open_bench(registry.parse(name), timeout) as bench:
+        expected = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths))
+        bench.against = expected.against
+        for number, each in enumerate(failures[:groups], 1):
+            if each.case in planned:
+                into = _folder(folder, number, each)
+                diagnosis = _diagnosed(planned[each.case], each, bench, seconds, others, into)
+                every = every and diagnosis.reproduced
+                if diagnosis.interrupted:
+                    left = len(failures[:groups]) - number
+                    say(
+                        f"Interrupted: {left:,} groups were not diagnosed"
+                        if left
+                        else "Interrupted"
+                    )
+                    return ExitCode.INCOMPLETE
+    more = len(failures) - groups
+    if more > 0:
+        say(f"{more:,} more group{'s' if more != 1 else ''}: --groups diagnoses them")
+    return ExitCode.SUCCESS if every else ExitCode.FAILED
+
+
+def _log(failure: str | None) -> RunLog | None:
+    """Return the log that is named; None if a case is named or there is no run.
+
+    Raises:
+        InvalidLogError: the file is not a log, or does not exist.
+    """
+    path = Path(failure) if failure is not None else latest_log()
+    if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
+        return None
+    return read_log(path)
+
+
+def _failures(log: RunLog) -> Iterator[_Failure]:
+    """Yield the simplest case of each group of failures, with what the group shares."""
+    from dmlconf.reports.shared_properties import shared_lines
+
+    for line in shared_lines(log):
+        alike = tuple(dict.fromkeys(verdict.case for verdict in line.shared.failures))
+        yield _Failure(line.shared.simplest.case, line.sentence, alike)
+
+
+def _folder(folder: Path | None, number: int, failure: _Failure) -> Path | None:
+    if folder is None:
+        return None
+    return folder / f"{number:02}-{exported_name(failure.case.partition('/')[0])}"
+
+
+def _diagnosed(
+    planned: PlannedCase,
+    failure: _Failure,
+    bench: Bench,
+    seconds: float,
+    others: Sequence[registry.BackendName],
+    folder: Path | None,
+) -> Diagnosis:
+    """Diagnose a case, write its folder, and print the result."""
+    from dmlconf.diagnosis.diagnose import diagnose
+    from dmlconf.diagnosis.folder import write_case, write_diagnosis
+    from dmlconf.diagnosis.report import culprit_sentence, reduction_sentence
+    from dmlconf.engine.session import environment_record
+
+    click.echo(printable(failure.shared or failure.case))
+
+    def keep(case: Case) -> None:
+        if folder is not None:
+            write_case(folder, case, planned.identifier)
+
+    diagnosis = diagnose(valid_case(planned), bench, seconds, others, keep)
+    click.echo(f"  case     {printable(planned.identifier)}")
+    click.echo(f"  culprit  {printable(culprit_sentence(diagnosis))}")
+    click.echo(f"  reduced  {printable(reduction_sentence(diagnosis))}")
+    if folder is not None:
+        environment = environment_record(bench.open().environment)
+        write_diagnosis(
+            folder, diagnosis, environment, str(bench.backend), failure.shared, failure.alike
+        )
+        click.echo(f"  files    {printable(str(folder))}")
+    for note in diagnosis.notes:
+        click.echo(f"  note     {printable(note)}")
+    return diagnosis

@@ -1,0 +1,94 @@
+"""`dmlconf faults`: what DirectML itself does wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import click
+from rich.text import Text
+
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_operator
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.reporting import parse_reports, report_option, write
+from dmlconf.documents.problems import printable
+from dmlconf.excuses.fault_text import fault_entry, fault_lines, faults_page
+from dmlconf.excuses.known_faults import KnownFault, faults_of_version, read_known_faults
+from dmlconf.excuses.scope import parse_version
+
+__all__ = ["command"]
+
+_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
+    "json": lambda faults: json.dumps(
+        {"format": 1, "faults": [fault_entry(fault) for fault in faults]}, indent=1
+    ),
+    "markdown": faults_page,
+}
+
+
+@click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR",
+        shell_complete=complete_operator, callback=expand_operators,
+        help="Only faults of this operator.")  # fmt: skip
+@option("--directml", "version", metavar="VERSION",
+        help="Only faults of this version of DirectML, such as 1.15.4.")  # fmt: skip
+@report_option(_FORMATS)
+@color_option
+def command(
+    names: tuple[str, ...],
+    operators: tuple[str, ...],
+    version: str | None,
+    report_options: tuple[str, ...],
+    color: str,
+) -> int:
+    """List the known faults of DirectML: crashes, refusals and wrong results.
+
+    With NAME, explain a fault: what DirectML does, which releases have it, where it was seen, a
+    small case that shows it, and what to use instead. A case that fails because of one is `waived`
+    in every run.
+
+    Exit codes: 0 success; 2 wrong usage, such as an unknown name; 8 a report that could not be
+    written.
+    """
+    reports = parse_reports(report_options, _FORMATS)
+    chosen = list(_chosen(names, operators, version))
+    text = Text("\n".join(_lines(chosen, whole=bool(names))), no_wrap=True, overflow="ignore")
+    written = write(reports, lambda name: _FORMATS[name](chosen), text, color)
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+
+
+def _chosen(
+    names: tuple[str, ...], operators: tuple[str, ...], version: str | None
+) -> Iterator[KnownFault]:
+    faults = read_known_faults()
+    if version is not None:
+        number = parse_version(version)
+        if number is None:
+            message = f"{version!r} is not a version, such as 1.15.4"
+            raise click.BadParameter(printable(message), param_hint="--directml")
+        faults = faults_of_version(number)
+    known = {fault.name for fault in read_known_faults()}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        message = f"there is no known fault {unknown[0]}; `dmlconf faults` lists them"
+        raise click.UsageError(printable(message))
+    asked = {name.upper() for name in operators}
+    for fault in faults:
+        if (not names or fault.name in names) and (not asked or asked & fault.operators):
+            yield fault
+
+
+def _lines(faults: list[KnownFault], *, whole: bool) -> Iterator[str]:
+    if not faults:
+        yield "no known fault"
+    for fault in faults:
+        if whole:
+            yield from fault_lines(fault)
+            yield ""
+        else:
+            yield f"{fault.name}: {fault.span} {fault.title} ({', '.join(sorted(fault.operators))})"

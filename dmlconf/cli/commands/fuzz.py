@@ -1,0 +1,239 @@
+"""`dmlconf fuzz`: generate random cases, run them on a backend, and report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import click
+
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cases.loading.loader import Suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.graph import is_graphs
+from dmlconf.catalogue.loader import operator_names
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_backend, complete_operator
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.options.device import DeviceOptions, single_device_options
+from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.outcome import Demands, run_exit_code
+from dmlconf.cli.options.reporting import (
+    REPORT_GROUP,
+    detail_options,
+    parse_reports,
+    report_option,
+    show,
+)
+from dmlconf.cli.output.console import say
+from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.progress import advancing, progress
+from dmlconf.cli.runs.fuzz_reduction import Trial, reduce_groups
+from dmlconf.cli.runs.logged_run import default_log, failures_folder
+from dmlconf.diagnosis.shared_properties import shared_properties
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Event, Judged
+from dmlconf.engine.run import How, Rounds, Run
+from dmlconf.engine.target import local_target
+from dmlconf.fuzzing.graphs import MOST_NODES
+from dmlconf.fuzzing.plan import Fuzz, Kind
+from dmlconf.fuzzing.saving import save_cases
+from dmlconf.run_log.log import LogWriter, RunLog, read_log, rewrite
+from dmlconf.verdicts.verdict import Verdict
+
+__all__ = ["command"]
+
+_CASES: Final = 100
+_ROUND: Final = 100
+"""Cases that are generated before they run; a run with --time ends after such a round."""
+
+_MOST_SAVED: Final = 100
+"""Of one group of failures; more of them add nothing new."""
+
+_CHOICE_GROUP: Final = "Choose what to generate"
+
+
+def _operators(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    names: list[str] = []
+    for value in values:
+        if is_graphs(value):
+            raise click.BadParameter("use --graphs to generate graphs", context, parameter)
+        names += expand_operators(context, parameter, (value,))
+    return tuple(dict.fromkeys(names))
+
+
+@click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
+@option("-b", "--backend", metavar="BACKEND", required=True, group=BACKEND_GROUP,
+        shell_complete=complete_backend, help="The backend to test: directml, or a plugin's.",
+        )  # fmt: skip
+@option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
+        callback=_operators, shell_complete=complete_operator,
+        help="Generate cases of this operator; of all operators if none is given.")  # fmt: skip
+@option("--graphs", is_flag=True, group=_CHOICE_GROUP,
+        help="Generate graphs of these operators instead of single operators.")  # fmt: skip
+@option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
+        group=_CHOICE_GROUP, help="Generate graphs of at most N nodes.")  # fmt: skip
+@option("--invalid", is_flag=True, group=_CHOICE_GROUP,
+        help="Generate cases that break one constraint each, which the backend must refuse.",
+        )  # fmt: skip
+@option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
+        help="Generate the cases of this seed; a random one if not given. The same seed and number "
+        "give the same case on every machine.")  # fmt: skip
+@option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
+        help=f"Generate N cases of each operator, or N graphs; {_CASES} if not given.",
+        )  # fmt: skip
+@option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
+        help="Generate cases for this long.")  # fmt: skip
+@option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
+        group=_CHOICE_GROUP, help="Generate only the case of this number.")  # fmt: skip
+@single_device_options
+@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
+        help="Stop after N failures.")  # fmt: skip
+@option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+        group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
+        "by default beside the run log.")  # fmt: skip
+@option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
+        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group, taking "
+        "this long in total; 0 turns this off.")  # fmt: skip
+@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@report_option()
+@detail_options
+@color_option
+def command(
+    backend: str,
+    operators: tuple[str, ...],
+    graphs: bool,
+    nodes: int,
+    invalid: bool,
+    seed: int | None,
+    count: int | None,
+    seconds: float | None,
+    numbers: tuple[int, ...],
+    device_options: DeviceOptions,
+    fail_fast: bool,
+    max_failures: int | None,
+    folder: Path | None,
+    reduce_seconds: float,
+    log_file: Path | None,
+    report_options: tuple[str, ...],
+    durations: int,
+    verbose: bool,
+    quiet: bool,
+    failures: int | None,
+    color: str,
+) -> int:
+    """Generate random cases that the catalogue calls valid, run them on a backend, and report.
+
+    The reference gives the expected values. Exit codes are those of `dmlconf run`.
+    """
+    if sum(map(bool, (count, seconds, numbers))) > 1:
+        raise click.UsageError("--cases, --time and --number exclude each other")
+    if graphs and invalid:
+        raise click.UsageError("--graphs and --invalid exclude each other")
+    reports = parse_reports(report_options, log=log_file)
+    name = device_options.tested(backend)
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
+    fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
+    files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
+    files += [(f"--log {log_file}", log_file)] if log_file else []
+    prepare_files(files)
+    known = device_options.known_limits()
+    chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
+    total = None if chosen is None else fuzz.width * len(chosen)
+    cases: dict[str, PlannedCase] = {}
+    options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
+    options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
+    options |= {"time": seconds} if seconds else {}
+    log = log_file or default_log()
+    folder = folder or failures_folder(log)
+    if not quiet:
+        say(f"Failing cases will be in {folder}")
+    run = Run(
+        suite=Suite((), fuzz.digest),
+        paths=(str(folder),),
+        suite_paths=(),
+        plan=(),
+        chosen=Rounds(_rounds(fuzz, chosen, seconds, cases), total),
+        how=How(name, device_options.limits(), known, compare_unfused=False),
+        against=REFERENCE,
+        most_failures=1 if fail_fast else max_failures,
+        options=options,
+    )
+
+    def forget_passes(event: Event) -> None:
+        if isinstance(event, Judged) and not event.verdict.status.fails_run:
+            cases.pop(event.verdict.case)
+
+    with Engine(run, local_target(run.how)) as engine:
+        with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
+            consumers = [advancing(advance), forget_passes]
+            writer, begin = LogWriter(stream), stream.tell()
+            footer = run_through(engine, logging_to(writer), consumers)
+            require_unchanged(log, stream, begin, writer.digest, footer)
+            written = read_log(log, own=True)
+            if len(written.verdicts) != written.header.selected:
+                stream.seek(0)
+                stream.truncate()
+                rewrite(written, LogWriter(stream))
+                written = read_log(log, own=True)
+        shown = show(
+            written, reports, verbose=verbose, quiet=quiet, color=color,
+            durations=durations, failures=failures,
+        )  # fmt: skip
+        chosen_cases = _save(folder, written, cases)
+        if reduce_seconds:
+            trial = Trial(engine.backend, engine.expected.against, known)
+            reduce_groups(folder, chosen_cases, trial, reduce_seconds)
+    code, complaints = run_exit_code(footer, Demands())
+    for complaint in complaints:
+        say(f"Error: {complaint}")
+    if not quiet:
+        say(f"The seed is {seed}")
+    if code:
+        say(f"The run log is {log}")
+    return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
+
+
+def _rounds(
+    fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
+) -> Iterator[list[PlannedCase]]:
+    """Yield cases in rounds, and keep each in `cases`; stop after `seconds`, if given."""
+    end = None if seconds is None else monotonic() + seconds
+    generated = iter(fuzz.cases(numbers))
+    while batch := list(islice(generated, _ROUND)):
+        cases.update((planned.identifier, planned) for planned in batch)
+        yield batch
+        if end is not None and monotonic() >= end:
+            return
+
+
+def _save(
+    folder: Path, log: RunLog, cases: dict[str, PlannedCase]
+) -> list[tuple[PlannedCase, Verdict]]:
+    """Write some failing cases of each group, print where, and return one of each group."""
+    groups = [group.failures for group in shared_properties(log)]
+    chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
+    if not chosen:
+        return []
+    try:
+        paths = save_cases(folder, sorted(chosen, key=lambda each: each.template.index))
+    except OSError as error:
+        say(f"Error: --save {folder} could not be written: {error.strerror or error}")
+        return []
+    saved = "failing case is" if len(chosen) == 1 else "failing cases are"
+    written = "file" if len(paths) == 1 else "files"
+    say(f"{len(chosen):,} {saved} in {folder} ({len(paths):,} {written})")
+    return [(cases[group[0].case], group[0]) for group in groups]

@@ -1,0 +1,28 @@
+"""`dmlconf keygen`: generate a key for signing certificates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.certification.keys import new_key_pair
+from dmlconf.cli.common.command import Command
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.command("keygen", cls=Command, short_help="Generate a key for signing certificates.")
+@click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
+def command(key: Path) -> int:
+    """Generate a key for signing certificates: KEY.pem, and its public half KEY.pub.pem.
+
+    Keep KEY.pem secret, and give KEY.pub.pem to whoever verifies. They are Ed25519 keys in PEM
+    (PKCS#8 and SubjectPublicKeyInfo), the same as OpenSSL generates. No file is overwritten.
+    """
+    public = new_key_pair(key)
+    click.echo(printable(f"{key}: the private key, readable only by you; keep it secret"))
+    click.echo(printable(f"{public}: the public key; give it to whoever verifies"))
+    return ExitCode.SUCCESS

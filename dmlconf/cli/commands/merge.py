@@ -1,0 +1,100 @@
+"""`dmlconf merge`: merge the logs of shards into one, and report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.outcome import Demands, demand_options, log_exit_code
+from dmlconf.cli.options.reporting import detail_options, parse_reports, report_option, show
+from dmlconf.cli.output.console import say
+from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.documents.files import resolved
+from dmlconf.documents.problems import printable
+from dmlconf.run_log.log import LogWriteError, read_log
+from dmlconf.run_log.merging import Merger
+from dmlconf.verdicts.verdict import Status
+from dmlconf.workers.locks import FileLock, LockedError
+
+__all__ = ["command"]
+
+
+@click.command("merge", cls=Command, short_help="Merge the logs of shards into one.")
+@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="LOG",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the merged log here.",
+)
+@option("--other-environments", is_flag=True,
+        help="Also merge runs whose machines, adapters or drivers differ; each verdict then names "
+        "its log.")  # fmt: skip
+@demand_options
+@report_option()
+@detail_options
+@color_option
+def command(
+    logs: tuple[Path, ...],
+    output: Path,
+    other_environments: bool,
+    fail_on: tuple[Status, ...],
+    min_passed: float | None,
+    report_options: tuple[str, ...],
+    color: str,
+    **how: Any,
+) -> int:
+    """Merge run LOGS of one plan into the log that one run would have written, and report.
+
+    They are the logs of shards (`dmlconf run --shard`), or of parts of a run. Logs that disagree on
+    a case, or differ in suite, backend, options or environment, are rejected. Exit codes are those
+    of `dmlconf run`; 6 if verdicts are missing, which `dmlconf run --resume` adds.
+    """
+    reports = parse_reports(report_options, log=output)
+    if resolved(output) in {resolved(log) for log in logs}:
+        message = f"-o {output} is one of the logs to merge; give the merged log its own name"
+        raise click.UsageError(printable(message))
+    merger = Merger()
+    for log in logs:
+        merger.add(log)
+    merger.require_one_run(other_environments=other_environments)
+    files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
+    prepare_files([(f"-o {output}", output), *files], inputs=logs, log=output)
+    try:
+        _write(merger, output)
+    except LogWriteError as error:
+        say(f"Error: {error}")
+        return ExitCode.OUTPUT
+    merged = read_log(output, own=True)
+    shown = show(merged, reports, color=color, **how)
+    code, complaints = log_exit_code(merged, Demands(fail_on, min_passed))
+    for complaint in (*merger.divided_differently(), *merger.ended_early(), *complaints):
+        say(f"Error: {complaint}")
+    return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
+
+
+def _write(merger: Merger, output: Path) -> None:
+    """Write the merged log to a temporary file, which replaces the output at the end."""
+    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
+    try:
+        if output.exists():
+            FileLock(output).release()
+        try:
+            with temporary.open("w", encoding="utf-8") as stream:
+                merger.write(stream)
+            temporary.replace(output)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except LockedError as error:
+        message = f"-o {output}: a run is writing to it; give the merged log its own name"
+        raise click.UsageError(printable(message)) from error
+    except OSError as error:
+        raise LogWriteError(f"{output} cannot be written: {error.strerror or error}") from error

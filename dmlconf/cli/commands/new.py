@@ -1,0 +1,69 @@
+"""`dmlconf new`: create a new file from the catalogue and the suite."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.cases.writing.scaffold import pattern_of, scaffold
+from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_operator
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.selection import load
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.group("new", short_help="Create a new case.")
+def command() -> None:
+    """Create a new case."""
+
+
+@command.command("case", cls=Command, short_help="Write a case file to start from.")
+@click.argument("name", metavar="OPERATOR", shell_complete=complete_operator)
+@option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
+              help="The case's name.")  # fmt: skip
+@option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write here instead of to standard output; never over a file that exists.",
+              )  # fmt: skip
+def _case(name: str, case_name: str, file: Path | None) -> int:
+    """Write a case file for OPERATOR with one valid case.
+
+    Its desc and data are those of a small case of the bundled suite. Comments give what the
+    catalogue says about each field, and the constraints that a desc must meet.
+    """
+    try:
+        entry = operator(one_operator(name))
+    except (AmbiguousOperatorError, UnknownOperatorError) as error:
+        raise click.UsageError(printable(str(error))) from error
+    plan = [
+        one
+        for one in load((), operators=[entry.name]).plan()
+        if one.template.operator_name == entry.name
+    ]
+    pattern = pattern_of(map(valid_case, plan))
+    if pattern is None:
+        raise click.UsageError(f"the bundled suite has no case of {entry.name} to start from")
+    text = scaffold(case_name, pattern, file)
+    if file is None:
+        click.echo(text, nl=False)
+        say("Next: write this to a file with --output FILE, then type: dmlconf run FILE")
+        return ExitCode.SUCCESS
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(f"--output {file}: it exists already") from error
+    except OSError as error:
+        raise click.UsageError(f"--output {file}: {error.strerror}") from error
+    click.echo(printable(f"wrote {file}: one case of {entry.name}, with comments on each field"))
+    click.echo("Next: write the outputs below `expect:`, then type:")
+    click.echo(printable(f"  dmlconf run {shlex.quote(str(file))}"))
+    return ExitCode.SUCCESS

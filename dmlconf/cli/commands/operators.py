@@ -1,0 +1,225 @@
+"""`dmlconf operators`: show the catalogue."""
+
+from __future__ import annotations
+
+import json
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
+from dmlconf.catalogue.loader import (
+    UnknownOperatorError,
+    operator,
+    operator_data,
+    operator_names,
+    tensor_constraints,
+)
+from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_operator
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.pages.operator_page import operator_page
+from dmlconf.cli.pages.operator_text import (
+    case_counts,
+    field_note,
+    level_lines,
+    ranks_text,
+    rule_text,
+    special_case_text,
+    typical_text,
+)
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["command", "markdown_table"]
+
+
+@click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
+@click.argument("name", required=False, shell_complete=complete_operator)
+@option("--markdown", is_flag=True,
+        help="List them as a Markdown table; with a NAME, write its page.")  # fmt: skip
+@option("--json", "as_json", is_flag=True,
+        help="List them as JSON; with a NAME, everything about it.")  # fmt: skip
+@color_option
+def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
+    """List the operators of the catalogue, or show everything about the operator NAME."""
+    from dmlconf.cli.output.console import make_console
+
+    console = make_console(color)
+    if markdown and as_json:
+        raise click.UsageError("give --markdown or --json, not both")
+    try:
+        if markdown:
+            page = markdown_table() if name is None else operator_page(operator(one_operator(name)))
+            click.echo(page, nl=False)
+        elif as_json:
+            data = _listed() if name is None else operator_data(one_operator(name))
+            click.echo(json.dumps(data, indent=2))
+        elif name is None:
+            _print_all(console)
+        else:
+            _print_one(console, operator(one_operator(name)))
+    except (AmbiguousOperatorError, UnknownOperatorError) as error:
+        raise click.UsageError(printable(str(error))) from error
+    return ExitCode.SUCCESS
+
+
+def _listed() -> list[dict[str, Any]]:
+    return [
+        {
+            "operator": entry.name,
+            "aliases": entry.aliases,
+            "since": str(entry.since),
+            "type": entry.type_value,
+            "struct": entry.struct,
+            "page": entry.page,
+            "summary": entry.summary,
+        }
+        for entry in map(operator, operator_names())
+    ]
+
+
+def markdown_table() -> str:
+    """Return the operators as a Markdown table, as in the README."""
+    lines = ["| Operator | Since | What it does |", "|---|---|---|"]
+    for entry in map(operator, operator_names()):
+        lines.append(
+            f"| {_named(entry)} | {entry.since} | {entry.summary.replace('|', '&#124;')} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _named(entry: Operator) -> str:
+    return entry.name + (f" ({', '.join(entry.aliases)})" if entry.aliases else "")
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Column, Table
+
+    # Text too long for its column is wrapped: nothing is cut off.
+    folded = [Column(name, overflow="fold") for name in columns]
+    return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
+    """Print a paragraph with a hanging indent."""
+    lines = wrap(
+        text,
+        console.width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    console.print("\n".join(lines), style=style, markup=False, highlight=False)
+
+
+def _print_all(console: Console) -> None:
+    table = _table("Operator", "Since", "What it does")
+    for name in operator_names():
+        entry = operator(name)
+        table.add_row(_named(entry), str(entry.since), entry.summary)
+    console.print(table)
+
+
+def _print_one(console: Console, entry: Operator) -> None:
+    console.print(f"{entry.name}", style="bold cyan")
+    console.print(entry.summary)
+    aliases = f", also {', '.join(entry.aliases)}" if entry.aliases else ""
+    console.print(f"DML_OPERATOR_{entry.name} = {entry.type_value}{aliases}")
+    console.print(f"since feature level {entry.since}; page {entry.page}")
+    if entry.specialises is not None:
+        _print(console, f"special case of {special_case_text(entry.specialises)}", "  ")
+    console.print()
+    _print_struct(console, entry)
+    _print_support(console, entry)
+    _print_levels(console, entry)
+    _print_constraints(console, entry)
+    _print_precision(console, entry)
+    in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
+    _print(console, f"in place: {in_place or 'no'}", "  ")
+    console.print()
+    if entry.page_errors:
+        console.print("Known errors of the page", style="bold yellow")
+        for error in entry.page_errors:
+            _print(console, f"  {error.says} {error.right} {error.why}", "    ")
+        console.print()
+    _print_cases(console, entry)
+
+
+def _print_cases(console: Console, entry: Operator) -> None:
+    counts = case_counts(entry.name)
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+    summary = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
+    _print(console, f"cases: {summary}", "  ")
+
+
+def _print_struct(console: Console, entry: Operator) -> None:
+    width = max(len(field.c_type) for field in entry.fields)
+    console.print(f"struct {entry.struct} {{", markup=False)
+    for field in entry.fields:
+        line, note = f"  {field.c_type:<{width}} {field.name};", field_note(field)
+        if note and len(commented := f"{line}  // {note}") <= console.width:
+            line = commented
+        elif note:
+            _print(console, f"  // {note}", "  // ")
+        console.print(line, markup=False)
+    console.print("};\n")
+
+
+def _print_support(console: Console, entry: Operator) -> None:
+    table = _table("Since", "Tensor", "Ranks", "Data types")
+    for index, listed in enumerate(entry.support):
+        for place, (tensor, support) in enumerate(listed.tensors.items()):
+            level = str(max(listed.since, entry.since)) if place == 0 else ""
+            table.add_row(level, tensor, ranks_text(support), " ".join(support.data_types))
+        if index < len(entry.support) - 1:
+            table.add_row("", "", "", "")
+    console.print(table)
+    for tensor, data_types in entry.undocumented_data_types.items():
+        console.print(f"{tensor} also takes {', '.join(data_types)}, which no table lists")
+
+
+def _print_levels(console: Console, entry: Operator) -> None:
+    """Print which parts of a desc need a higher level than the support tables say."""
+    lines = level_lines(entry)
+    if lines:
+        console.print("Feature levels of attributes and of combinations", style="bold")
+        for line in lines:
+            _print(console, f"  {line}", "      ")
+        console.print()
+
+
+def _print_constraints(console: Console, entry: Operator) -> None:
+    if entry.terms:
+        console.print("Terms", style="bold")
+        for name, term in entry.terms.items():
+            _print(console, f"  {name} = {term}", "      ")
+        console.print()
+    console.print("Constraints", style="bold")
+    for constraint in entry.constraints:
+        enforced = "" if constraint.enforced else ", not enforced"
+        heading = f"  {constraint.name} ({constraint.source}{enforced})"
+        _print(console, heading, "      ", style="cyan")
+        _print(console, f"      {constraint.require}", "      ")
+    general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
+    _print(console, f"and those of every operator: {', '.join(general)}", "  ")
+    console.print()
+
+
+def _print_precision(console: Console, entry: Operator) -> None:
+    console.print("Precision", style="bold")
+    for output, rules in entry.precision.items():
+        for rule in rules:
+            _print(console, f"  {output}: {rule_text(rule)}", "      ", style="cyan")
+            _print(console, f"      {rule.source}", "      ")
+            if rule.typical is not None:
+                _print(console, f"      {typical_text(rule.typical)}", "      ")
+    console.print()

@@ -1,0 +1,216 @@
+"""`dmlconf record`: run cases on a backend, and record their outcomes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dmlconf.backends.recording.file import SUFFIX, recording_bytes
+from dmlconf.backends.recording.model import Recording
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_backend
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.device import DeviceOptions, single_device_options
+from dmlconf.cli.options.models import leave_out_models
+from dmlconf.cli.options.selection import (
+    load_runnable,
+    long_selection_options,
+    nothing_selected,
+    paths_argument,
+)
+from dmlconf.cli.output.console import warn
+from dmlconf.cli.output.files import replaced
+from dmlconf.cli.output.progress import progress
+from dmlconf.cli.runs.into_case import record_into_cases
+from dmlconf.documents.problems import printable
+from dmlconf.documents.recognition import RECORDING
+from dmlconf.engine.session import open_backend
+from dmlconf.expectations.recorder import LeftOut, record, recording_head
+from dmlconf.expectations.renewal import Part, parts_kept, renewed
+
+__all__ = ["command"]
+
+_MOST_NAMED: Final = 10
+
+
+def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """Reject other names: a recording replaces the file, and `-o` selects operators elsewhere."""
+    if value is not None and value.suffix != SUFFIX and not value.is_dir():
+        message = (
+            f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
+            "to select an operator, use --operator"
+        )
+        raise click.BadParameter(printable(message))
+    return value
+
+
+@click.command("record", cls=Command, short_help="Record the outcomes of cases on a backend.")
+@paths_argument
+@option(
+    "-b", "--backend", default="directml", show_default=True, metavar="BACKEND",
+    group=BACKEND_GROUP, shell_complete=complete_backend, help="The backend to record.",
+)  # fmt: skip
+@option(
+    "-o", "--output", metavar="FILE|FOLDER", type=click.Path(path_type=Path),
+    callback=_checked,
+    help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
+    "FOLDER/<operator>/NAME.dmlrec; by default to the FOLDER that holds PATHS as "
+    "FOLDER/<operator>.",
+)  # fmt: skip
+@option(
+    "--into-case", is_flag=True,
+    help="Write the outputs into the case files instead, as what each case expects. PATHS may also "
+    "name cases: `record tile/mine/wide mine.yaml --into-case`.",
+)  # fmt: skip
+@option(
+    "--name", metavar="NAME",
+    help="The name of the files in FOLDER; by default BACKEND-VERSION, such as directml-1.15.4.",
+)  # fmt: skip
+@single_device_options
+@long_selection_options
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@color_option
+def command(
+    paths: tuple[Path, ...],
+    backend: str,
+    output: Path | None,
+    into_case: bool,
+    name: str | None,
+    device_options: DeviceOptions,
+    quiet: bool,
+    color: str,
+    **selection: Any,
+) -> int:
+    """Run the cases under PATHS (by default the bundled suite) and record their outcomes.
+
+    Cases that break, and those that the backend may decline, are not recorded but reported on
+    standard error. With -o FOLDER, entries of cases that are not selected are kept, and files whose
+    outcomes are the same are not rewritten. No file changes until all cases have run.
+
+    With --into-case, each selected case gets its outputs as `expect`, marked as `recorded`;
+    comments and layout of its file stay. Matrices, cases that state what they expect,
+    and outputs that contradict the reference are refused.
+
+    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise the same
+    as for run.
+    """
+    tested = device_options.tested(backend)
+    if tested.name == "recording":
+        raise click.UsageError("a recording cannot be recorded again: copy the file")
+    if into_case:
+        if output is not None or name is not None:
+            raise click.UsageError("--into-case writes into case files: leave out -o and --name")
+        return record_into_cases(
+            paths, tested, device_options, quiet=quiet, color=color, selection=selection
+        )
+    output = output or _folder_of_operators(paths)
+    by_operator = output.is_dir()
+    if name is not None and not by_operator:
+        raise click.UsageError("--name names files in a folder: add -o FOLDER")
+    if name is not None and Path(name).name != name:
+        raise click.BadParameter(printable(f"{name!r} is not a file name"), param_hint="--name")
+    if tested.name == "numpy":
+        warn("numpy is the reference: a recording of it says nothing about DirectML")
+    _save(output / SUFFIX if by_operator else output, None)
+    _, plan = load_runnable(paths, **selection)
+    plan = leave_out_models(paths, plan, selection, "of recordings, which they would bloat")
+    if not plan:
+        return nothing_selected(paths, selection)
+    known = device_options.known_limits()
+    device = open_backend(tested, device_options.limits())
+    try:
+        head = recording_head(device)
+        target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
+        entries = parts_kept(target, plan, head) if by_operator else {}
+        with progress(len(plan), quiet=quiet, color=color) as advance:
+            recording, left_out = record(plan, device, known, advance)
+    finally:
+        device.close()
+    _report_left_out(left_out)
+    if not recording.entries:
+        message = f"Error: nothing could be recorded, so {target} was not written"
+        click.echo(printable(message), err=True)
+        return ExitCode.FAILED
+    cases = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    done = f"recorded {len(recording.entries):,} of {cases}"
+    if by_operator:
+        done += _save_parts(list(renewed(target, recording, entries)))
+    else:
+        _save(output, recording_bytes(recording))
+    click.echo(printable(f"{target}: {done}"))
+    return ExitCode.FAILED if any(left.broken for left in left_out) else ExitCode.SUCCESS
+
+
+def _folder_of_operators(paths: Sequence[Path]) -> Path:
+    """Return the FOLDER of paths such as `FOLDER/gather` or `FOLDER/gather/documented.yaml`.
+
+    Raises:
+        click.UsageError: they are not in one folder of operators.
+    """
+    folders = set()
+    for path in paths:
+        own = path.absolute() if path.is_dir() else path.absolute().parent
+        try:
+            operator_name(own.name)
+        except UnknownOperatorError:
+            break
+        folders.add(own.parent)
+    else:
+        if len(folders) == 1:
+            return folders.pop()
+    raise click.UsageError(
+        "say where to write: -o NAME.dmlrec, -o FOLDER, or --into-case. Without it, PATHS must be "
+        "folders of operators, such as cases/gather"
+    )
+
+
+def _default_name(head: Recording) -> str:
+    name = f"{head.environment['backend']}-{head.environment['version']}"
+    return re.sub(r"[^\w.+-]+", "-", name)
+
+
+def _save_parts(parts: Sequence[Part]) -> str:
+    """Write the files that change, and return how many there are in words."""
+    changed = 0
+    for part in parts:
+        if part.content is not None:
+            _save(part.path, part.content)
+            changed += 1
+    files = f"{len(parts):,} file{'s' if len(parts) != 1 else ''}"
+    return f" in {files}, {changed:,} of them changed"
+
+
+def _save(path: Path, content: bytes | None) -> None:
+    """Replace the file atomically; without content, only check that this is possible.
+
+    Raises:
+        click.UsageError: it is not.
+    """
+    try:
+        if content is not None:
+            path.parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+    replaced(path, content, own=RECORDING)
+
+
+def _report_left_out(left_out: Sequence[LeftOut]) -> None:
+    """Print how many cases were not recorded and why, and which of them broke."""
+    counts = Counter((left.broken, str(left.reason)) for left in left_out)
+    for (broken, reason), count in sorted(counts.items()):
+        word = "broken" if broken else "unsupported"
+        cases = f"{count:,} case{'s' if count != 1 else ''}"
+        click.echo(f"not recorded: {cases} {word}: {reason}", err=True)
+    broken_cases = [left for left in left_out if left.broken]
+    for left in broken_cases[:_MOST_NAMED]:
+        click.echo(printable(f"  BROKEN {left.case}: {left.reason}: {left.message}"), err=True)
+    if len(broken_cases) > _MOST_NAMED:
+        click.echo(f"  and {len(broken_cases) - _MOST_NAMED:,} more", err=True)

@@ -1,0 +1,53 @@
+"""`dmlconf report`: generate reports from the log of an earlier run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlconf.cli.common.command import Command
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.reporting import (
+    detail_options,
+    parse_reports,
+    report_option,
+    show,
+    write,
+)
+from dmlconf.run_log.log import read_log
+
+__all__ = ["command"]
+
+
+@click.command("report", cls=Command, short_help="Generate reports from the log of a run.")
+@click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
+@report_option()
+@detail_options
+@color_option
+def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
+    """Generate reports from a run LOG; by default from that of the latest run.
+
+    Several LOGS give a scoreboard, operators by runs, as html, json or markdown. The exit code
+    shows only whether the reports could be written, not how the run ended.
+    """
+    if len(logs) > 1:
+        return _scoreboard(logs, report_options, color)
+    reports = parse_reports(report_options, log=logs[0] if logs else None)
+    path = logs[0] if logs else latest_log()
+    if path is None:
+        raise click.UsageError("there is no earlier run: name a LOG")
+    shown = show(read_log(path), reports, color=color, **how)
+    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
+
+
+def _scoreboard(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str) -> int:
+    from dmlconf.comparison.scoreboard import FORMATS, render, render_terminal, scoreboard
+
+    reports = parse_reports(report_options, FORMATS)
+    board = scoreboard([read_log(path) for path in logs], list(map(str, logs)))
+    shown = write(reports, lambda name: render(board, name), render_terminal(board), color)
+    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

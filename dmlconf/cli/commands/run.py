@@ -1,0 +1,261 @@
+"""`dmlconf run`: run cases on a backend, and report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.backends.registry import BackendName
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_backend
+from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
+from dmlconf.cli.options.backend import (
+    backend_options,
+    color_option,
+    directml_option,
+    jobs_option,
+    with_directml,
+)
+from dmlconf.cli.options.case_lists import CaseList
+from dmlconf.cli.options.circumstances import parse_circumstances
+from dmlconf.cli.options.models import WITHOUT_MODELS, leave_out_models
+from dmlconf.cli.options.outcome import EXIT_GROUP, Demands, demand_options, severity
+from dmlconf.cli.options.reporting import (
+    REPORT_GROUP,
+    detail_options,
+    parse_reports,
+    report_option,
+)
+from dmlconf.cli.options.resumption import log_to_resume, resume_option
+from dmlconf.cli.options.selection import (
+    load_runnable,
+    nothing_selected,
+    paths_argument,
+    recorded_options,
+    selection_options,
+    suite_paths,
+)
+from dmlconf.cli.options.shards import empty_shard, shard_of, shard_options
+from dmlconf.cli.options.targets import (
+    check_scheduler_options,
+    connected,
+    opened_targets,
+    scheduler_options,
+)
+from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.runs.run_target import Presentation, run_and_report
+from dmlconf.engine.against import AUTO
+from dmlconf.engine.run import How, Run
+from dmlconf.engine.shards import Shard
+from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
+from dmlconf.excuses.waiver_file import read_waivers
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import Status
+from dmlconf.workers.execution import limits_of
+
+__all__ = ["command"]
+
+
+@click.command("run", cls=Command, short_help="Run cases and report.")
+@paths_argument
+@option(
+    "-b", "--backend", "backends", multiple=True, metavar="BACKEND", group=BACKEND_GROUP,
+    shell_complete=complete_backend,
+    help="The backend to test: numpy (the default), directml, recording:PATH, or a plugin's.",
+)  # fmt: skip
+@option(
+    "--against", default=AUTO, show_default=True, metavar="BACKEND", group=BACKEND_GROUP,
+    shell_complete=complete_backend,
+    help="The source of expected values that a case does not state: auto (the suite's recordings, "
+    "then numpy), numpy or recording:PATH.",
+)  # fmt: skip
+@directml_option
+@selection_options
+@shard_options
+@jobs_option("as many as pay off for numpy and recordings, otherwise 1")
+@backend_options
+@option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
+        group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
+@option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
+        help="Run the cases in a random order determined by the seed.")  # fmt: skip
+@option("--retries", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
+        group=BACKEND_GROUP, help="Run each failing case N more times; one that then passes "
+        "still counts as failed, as not reproducible.")  # fmt: skip
+@resume_option
+@scheduler_options
+@option("--compare-unfused/--no-compare-unfused", default=None, group=BACKEND_GROUP,
+        help="Also run each graph's nodes one by one, or do not: shows whether a graph that fails "
+        "is correct that way, and how many elements have the same bits. By default done on "
+        "backends that compile graphs.")  # fmt: skip
+@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
+        group=BACKEND_GROUP, help="Also run each case repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); by default under the cheap circumstances, if the backend has "
+        "any.")  # fmt: skip
+@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Accept the known failures that this file lists.")  # fmt: skip
+@option("--no-known-faults", is_flag=True, group=EXIT_GROUP,
+        help="Judge as if no fault of DirectML were known (docs/faults.md).")  # fmt: skip
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
+        help="Stop after N failures.")  # fmt: skip
+@demand_options
+@option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Report operators that take longer on the device than in this earlier run log, by "
+        "more than noise explains.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
+@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@report_option()
+@detail_options
+@option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+        group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
+        "its expected, allowed and actual outputs as .npy files.")  # fmt: skip
+@color_option
+def command(
+    paths: tuple[Path, ...],
+    backends: tuple[str, ...],
+    against: str,
+    directml: str | None,
+    shard: Shard | None,
+    shard_log: Path | None,
+    jobs: int | None,
+    timeout: float,
+    worker_memory: int,
+    substrate: Path | None,
+    repeat: int,
+    shuffle: int | None,
+    retries: int,
+    resumed_log: Path | None,
+    scheduler: str | None,
+    by_adapter: bool,
+    compare_unfused: bool | None,
+    circumstances: tuple[str, ...],
+    fail_fast: bool,
+    max_failures: int | None,
+    fail_on: tuple[Status, ...],
+    min_passed: float | None,
+    waiver_file: Path | None,
+    no_known_faults: bool,
+    slower_than: Path | None,
+    fail_slower: float | None,
+    log_file: Path | None,
+    report_options: tuple[str, ...],
+    durations: int,
+    verbose: bool,
+    quiet: bool,
+    failures: int | None,
+    dump_folder: Path | None,
+    color: str,
+    **selection: Any,
+) -> int:
+    """Run the cases under PATHS (by default the bundled suite) and report.
+
+    Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
+    --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
+    no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
+    70 a bug in dmlconf itself.
+    """
+    if no_known_faults and scheduler is not None:
+        raise click.UsageError("--no-known-faults judges on this machine: leave out --scheduler")
+    check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
+    log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
+    reports = parse_reports(report_options, log=log_file)
+    parsed = [registry.parse(name) for name in backends or ("numpy",)]
+    names = with_directml(parsed, directml)
+    if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
+        option_name = "--report to a file" if log_file is None else "--log"
+        raise click.UsageError(f"{option_name} takes one backend: give each its own run")
+    if against != AUTO:
+        registry.parse(against)
+    if fail_slower is not None and slower_than is None:
+        raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
+    base_run = read_log(slower_than) if slower_than else None
+    accepted = read_waivers(waiver_file) if waiver_file else None
+    suite, plan = load_runnable(paths, **selection)
+    if accepted is not None:
+        accepted.require_cases(paths)
+    if not plan:
+        return nothing_selected(paths, selection)
+    files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
+    files += [(f"--log {log_file}", log_file)] if log_file else []
+    files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
+    inputs = _inputs(paths, names, against, selection, waiver_file, substrate, slower_than)
+    prepare_files(files, inputs=inputs, log=log_file)
+    known = read_substrate(substrate) if substrate else NO_SUBSTRATE
+    given = {
+        "repeat": repeat if repeat > 1 else None,
+        "shuffle": shuffle,
+        "retries": retries or None,
+        "substrate": _digested(substrate),
+        "waivers": None if waiver_file is None else str(waiver_file),
+        "waivers_sha256": _digested(waiver_file),
+        "no_known_faults": no_known_faults or None,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    options = recorded_options(selection) | given | {"against": against}
+    shown = Presentation(
+        log_file=log_file, resume=resumed_log is not None, reports=reports,
+        dump_folder=dump_folder, demands=Demands(fail_on, min_passed),
+        base_run=base_run, fail_slower=fail_slower,
+        details={
+            "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
+            "failures": failures,
+        },
+    )  # fmt: skip
+    codes = []
+    with connected(scheduler) as cluster:
+        for name in names:
+            planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+            if not planned:
+                return nothing_selected(paths, selection)
+            chosen = shard_of(planned, shard, shard_log)
+            if shard is not None and not chosen.cases:
+                return empty_shard(shard, planned)
+            limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
+            run = Run(
+                suite=suite, paths=tuple(map(str, paths)), suite_paths=suite_paths(paths),
+                plan=planned, chosen=chosen,
+                how=How(
+                    name, limits, known, compare_unfused, circumstances, not no_known_faults
+                ),
+                against=against, waivers=accepted.waivers if accepted else (),
+                repeat=repeat, shuffle=shuffle, retries=retries,
+                most_failures=1 if fail_fast else max_failures, options=options,
+            )  # fmt: skip
+            with opened_targets(cluster, run, by_adapter=by_adapter) as targets:
+                codes += [run_and_report(run, target, shown) for target in targets]
+    return max(codes, key=severity)
+
+
+def _inputs(
+    paths: Sequence[Path],
+    backends: Sequence[BackendName],
+    against: str,
+    selection: Mapping[str, Any],
+    *others: Path | None,
+) -> list[Path]:
+    """Return the files that a run reads, as far as options name them."""
+    sources = [against, *(f"{name.name}:{name.options}" for name in backends)]
+    named = [Path(source.partition(":")[2]) for source in sources if ":" in source]
+    lists: list[CaseList | None] = [selection.get("case_list"), selection.get("failed")]
+    listed = [Path(each.source) for each in lists if each is not None]
+    configuration = configuration_file()
+    return [
+        *filter(None, (*others, configuration)),
+        *paths,
+        *named,
+        *listed,
+    ]
+
+
+def _digested(path: Path | None) -> str | None:
+    """Return the SHA-256 of a file in hexadecimal, to see whether another run used the same."""
+    return None if path is None else sha256(path.read_bytes()).hexdigest()

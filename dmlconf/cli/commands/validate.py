@@ -1,0 +1,150 @@
+"""`dmlconf validate`: check case files and the catalogue without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.loading.rewrites import lint_rewrites
+from dmlconf.cases.model import CaseTemplate, ExpectedRejection
+from dmlconf.cases.selecting.selection import LARGE_TAG, MODEL_TAG
+from dmlconf.catalogue.lint import lint_catalogue
+from dmlconf.catalogue.loader import operator, operator_files
+from dmlconf.cli.common.cache import user_store
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.selection import load, paths_argument, suite_paths
+from dmlconf.cli.output.console import warn
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.engine.against import RecordingAgainst, suite_recordings
+from dmlconf.excuses.known_faults import lint_known_faults
+from dmlconf.expectations.checked import expectation_problems
+from dmlconf.judging.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
+from dmlconf.workers.memory import MUCH, judged_bytes
+
+__all__ = ["command"]
+
+
+@click.command("validate", cls=Command, short_help="Check case files and the catalogue.")
+@paths_argument
+@option(
+    "--recordings",
+    "with_recordings",
+    is_flag=True,
+    help="Also check what the suite's recordings expect, which takes as long as a run at first.",
+)
+@option("--no-warnings", is_flag=True, help="Do not look for cases that check nothing.")
+@option("--json", "as_json", is_flag=True, help="Print all problems and warnings as JSON.")
+def command(
+    paths: tuple[Path, ...], with_recordings: bool, no_warnings: bool, as_json: bool
+) -> int:
+    """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
+
+    All problems are shown at once, each with its place. Outputs that a case states must be
+    permitted by its rules around what the reference computes, unless the case disputes the
+    reference; with --recordings, recorded outputs too. A case in which the precision rules permit
+    any value of every element gets a warning, unless it has the tag `undefined`. Finding these
+    takes as long as a run, so cases with the tag `model` are left out. A case that may
+    take more than 250 MiB of memory needs the tag `large` or `model`.
+    """
+    problems = lint_catalogue() + lint_known_faults() + lint_rewrites()
+    suite = None
+    try:
+        suite = load(paths, every_case=True)
+    except InvalidFilesError as error:
+        problems += error.problems
+    if suite is not None and not problems:
+        recordings = map(RecordingAgainst, suite_recordings(suite_paths(paths)))
+        problems += expectation_problems(
+            suite, tuple(recordings) if with_recordings else (), user_store()
+        )
+    if suite is not None:
+        problems += _too_large(suite)
+    warnings = [] if no_warnings or problems or suite is None else _warnings(suite)
+    if as_json:
+        data = {
+            "problems": [_plain(problem) for problem in problems],
+            "warnings": [_plain(warning) for warning in warnings],
+        }
+        click.echo(json.dumps(data, indent=2))
+        return ExitCode.INVALID_FILE if problems else ExitCode.SUCCESS
+    if problems or suite is None:
+        raise InvalidFilesError(problems)
+    for warning in warnings:
+        warn(str(warning))
+    count = len({template.about.location.path for template in suite.templates})
+    cases = sum(1 for _ in suite.plan())
+    files = f"{count} case file{'s' if count != 1 else ''}"
+    inside = f"{cases:,} case{'s' if cases != 1 else ''}"
+    click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
+    return ExitCode.SUCCESS
+
+
+def _too_large(suite: Suite) -> Iterator[Problem]:
+    """Yield a problem for each entry with a case that may take much memory and has no tag for it.
+
+    Whoever runs a suite in a container should know which cases to leave out.
+    """
+    seen: set[CaseTemplate] = set()
+    for planned in suite.plan():
+        template = planned.template
+        if template in seen or not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags):
+            continue
+        case = valid_case(planned)
+        if isinstance(case.expectation, ExpectedRejection) or judged_bytes(case) <= MUCH:
+            continue
+        seen.add(template)
+        needed, most = judged_bytes(case) >> 20, MUCH >> 20
+        yield _problem(
+            template,
+            f"{planned.identifier} may take {needed:,} MiB of memory; more than {most} need a tag",
+            f"make its tensors smaller, or add the tag {LARGE_TAG}",
+        )
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    """Return a problem as plain data; without a line it concerns the whole file."""
+    return {
+        "path": str(problem.path),
+        "line": problem.line or None,
+        "column": problem.column or None,
+        "message": problem.message,
+        "hint": problem.hint,
+    }
+
+
+def _warnings(suite: Suite) -> Iterator[Problem]:
+    """Yield a warning for each entry of a file whose cases check nothing."""
+    open_cases: dict[CaseTemplate, list[str]] = {}
+    for planned in suite.plan():
+        template = planned.template
+        if not {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags) or not may_judge_nothing(
+            operator(template.operator_name)
+        ):
+            continue
+        if judges_nothing(valid_case(planned)):
+            open_cases.setdefault(template, []).append(planned.identifier)
+    for template, names in open_cases.items():
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        yield _problem(
+            template,
+            f"{names[0]}{more}: the rules permit any value of every element, so nothing is checked",
+            f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
+            "the results undefined",
+        )
+
+
+def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
+    """Return a problem of the entry of a file."""
+    path, line = template.about.location.path, template.about.location.line
+    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+    text = source.strip()
+    return Problem(
+        path, message, line, column=source.index(text) + 1, source=source, width=len(text),
+        hint=hint,
+    )  # fmt: skip

@@ -1,0 +1,98 @@
+"""`dmlconf waive`: draft a file of waivers from the failures of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import click
+
+from dmlconf.cases.identifiers import AmbiguousNameError, identifier_matcher, resolved
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.completion import complete_case
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+from dmlconf.excuses.waiver_draft import draft
+from dmlconf.excuses.waiver_file import NO_LINK
+from dmlconf.run_log.log import RunLog, read_log
+
+__all__ = ["command"]
+
+
+def _link(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value != NO_LINK and not re.fullmatch(r"https?://\S+", value):
+        raise click.BadParameter(printable(f"{value!r} is not an address such as https://..."))
+    return value
+
+
+def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    try:
+        return None if value is None else date.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            printable(f"{value!r} is not a date such as 2027-03-31")
+        ) from error
+
+
+def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
+    """Return the cases that failed in a run and that identifiers, patterns or handles name.
+
+    Raises:
+        click.UsageError: a name is of no failing case, or a handle is of several.
+    """
+    failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
+    try:
+        full, unknown = resolved(names, failing)
+    except AmbiguousNameError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--case") from error
+    if unknown:
+        raise click.UsageError(printable(f"--case {unknown[0]}: no such case failed in the run"))
+    return set(filter(identifier_matcher(full), failing))
+
+
+@click.command("waive", cls=Command, short_help="Write waivers for what failed in a run.")
+@click.argument("log", required=False, type=click.Path(path_type=Path))
+@option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
+              metavar="FILE", help="Write here instead of to standard output; never over a file "
+              "that exists.")  # fmt: skip
+@option("--link", default=NO_LINK, callback=_link, metavar="URL",
+              help="Where the failures are tracked.")  # fmt: skip
+@option("--until", callback=_day, metavar="DAY",
+              help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
+              "after the run.")  # fmt: skip
+@option("--case", "cases", multiple=True, metavar="CASE", shell_complete=complete_case,
+              help="Waive only this case, or those that match a pattern; an identifier or a "
+              "handle.")  # fmt: skip
+def command(
+    log: Path | None, file: Path | None, link: str, until: date | None, cases: tuple[str, ...]
+) -> int:
+    """Write waivers for what failed in the run of LOG, by default the latest run.
+
+    There is one for each operator and kind of failure. Each fails the run until you have filled in
+    why the cases fail; then pass the file to `run --waivers`.
+
+    Exit codes: 0 the file was written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
+    """
+    path = log or latest_log()
+    if path is None:
+        raise click.UsageError("there is no earlier run: name a LOG")
+    run = read_log(path)
+    text = draft(run, link, until, _chosen(run, cases) if cases else None)
+    if text is None:
+        say("Error: nothing failed or broke, so there is nothing to waive")
+        return ExitCode.NOTHING_SELECTED
+    if file is None:
+        click.echo(text, nl=False)
+        return ExitCode.SUCCESS
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"--output {file}: it exists already")) from error
+    except OSError as error:
+        raise click.UsageError(printable(f"--output {file}: {error.strerror}")) from error
+    return ExitCode.SUCCESS

@@ -1,0 +1,1 @@
+"""What every command needs: configuration, exit codes, completion, caches and logs."""

@@ -1,0 +1,228 @@
+"""Commands and options of the command line: help in groups, environment variables, hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from dmlconf.cli.common.configuration import (
+    CHOICE_GROUP,
+    COMMANDS,
+    Configuration,
+    Setting,
+    default_value,
+    long_name,
+    read_configuration,
+    settings_of,
+)
+from dmlconf.documents.problems import InvalidFilesError
+
+__all__ = [
+    "CONFIGURATION",
+    "SETTINGS",
+    "Command",
+    "Option",
+    "environment_variable",
+    "option",
+    "options",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_LIST: Final = "`dmlconf list` lists the cases that a run would select"
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    "--co": _LIST,
+    "--collect-only": _LIST,
+    "--dry-run": _LIST,
+    "--exitfirst": "use -x or --fail-fast",
+    "--ff": "use --failed",
+    "--filter": "use -k for text in identifiers, or --where for conditions on descs",
+    "--gtest_filter": "use --case with a pattern, such as --case 'gather/*'",
+    "--html": "use --report html:FILE",
+    "--json": "use --report json or --report json:FILE",
+    "--junit": "use --report junit:FILE",
+    "--junit-xml": "use --report junit:FILE",
+    "--junitxml": "use --report junit:FILE",
+    "--last-failed": "use --failed",
+    "--lf": "use --failed",
+    "--markers": "use --tag",
+    "--maxfail": "use --max-failures",
+    "--random-order-seed": "use --shuffle SEED",
+    "--rerun-failed": "use --failed",
+    "--seed": "use --shuffle SEED",
+    "--workers": "use -j or --jobs",
+    "-m": "use --tag",
+    "-n": "use -j or --jobs",
+}
+"""The equivalents here of other test runners' options, by the name of the option there."""
+
+_OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
+
+
+class Option(click.Option):
+    """An option with the heading under which the help lists it."""
+
+    def __init__(self, *args: Any, group: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Return a decorator like `click.option` that adds an `Option`."""
+    return click.option(*names, cls=Option, **attributes)
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds several options, in their order."""
+
+    def decorated(function: _Function) -> _Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorated
+
+
+def environment_variable(command: str, option: click.Option) -> str:
+    """Return the variable that gives an option its value, such as `DMLCONF_RUN_TIMEOUT`."""
+    return f"DMLCONF_{command}_{long_name(option)}".upper().replace("-", "_")
+
+
+SETTINGS: Final = "dmlconf.settings"
+"""The key in a context's `meta` that holds the settings of the configuration file."""
+
+CONFIGURATION: Final = "dmlconf.configuration"
+"""The key that holds the file itself."""
+
+_TRUSTED: Final = "dmlconf.trusted"
+"""The key that says whether this run trusts it."""
+
+
+def _trust_option() -> Option:
+    def noted(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+        ctx.meta[_TRUSTED] = value
+
+    return Option(
+        ["--trust-config"], is_flag=True, expose_value=False, callback=noted,
+        help="Let the configuration file load code, reach the network and write anywhere.",
+    )  # fmt: skip
+
+
+@contextmanager
+def _placed(ctx: click.Context) -> Iterator[None]:
+    """Report a wrong value with its place, if it comes from the configuration file."""
+    try:
+        yield
+    except click.BadParameter as error:
+        settings: dict[str, Setting] = ctx.meta.get(SETTINGS, {})
+        for parameter in ctx.command.params:
+            named = error.param is parameter or error.param_hint in parameter.opts
+            setting = settings.get(str(parameter.name))
+            source = ctx.get_parameter_source(str(parameter.name))
+            if named and setting is not None and source is ParameterSource.DEFAULT_MAP:
+                raise InvalidFilesError([setting.problem(error.message)]) from error
+        raise
+
+
+class Command(click.Command):
+    """A command whose options are grouped in the help and can be set by environment variables."""
+
+    def __init__(self, name: str | None, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option):
+                own = environment_variable(name or "", parameter)
+                variable = parameter.envvar
+                others = [variable] if isinstance(variable, str) else [*(variable or ())]
+                parameter.envvar = [own, *others]
+        if name in COMMANDS:
+            self.params.append(_trust_option())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the configuration and the arguments.
+
+        For an option of another test runner, the error names the equivalent here.
+
+        Raises:
+            InvalidFilesError: the configuration file is invalid.
+        """
+        profile = self._configure(ctx, args)
+        with _placed(ctx):
+            try:
+                rest = super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                known = _ELSEWHERE.get(error.option_name, "")
+                own = {name for parameter in self.params for name in parameter.opts}
+                if not known or not own.issuperset(_OPTION.findall(known)):
+                    raise
+                message = f"No such option: {error.option_name}: {known}."
+                raise click.UsageError(message, ctx) from error
+        if profile is not None:
+            ctx.params["profile"] = None
+        self._require_allowed(ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a value that it rejects is reported with its place in the file."""
+        with _placed(ctx):
+            return super().invoke(ctx)
+
+    def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
+        """Set defaults from the configuration file; return the profile if the file has it."""
+        configuration = read_configuration() if self.name in COMMANDS else None
+        if configuration is None:
+            return None
+        profile = self._given_profile(ctx, args)
+        settings = settings_of(configuration, self, profile)
+        ctx.meta[CONFIGURATION] = configuration
+        parameters = {str(parameter.name): parameter for parameter in self.params}
+        ctx.meta[SETTINGS] = settings
+        ctx.default_map = {
+            name: default_value(parameters[name], setting.value)
+            for name, setting in settings.items()
+        }
+        return profile if profile in configuration.profiles else None
+
+    def _require_allowed(self, ctx: click.Context) -> None:
+        """Check the settings in effect that a file may have only if it was allowed."""
+        configuration: Configuration | None = ctx.meta.get(CONFIGURATION)
+        if configuration is None or ctx.resilient_parsing or ctx.meta.get(_TRUSTED):
+            return
+        from dmlconf.cli.common.trust import require_allowed  # Few runs have a configuration.
+
+        settings: dict[str, Setting] = ctx.meta[SETTINGS]
+        in_effect = [
+            (parameter, settings[str(parameter.name)])
+            for parameter in self.params
+            if ctx.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT_MAP
+        ]
+        require_allowed(configuration, self.name or "", in_effect)
+
+    def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
+        for parameter in self.params:
+            # In other commands, --profile only ever names a certification profile.
+            if parameter.name == "profile" and getattr(parameter, "group", None) == CHOICE_GROUP:
+                try:
+                    values, _, _ = self.make_parser(ctx).parse_args(list(args))
+                except click.UsageError:
+                    return None  # The arguments are read again, which reports the error.
+                name = values.get("profile") or parameter.value_from_envvar(ctx)
+                return None if name is None else str(name)
+        return None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group of options under its heading, the general group last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for heading in sorted(groups, key=lambda name: name == "Options"):
+            with formatter.section(heading):
+                formatter.write_dl(groups[heading])

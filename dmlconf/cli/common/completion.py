@@ -1,0 +1,83 @@
+"""Shell completion: operators, cases, tags, levels, reports, and backends with options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.certification.profiles import profile_names
+from dmlconf.cli.common.cache import checked_files
+from dmlconf.cli.common.configuration import configured_profiles
+from dmlconf.reports.registry import FORMATS
+from dmlconf.resources import cases_directory
+
+__all__ = [
+    "complete_backend",
+    "complete_case",
+    "complete_level",
+    "complete_operator",
+    "complete_profile",
+    "complete_report",
+    "complete_tag",
+    "operators_of",
+]
+
+
+def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the operators that begin with the text."""
+    return [name for name in operator_names() if name.startswith(incomplete.upper())]
+
+
+def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the identifiers that begin with the text; of the bundled suite without a path."""
+    paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
+    plan = load_suite(paths, operators=operators_of([incomplete]), store=checked_files()).plan()
+    return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
+
+
+def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags of the bundled suite that begin with the text."""
+    suite = load_suite([cases_directory()], store=checked_files())
+    tags = {tag for template in suite.templates for tag in template.tags}
+    return sorted(tag for tag in tags if tag.startswith(incomplete))
+
+
+def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the feature levels that begin with the text."""
+    return [level for level in map(str, FEATURE_LEVELS) if level.startswith(incomplete)]
+
+
+def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the certification and configured profiles that begin with the text."""
+    names = [*configured_profiles(), *profile_names()]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the report formats that begin with the text."""
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the backend names that begin with the text; after `directml:`, its options."""
+    name, colon, argument = incomplete.partition(":")
+    if not colon:
+        return [each for each in registry.backend_names() if each.startswith(incomplete)]
+    before = argument.rpartition(",")[0]
+    begun = argument[len(before) + 1 :] if before else argument
+    beginning = f"{name}:{before}," if before else f"{name}:"
+    return [beginning + each for each in registry.option_words(name) if each.startswith(begun)]
+
+
+def operators_of(identifiers: Iterable[str]) -> set[str]:
+    """Return the operators that the cases can belong to; none if that is unknown."""
+    parts = (identifier.partition("/") for identifier in identifiers)
+    try:
+        return {operator_name(name) for name, slash, _ in parts if slash}
+    except UnknownOperatorError:
+        return set()

@@ -1,0 +1,64 @@
+"""The meaning of each exit code; the same on every platform."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from dmlconf.documents.problems import ExpectedError
+
+__all__ = ["ExitCode", "exit_code_of"]
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    SUCCESS = 0
+    """Every selected case has a verdict, and none fails the run."""
+    FAILED = 1
+    """At least one verdict fails the run."""
+    USAGE = 2
+    """The command was used wrongly."""
+    INVALID_FILE = 3
+    """A case, schema, log, waiver or certificate file is invalid, or a certificate was changed."""
+    BACKEND = 4
+    """A backend could not be used."""
+    NOTHING_SELECTED = 5
+    """No case was selected."""
+    INCOMPLETE = 6
+    """The run is incomplete."""
+    NOTHING_CHECKED = 7
+    """The run is complete and nothing fails it, but nothing passed: every verdict is unchecked or
+    unsupported."""
+    OUTPUT = 8
+    """A report could not be written, although all verdicts are in and none fails the run."""
+    INTERNAL = 70
+    """A bug in dmlconf itself."""
+
+
+def exit_code_of(error: ExpectedError) -> ExitCode:
+    """Return the exit code of an error that the user can fix."""
+    from dmlconf.backends.protocol import BackendError  # Most commands end without an error.
+    from dmlconf.certification.errors import (
+        CertificationError,
+        RefusedError,
+        UnwritableJournalError,
+    )
+    from dmlconf.cli.output.files import OutputError
+    from dmlconf.documents.problems import InvalidFilesError
+    from dmlconf.run_log.log import InvalidLogError, LogWriteError
+
+    match error:
+        case BackendError():
+            return ExitCode.BACKEND
+        case OutputError():
+            return ExitCode.OUTPUT
+        case UnwritableJournalError():
+            return ExitCode.INCOMPLETE
+        case CertificationError():
+            return ExitCode.USAGE
+        case InvalidFilesError() | InvalidLogError() | RefusedError():
+            return ExitCode.INVALID_FILE
+        case LogWriteError():
+            return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE
+        case _:
+            raise TypeError(f"{type(error).__name__} has no exit code") from error

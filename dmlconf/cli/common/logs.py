@@ -1,0 +1,264 @@
+"""The folder of run logs that no option names."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from hashlib import file_digest
+from pathlib import Path
+from typing import IO, Final
+
+import click
+
+from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.problems import printable
+from dmlconf.documents.store import is_own_folder
+from dmlconf.run_log.earlier import EarlierRun
+from dmlconf.run_log.log import Footer, LogWriteError
+from dmlconf.verdicts.verdict import Status
+from dmlconf.workers.locks import FileLock, LockedError
+from dmlconf.workers.scratch import temporary_folder
+
+__all__ = [
+    "DIRECTORY_VARIABLE",
+    "latest_log",
+    "log_directory",
+    "new_log",
+    "new_temporary_log",
+    "opened_log",
+    "require_unchanged",
+    "state_directory",
+    "temporary_log_directory",
+]
+
+DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
+KEPT_LOGS: Final = 20
+KEPT_FOR: Final = timedelta(days=1)
+"""How long after its last verdict a log is kept, however many there are."""
+KEPT_BYTES: Final = 512 << 20
+"""The maximum total size of the kept logs; the latest is always kept."""
+KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
+"""How long after its last verdict a log is always kept: its run may still be in progress."""
+_FIRST_BYTES: Final = 1 << 16
+"""Bytes that must fit into the folder before a log begins there."""
+
+
+def log_directory() -> Path:
+    """Return the folder of run logs that no option names.
+
+    Raises:
+        OSError: this account has no home folder.
+    """
+    folder_name = os.environ.get(DIRECTORY_VARIABLE)
+    return Path(folder_name) if folder_name else state_directory() / "runs"
+
+
+def state_directory() -> Path:
+    """Return dmlconf's folder for state, by the XDG base directories if they apply.
+
+    Raises:
+        OSError: this account has no home folder.
+    """
+    if sys.platform in ("win32", "darwin"):
+        return Path(click.get_app_dir("dmlconf", roaming=False))
+    state_home = os.environ.get("XDG_STATE_HOME")
+    if state_home:
+        return Path(state_home) / "dmlconf"
+    try:
+        return Path.home() / ".local" / "state" / "dmlconf"
+    except RuntimeError as error:
+        reason = "this account has no home folder; XDG_STATE_HOME or --log names another place"
+        raise OSError(errno.ENOENT, reason) from error
+
+
+def temporary_log_directory() -> Path:
+    """Return the folder of run logs below the one for temporary files.
+
+    Raises:
+        OSError: there is no folder for temporary files.
+    """
+    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    return temporary_folder() / f"dmlconf-runs{user}"
+
+
+def new_log() -> Path:
+    """Create an empty run log, and remove old ones beyond a number and a total size.
+
+    Raises:
+        OSError: it cannot be created, or the disk is full.
+    """
+    return _new_log(log_directory(), mode=0o777)
+
+
+def new_temporary_log() -> Path:
+    """Create an empty run log below the folder for temporary files, and remove old ones there.
+
+    Raises:
+        OSError: it cannot be created, or another user may write to the folder.
+    """
+    return _new_log(temporary_log_directory(), mode=0o700)
+
+
+def _new_log(directory: Path, mode: int) -> Path:
+    directory.mkdir(mode=mode, parents=True, exist_ok=True)
+    if mode == 0o700 and not is_own_folder(directory):
+        raise OSError(errno.EPERM, f"{directory} belongs to another user")
+    now = datetime.now(UTC)
+    logs = _logs_in(directory)
+    for old in logs[: -(KEPT_LOGS - 1)]:
+        if _older_than(old, now - KEPT_FOR):
+            _remove(old)
+    for old in _beyond(logs, KEPT_BYTES):
+        if _older_than(old, now - KEPT_WHILE_WRITTEN):
+            _remove(old)
+    stamp = now.strftime("%Y%m%dT%H%M%S.%f")
+    log = directory / f"run-{stamp}-{os.getpid()}.jsonl"
+    try:
+        log.write_bytes(bytes(_FIRST_BYTES))  # On a full disk, files can be created but not filled.
+        os.truncate(log, 0)
+    except OSError as error:
+        with suppress(OSError):
+            log.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(log)) from error
+    return log
+
+
+def _remove(log: Path) -> None:
+    """Remove a log, and the failing cases that `fuzz` has written beside it."""
+    log.unlink(missing_ok=True)
+    shutil.rmtree(log.with_suffix(".failures"), ignore_errors=True)
+
+
+def _logs_in(directory: Path) -> list[Path]:
+    return sorted(directory.glob("run-*.jsonl"))
+
+
+def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
+    """Return the logs that exceed this many bytes in total, the oldest first."""
+    total = 0
+    for at in range(len(logs) - 1, -1, -1):
+        with suppress(FileNotFoundError):  # Another run removed it just now.
+            total += logs[at].stat().st_size
+        if total > most:
+            return list(logs[: min(at + 1, len(logs) - 1)])
+    return []
+
+
+def _older_than(path: Path, moment: datetime) -> bool:
+    try:
+        return path.stat().st_mtime < moment.timestamp()
+    except FileNotFoundError:  # Another run removed it just now.
+        return False
+
+
+def latest_log() -> Path | None:
+    """Return the path of the latest run's log; None if there is none.
+
+    Logs below the folder for temporary files count unless the user names a folder that can be used.
+    """
+    logs: list[Path] = []
+    with suppress(OSError):
+        logs += _logs_in(log_directory())
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    if not (named and _writable(Path(named))):
+        with suppress(OSError):
+            folder = temporary_log_directory()
+            logs += _logs_in(folder) if is_own_folder(folder) else []
+    return max(logs, key=lambda log: log.name, default=None)
+
+
+def _writable(directory: Path) -> bool:
+    """Return whether files can be created in a folder, which may have to be created first."""
+    existing = next(each for each in (directory, *directory.absolute().parents) if each.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
+
+def _cut(path: Path, end: int) -> IO[str]:
+    """Truncate a log after the last line to keep, and open it for appending."""
+    with path.open("r+b") as stream:
+        stream.truncate(end)
+        stream.seek(end - 1)
+        whole = stream.read(1) == b"\n"
+        if not whole:  # The run died before it could end the line.
+            stream.write(b"\n")
+    return path.open("a", encoding="utf-8", newline="\n")
+
+
+def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
+    """Check at the end of a run that its log is the file that the run wrote, and nothing else.
+
+    Args:
+        path: the log.
+        stream: what the run wrote to.
+        begin: how many bytes the file had before.
+        digest: the SHA-256 of what the run wrote.
+        footer: the last line that it wrote.
+
+    Raises:
+        LogWriteError: the file was removed, replaced, or written to by something else.
+    """
+    what = "was changed by something else"
+    try:
+        with open_regular(path) as file:
+            if not os.path.samestat(os.fstat(file.fileno()), os.fstat(stream.fileno())):
+                what = "was replaced"
+            else:
+                file.seek(begin)
+                if file_digest(file, "sha256").hexdigest() == digest:
+                    return
+    except (OSError, UnreadableFileError):
+        what = "was removed"
+    counts = ", ".join(f"{count:,} {status}" for status, count in footer.summary.items() if count)
+    error = LogWriteError(
+        f"the run log {printable(str(path))} {what} while the run went on, so no report can be "
+        f"made from it; the run had reached these verdicts: {counts or 'none'}"
+    )
+    error.failing = any(footer.summary[status] for status in Status if status.fails_run)
+    raise error
+
+
+@contextmanager
+def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
+    """Open a run log for writing, and lock out other runs meanwhile.
+
+    Args:
+        path: the log.
+        earlier: the run it holds and that is to be continued; without one, the log is emptied.
+
+    Raises:
+        click.UsageError: the file cannot be written, is not a regular file, or is another run's.
+    """
+    try:
+        lock = FileLock(path)
+        if not stat.S_ISREG(path.stat().st_mode):
+            lock.release()
+            message = "not a regular file; reports are read from the log, so it must be one"
+            raise click.UsageError(printable(f"--log {path}: {message}"))
+        if earlier is not None and path.stat().st_size != earlier.size:
+            lock.release()
+            message = "another run wrote to it meanwhile; give each run its own log"
+            raise click.UsageError(printable(f"--resume {path}: {message}"))
+        # The digest is of what is written, so Windows may not write another end of lines.
+        stream: IO[str]
+        if earlier is None:
+            stream = path.open("w", encoding="utf-8", newline="\n")
+        else:
+            stream = _cut(path, earlier.end)
+    except LockedError as error:
+        message = "another run is writing to it; give each run its own log"
+        raise click.UsageError(printable(f"--log {path}: {message}")) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise click.UsageError(printable(f"--log {path}: {reason}")) from error
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):  # Every line was flushed; what did not fit on the disk is lost.
+            stream.close()
+        lock.release()

@@ -1,0 +1,132 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.backends.options import split_options
+from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.workers.execution import WORKER_MEMORY
+from dmlconf.workers.processors import usable_processors
+
+__all__ = [
+    "Number",
+    "backend_options",
+    "challenge_option",
+    "color_option",
+    "directml_option",
+    "jobs_option",
+    "with_directml",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A number in a range; NaN, which no bound excludes by comparison, is in no range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or fail as the base class does."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is not a number in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    if value == "auto":
+        return usable_processors()
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a positive integer nor auto")
+
+
+def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `jobs`, which is None if the user gives none.
+
+    Args:
+        otherwise: the default, for the help.
+    """
+    return option(
+        "-j", "--jobs", callback=_jobs, metavar="N|auto", group=BACKEND_GROUP,
+        help=f"Worker processes to run in parallel; by default {otherwise}. auto: as many as "
+        "the processors that this process may use.",
+    )  # fmt: skip
+
+
+backend_options: Final = options(
+    option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
+                 type=Number(min=0, min_open=True), group=BACKEND_GROUP,
+                 help="How long one case may take in a worker process."),
+    option("--worker-memory", default=WORKER_MEMORY >> 20, show_default=True, metavar="MIB",
+                 type=click.IntRange(min=1), group=BACKEND_GROUP,
+                 help="Replace a worker process between batches once it has grown by this much."),
+    option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+                 envvar="DMLCONF_SUBSTRATE", metavar="FILE", group=BACKEND_GROUP,
+                 help="Report failures caused by the limits in this file separately."),
+)  # fmt: skip
+"""Add the options that say how a backend runs."""
+
+
+directml_option: Final = option(
+    "--directml", metavar="FILE", group=BACKEND_GROUP,
+    help="Use this DirectML.dll or libdirectml.so for every directml backend without its own "
+    "path= option.",
+)  # fmt: skip
+
+
+def challenge_option(text: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `challenge`, which is None if the user gives none.
+
+    Args:
+        text: the help.
+    """
+    return option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), help=text)
+
+
+def with_directml(
+    backends: Sequence[registry.BackendName], path: str | None
+) -> list[registry.BackendName]:
+    """Return the backends; each `directml` without its own `path=` gets that of `--directml`.
+
+    Raises:
+        click.UsageError: the option is given, and no backend can use it.
+    """
+    if path is None:
+        return list(backends)
+    hint = "--directml"
+    if "," in path:
+        reason = "the path cannot contain a comma; set the variable DMLCONF_DIRECTML instead"
+        raise click.BadParameter(reason, param_hint=hint)
+    if all(backend.name != "directml" for backend in backends):
+        reason = "no backend is directml; add --backend directml"
+        raise click.BadParameter(reason, param_hint=hint)
+    changed = [_with_path(backend, path) for backend in backends]
+    if changed == list(backends):
+        reason = "each directml backend has its own path=; leave out one or the other"
+        raise click.BadParameter(reason, param_hint=hint)
+    return changed
+
+
+def _with_path(backend: registry.BackendName, path: str) -> registry.BackendName:
+    if backend.name != "directml" or "path" in split_options(backend.options)[1]:
+        return backend
+    return replace(backend, options=",".join(filter(None, (backend.options, f"path={path}"))))
+
+
+color_option: Final = option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto",
+    show_default=True, help="When to use colour; auto honours NO_COLOR.",
+)  # fmt: skip

@@ -1,0 +1,97 @@
+"""Lists of cases that options name: files, standard input, and what failed in an earlier run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.cli.common.logs import latest_log
+from dmlconf.documents.files import UnreadableFileError, read_stream
+from dmlconf.documents.problems import printable
+from dmlconf.limits import LARGEST_LIST
+from dmlconf.run_log.log import read_log
+
+__all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
+
+LATEST: Final = "latest"
+"""The value of `--failed` if it is given without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseList:
+    """Cases that an option names.
+
+    Attributes:
+        name: the option.
+        cases: identifiers, the ends of identifiers, or patterns.
+        source: where they come from: a file, `-`, or a run log.
+        paths: the paths of the earlier run; empty for other lists.
+        backend: the backend that run tested; empty for other lists.
+    """
+
+    name: str
+    cases: tuple[str, ...]
+    source: str = ""
+    paths: tuple[str, ...] = ()
+    backend: str = ""
+
+    def __str__(self) -> str:
+        return self.source
+
+
+def listed_cases(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> CaseList | None:
+    """Read what `--cases` names: one identifier per line; lines that begin with # are comments.
+
+    Raises:
+        click.BadParameter: the file cannot be read.
+    """
+    if value is None:
+        return None
+    try:
+        if value == "-":
+            content = read_stream(sys.stdin.buffer, LARGEST_LIST)
+        else:
+            with Path(value).open("rb") as stream:
+                content = read_stream(stream, LARGEST_LIST)
+        text = content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, UnreadableFileError) as error:
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = str(error.strerror)
+        elif isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text"
+        raise click.BadParameter(printable(f"{value}: {reason}")) from error
+    lines = (line.strip() for line in text.splitlines())
+    cases = tuple(line for line in lines if line and not line.startswith("#"))
+    if not cases:
+        raise click.BadParameter(printable(f"{value} names no case"))
+    return CaseList("--cases", cases, value)
+
+
+def failed_cases(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> CaseList | None:
+    """Read the cases that fail the run whose log `--failed` names.
+
+    Raises:
+        click.UsageError: there is no earlier run, or the value is a path of cases, not a log.
+        InvalidLogError: the log is invalid.
+    """
+    if value is None or ctx.resilient_parsing:
+        return None
+    path = latest_log() if value == LATEST else Path(value)
+    if path is None:
+        raise click.BadParameter("there is no earlier run: name its log, as --failed=LOG")
+    if path.is_dir() or path.suffix in (".yaml", ".yml"):
+        message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
+        raise click.BadParameter(printable(message))
+    # Logs that runs keep themselves need no check, and checking many verdicts takes seconds.
+    log = read_log(path, own=value == LATEST)
+    cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
+    return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

@@ -1,0 +1,74 @@
+"""Options of commands that test one backend, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends import registry
+from dmlconf.cli.common.command import options
+from dmlconf.cli.options.backend import backend_options, directml_option, jobs_option, with_directml
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate, read_substrate
+from dmlconf.workers.execution import Limits
+
+__all__ = ["DeviceOptions", "single_device_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """How a command that tests one backend runs it.
+
+    Attributes:
+        directml: the DirectML file; None if the user names none.
+        jobs: worker processes to run in parallel; None if the user gives no number.
+        timeout: seconds that one case may take in a worker process.
+        worker_memory: MiB by which a worker process may grow.
+        substrate: the file that lists limits of the layers below DirectML, or None.
+    """
+
+    directml: str | None
+    jobs: int | None
+    timeout: float
+    worker_memory: int
+    substrate: Path | None
+
+    def tested(self, backend: str) -> registry.BackendName:
+        """Return the backend of this name, with the DirectML file.
+
+        Raises:
+            click.UsageError: there is no such backend, or it cannot use a DirectML file.
+        """
+        [name] = with_directml([registry.parse(backend)], self.directml)
+        return name
+
+    def limits(self) -> Limits:
+        """Return the limits of a run; one process if the user gives no number."""
+        return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
+
+    def known_limits(self) -> Substrate:
+        """Return the limits that the substrate file lists.
+
+        Raises:
+            InvalidFilesError: the file is invalid.
+        """
+        return read_substrate(self.substrate) if self.substrate else NO_SUBSTRATE
+
+
+def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command's function that takes `device_options` instead of the single options."""
+
+    @wraps(function)
+    def command(**arguments: Any) -> Any:
+        of_device = {field.name: arguments.pop(field.name) for field in fields(DeviceOptions)}
+        return function(device_options=DeviceOptions(**of_device), **arguments)
+
+    return command
+
+
+single_device_options: Final = options(
+    directml_option, jobs_option("1"), backend_options, _as_device
+)
+"""Add the options of `DeviceOptions`, which the command receives as `device_options`."""

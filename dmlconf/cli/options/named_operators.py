@@ -1,0 +1,36 @@
+"""Operators as users name them on the command line: ONNX's and WebNN's names find them too."""
+
+from __future__ import annotations
+
+import click
+
+from dmlconf.catalogue.graph import is_graphs
+from dmlconf.catalogue.loader import UnknownOperatorError
+from dmlconf.catalogue.names import named_operators
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+
+__all__ = ["expand_operators"]
+
+
+def expand_operators(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the operators that the names stand for, and say so where a name is not their own.
+
+    Raises:
+        click.UsageError: no operator has a name.
+    """
+    chosen: dict[str, None] = {}
+    for value in values:
+        if is_graphs(value.upper()):
+            chosen[value] = None
+            continue
+        try:
+            operators = named_operators(value)
+        except UnknownOperatorError as error:
+            raise click.UsageError(printable(str(error)), ctx) from error
+        if len(operators) > 1 or operators[0] not in value.upper():
+            say(printable(f"{value}: {', '.join(operators)}"))
+        chosen.update(dict.fromkeys(operators))
+    return tuple(chosen)

@@ -1,0 +1,130 @@
+"""The exit code of a run, from its verdicts and the user's demands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.backend import Number
+from dmlconf.documents.problems import printable
+from dmlconf.reports.summary import status_counts
+from dmlconf.run_log.log import Footer, RunLog
+from dmlconf.verdicts.verdict import Status
+
+__all__ = [
+    "EXIT_GROUP",
+    "FAIL_ON",
+    "Demands",
+    "demand_options",
+    "log_exit_code",
+    "parse_statuses",
+    "run_exit_code",
+    "severity",
+]
+
+EXIT_GROUP: Final = "Decide the exit code"
+"""The heading of options that decide the exit code."""
+
+FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
+"""Statuses that fail a run only if the user says so."""
+
+_CHECKED: Final = (Status.PASSED, Status.WAIVED)
+"""Statuses of cases whose results were compared, in a run without failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What a run must meet besides having no failures.
+
+    Attributes:
+        fail_on: further statuses that no case may have.
+        min_passed: the share of the selected cases that must pass, in percent; None for any.
+    """
+
+    fail_on: tuple[Status, ...] = ()
+    min_passed: float | None = None
+
+
+def parse_statuses(
+    ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[Status, ...]:
+    """Read `unchecked,unsupported`.
+
+    Raises:
+        click.BadParameter: a status is unknown, or fails every run.
+    """
+    names = [name.strip() for value in values for name in value.split(",")]
+    for name in names:
+        if name not in FAIL_ON:
+            message = f"{name!r} is not one of {', '.join(FAIL_ON)}"
+            raise click.BadParameter(printable(message))
+    return tuple(dict.fromkeys(map(Status, names)))
+
+
+demand_options: Final = options(
+    option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
+           group=EXIT_GROUP, help=f"Also fail the run if a case is {', '.join(FAIL_ON)}."),
+    option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=EXIT_GROUP,
+           help="Fail the run if a lower share of the selected cases passed."),
+)  # fmt: skip
+"""Add the options for what a run must meet."""
+
+
+def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
+    """Return what `run_exit_code` does, even for a log that ends early."""
+    footer = log.footer
+    if footer is None:
+        summary = {str(status): count for status, count in status_counts(log).items()}
+        footer = Footer(log.header.started, 0.0, False, summary)
+    return run_exit_code(footer, demands)
+
+
+def run_exit_code(
+    footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
+) -> tuple[ExitCode, list[str]]:
+    """Return the exit code of a run, and complaints that its table does not show.
+
+    Args:
+        footer: the end of the run's log.
+        demands: what the counts of verdicts must meet.
+        shortcomings: complaints about other demands that the run does not meet.
+    """
+    counts = {status: footer.summary.get(status, 0) for status in Status}
+    complaints = [
+        f"--fail-on {status}: {_cases(counts[status])} {status}"
+        for status in demands.fail_on
+        if counts[status]
+    ]
+    total = sum(counts.values())
+    share = 100 * counts[Status.PASSED] / total if total else 0.0
+    if demands.min_passed is not None and share < demands.min_passed:
+        pass_rate = f"{share:.2f}% of {_cases(total)} passed"
+        complaints.append(f"--min-passed {demands.min_passed:g}: only {pass_rate}")
+    complaints += shortcomings
+    if complaints or any(counts[status] for status in Status if status.fails_run):
+        return ExitCode.FAILED, complaints
+    if not footer.complete:
+        return ExitCode.INCOMPLETE, []
+    if not any(counts[status] for status in _CHECKED):
+        return ExitCode.NOTHING_CHECKED, ["no case passed, so this run proves nothing"]
+    return ExitCode.SUCCESS, []
+
+
+def _cases(count: int) -> str:
+    return f"{count:,} case{'s' if count != 1 else ''}"
+
+
+def severity(code: ExitCode) -> int:
+    """Return the rank of a run's exit code among those of several backends, the worst highest."""
+    return [
+        ExitCode.SUCCESS,
+        ExitCode.OUTPUT,
+        ExitCode.NOTHING_CHECKED,
+        ExitCode.INCOMPLETE,
+        ExitCode.FAILED,
+    ].index(code)

@@ -1,0 +1,247 @@
+"""Show reports: the table in the terminal, and those that `--report` requests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from dmlconf.cli.common.command import option
+from dmlconf.cli.common.completion import complete_report
+from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.cli.output.outputs import require_replaceable
+from dmlconf.documents.files import resolved
+from dmlconf.documents.problems import printable
+from dmlconf.reports.registry import FORMATS, GITHUB, parse_report, rendered
+from dmlconf.run_log.log import RunLog
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+__all__ = [
+    "REPORT_GROUP",
+    "Report",
+    "detail_options",
+    "parse_reports",
+    "report_option",
+    "show",
+    "write",
+]
+
+Report = tuple[str, Path | None]
+
+REPORT_GROUP: Final = "Report"
+"""The heading of options that say what to report, and where."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def parse_reports(
+    options: Sequence[str], formats: Collection[str] = FORMATS, *, log: Path | None = None
+) -> list[Report]:
+    """Return the formats and files that `--report FORMAT[:FILE]` names.
+
+    Args:
+        options: what the user gave.
+        formats: the formats that the command knows.
+        log: the run log, if a file was named for it.
+
+    Raises:
+        click.BadParameter: a format is unknown, or two reports name the same file or both go to
+            standard output.
+    """
+    try:
+        reports = [parse_report(option, formats) for option in options]
+    except ValueError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--report") from error
+    if sum(file is None and name != GITHUB for name, file in reports) > 1:
+        message = "only one report can go to standard output; give the others a file"
+        raise click.BadParameter(message, param_hint="--report")
+    taken = {resolved(log)} if log else set()
+    for _, file in reports:
+        if file is not None and resolved(file) in taken:
+            message = f"{file} would be written twice; give each report and the log its own file"
+            raise click.BadParameter(printable(message), param_hint="--report")
+        taken |= {resolved(file)} if file else set()
+    for name, file in reports:
+        if file is not None:
+            require_replaceable(f"--report {name}:{file}", file)
+    return reports
+
+
+def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `--report` to a command that knows these formats."""
+    names = ", ".join(formats)
+    return option(
+        "--report", "report_options", multiple=True, metavar="FORMAT[:FILE]", group=REPORT_GROUP,
+        shell_complete=complete_report, help=f"Also report in this format: {names}.",
+    )  # fmt: skip
+
+
+class _FailureCount(ParamType[int]):
+    """A number of failures, or `all`."""
+
+    name = "N|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "all":
+            return sys.maxsize
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a number nor all", param, ctx)
+        return int(value)
+
+
+def detail_options(function: _Function) -> _Function:
+    """Add the options for how much of a run the terminal shows, which `show` takes."""
+    options = (
+        option("--durations", default=0, type=click.IntRange(min=0), metavar="N",
+               group=REPORT_GROUP, help="List the N slowest cases."),
+        option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
+               help="Show more details of cases that did not simply pass."),
+        option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+               help="Show only failures and the last line."),
+        option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
+               group=REPORT_GROUP,
+               help="Show N failures in full in the terminal (by default 3, with -v 50), spread "
+               "over groups that share something."),
+    )  # fmt: skip
+    for add in reversed(options):
+        function = add(function)
+    return function
+
+
+def show(
+    log: RunLog,
+    reports: Sequence[Report],
+    *,
+    verbose: bool,
+    quiet: bool,
+    color: str,
+    durations: int = 0,
+    failures: int | None = None,
+) -> bool:
+    """Write a run's reports and its table; return whether all could be written.
+
+    Args:
+        log: the run's log.
+        reports: formats and files.
+        verbose: whether the table shows more.
+        quiet: whether it shows failures only.
+        color: the value of `--color`.
+        durations: how many of the slowest cases to list before the table.
+        failures: how many failures to show; None for the default of `terminal.render`.
+    """
+    from rich.console import Group
+
+    from dmlconf.reports import terminal
+    from dmlconf.reports.durations import slowest_lines
+
+    table = terminal.render(log, verbose=verbose, quiet=quiet, failures=failures)
+    if durations:
+        lines = [f"  {line}" for line in slowest_lines(log, durations)]
+        table = Group(_plain(["Slowest cases", *lines, ""]), table)
+    others = [(name, file) for name, file in reports if name != GITHUB]
+    written = write(others, lambda name: rendered(log, name), table, color, announce=not quiet)
+    return _published(log) and written if len(others) < len(reports) else written
+
+
+def _plain(lines: Sequence[str]) -> Text:
+    from rich.text import Text
+
+    return Text("\n".join(map(printable, lines)), no_wrap=True, overflow="ignore")
+
+
+def _published(log: RunLog) -> bool:
+    from dmlconf.cli.output.github import publish
+
+    with _reported(f"--report {GITHUB}") as problems:
+        publish(log)
+    return not problems
+
+
+def write(
+    reports: Sequence[Report],
+    render: Callable[[str], str | Iterator[str]],
+    table: RenderableType,
+    color: str,
+    *,
+    announce: bool = False,
+) -> bool:
+    """Write reports and a table; a report on standard output sends the table to standard error.
+
+    A failure to write is reported on standard error and does not stop the rest. A reader that
+    closes standard output early is not a failure.
+
+    Args:
+        reports: formats and files.
+        render: returns the text of a format, or yields it in parts.
+        table: what the terminal shows.
+        color: the value of `--color`.
+        announce: whether to say which files were written.
+
+    Returns:
+        whether everything could be written.
+    """
+    from dmlconf.cli.output.console import make_console, say
+
+    wrote: list[str] = []
+    to_output = any(file is None for _, file in reports)
+    with _reported("the table") as problems:
+        make_console(color, stderr=to_output).print(table, crop=False)
+    for name, file in reports:
+        text = render(name)
+        with _reported(f"--report {name}:{file}" if file else f"--report {name}") as more:
+            _write_text(text, file)
+        problems += more
+        if announce and file is not None and not more:
+            wrote.append(f"{file} ({name})")
+    if wrote:
+        say(printable(f"Wrote {', '.join(wrote)}"))
+    return not problems
+
+
+@contextmanager
+def _reported(output: str) -> Iterator[list[str]]:
+    """Report on standard error what could not be written, and add it to the list."""
+    from dmlconf.cli.output.console import say, silenced_when_closed
+
+    problems: list[str] = []
+    try:
+        with silenced_when_closed():
+            yield problems
+    except OSError as error:
+        problems.append(f"Error: {output} could not be written: {error.strerror or error}")
+        say(problems[0])
+
+
+def _write_text(text: str | Iterator[str], file: Path | None) -> None:
+    parts = [text] if isinstance(text, str) else text
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A named pipe that nobody reads is an error; opening it the usual way would block.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            if hasattr(os, "set_blocking"):
+                os.set_blocking(descriptor, True)
+            stream.writelines(map(_encoded, parts))
+        return
+    # A pipe's own encoding, on Windows for example, may lack characters of the report.
+    sys.stdout.flush()
+    last = ""
+    for last in parts:
+        sys.stdout.buffer.write(_encoded(last))
+    if not last.endswith("\n"):
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _encoded(text: str) -> bytes:
+    """Return the text in UTF-8; escape what file names may contain but UTF-8 cannot encode."""
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,87 @@
+"""The option `--resume`: continue a run that ended early, in its own log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.cli.common.command import option
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.output.console import say
+from dmlconf.documents.files import resolved
+from dmlconf.documents.problems import printable
+from dmlconf.run_log.earlier import EarlierRun, read_earlier
+from dmlconf.run_log.headers import (
+    environment_differences,
+    plan_differences,
+    selection_differences,
+)
+from dmlconf.run_log.log import Header
+
+__all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
+
+resume_option = option(
+    "--resume", "resumed_log", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
+    group=BACKEND_GROUP,
+    help="Continue the run of this log: keep its verdicts, run the remaining cases, and append to "
+    "it. The other options must be those of that run.",
+)  # fmt: skip
+
+
+def log_to_resume(
+    resumed_log: Path | None, log_file: Path | None, *, several: bool = False
+) -> Path | None:
+    """Return the file that `--resume` and `--log` name.
+
+    Args:
+        resumed_log: what `--resume` names.
+        log_file: what `--log` names.
+        several: whether there are several logs, with names derived from this one.
+
+    Raises:
+        click.UsageError: they name different files, or there is no log to resume.
+    """
+    if resumed_log is None:
+        return log_file
+    if log_file is not None and resolved(log_file) != resolved(resumed_log):
+        message = f"--resume {resumed_log} writes to that log; --log names another, {log_file}"
+        raise click.UsageError(printable(message))
+    if log_file is None and not several and not resumed_log.exists():
+        message = f"--resume {resumed_log}: there is no such log; start one with --log"
+        raise click.UsageError(printable(message))
+    return resumed_log
+
+
+def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
+    """Return the run in the log to resume; None if it holds nothing yet.
+
+    Raises:
+        InvalidLogError: the file is not a run log.
+    """
+    if resumed_log is None or not resumed_log.exists():
+        return None
+    earlier = read_earlier(resumed_log)
+    if earlier is None:
+        say(printable(f"{resumed_log} holds no run yet; starting it now"))
+    return earlier
+
+
+def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
+    """Raise if the run differs from the log's, listing the differences; else report what is left.
+
+    Raises:
+        click.UsageError: it differs.
+    """
+    different = [
+        *plan_differences(earlier.header, header),
+        *selection_differences(earlier.header, header),
+        *environment_differences(earlier.header, header),
+    ]
+    if different:
+        listed = "\n".join(f"  {each.text('there', 'here')}" for each in different)
+        message = f"--resume {log}: the log belongs to another run; these differ:\n{listed}"
+        raise click.UsageError(message)
+    if not quiet:
+        kept, left = len(earlier.places), header.selected - len(earlier.places)
+        say(f"Resuming: {kept:,} of {header.selected:,} cases have verdicts, {left:,} are left")

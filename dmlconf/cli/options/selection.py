@@ -1,0 +1,379 @@
+"""The options that select cases, and the cases that they select."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from dmlconf.cases.identifiers import AmbiguousNameError, Scope, resolved, scope_of
+from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selecting.keywords import KeywordError
+from dmlconf.cases.selecting.selection import Selection, select
+from dmlconf.cases.selecting.where import ConditionError
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.profiles import (
+    Profile,
+    UnknownProfileError,
+    read_profile,
+    required_cases,
+)
+from dmlconf.cli.common.cache import checked_files
+from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.completion import (
+    complete_case,
+    complete_level,
+    complete_operator,
+    complete_profile,
+    complete_tag,
+    operators_of,
+)
+from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
+from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.output.console import say, warn
+from dmlconf.documents.problems import nearest, printable
+from dmlconf.resources import cases_directory
+from dmlconf.workers.tuning import lasting_values
+
+__all__ = [
+    "load",
+    "load_chosen",
+    "load_runnable",
+    "long_selection_options",
+    "named_profile",
+    "nothing_selected",
+    "paths_argument",
+    "recorded_options",
+    "selection_options",
+    "suite_paths",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MOST_NAMED: Final = 3
+_ANYWHERE: Final[Scope] = (frozenset(), frozenset())
+
+paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+
+
+def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds the options that choose cases."""
+    added: Callable[[_Function], _Function] = options(
+        option(
+            *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=CHOICE_GROUP,
+            shell_complete=complete_operator, callback=expand_operators,
+            help="Only cases of this operator, and graphs that contain it (without these: -k 'not "
+            "graphs'). Names of ONNX, WebNN and DirectML.h find it too, such as Conv.",
+        ),
+        option(
+            "-k", "keywords", metavar="EXPRESSION", group=CHOICE_GROUP,
+            help="Only cases whose identifier matches, such as 'gather and not (axis or INT8)'.",
+        ),
+        option(
+            "--where", metavar="EXPRESSION", group=CHOICE_GROUP,
+            help="Only cases whose desc matches, such as 'DataType == FLOAT16 and GroupCount > 1'.",
+        ),
+        option(
+            "--tag", "tags", multiple=True, shell_complete=complete_tag, metavar="TAG",
+            group=CHOICE_GROUP,
+            help="Only cases with this tag, such as documented or boundary.",
+        ),
+        option(
+            "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
+            metavar="TAG", group=CHOICE_GROUP, help="No cases with this tag, such as slow.",
+        ),
+        option(
+            "--case", "identifiers", multiple=True, metavar="CASE", group=CHOICE_GROUP,
+            shell_complete=complete_case,
+            help="Only this case: its identifier, the end of it if no other case ends the same, "
+            "its handle from a report, such as k3f9a, or a pattern such as 'gather/*'.",
+        ),
+        option(
+            "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=CHOICE_GROUP,
+            help="Only the cases listed in the file (or standard input), one per line.",
+        ),
+        option(
+            "--failed", is_flag=False, flag_value="latest", metavar="[LOG]",
+            callback=failed_cases, group=CHOICE_GROUP,
+            help="Only the cases that failed in the run of this log, by default the latest. Paths "
+            "and backend are those of that run if none are given.",
+        ),
+        option(
+            "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=CHOICE_GROUP,
+            help="Only cases that need at most this feature level, such as 4_1.",
+        ),
+        option(
+            "--quick", is_flag=True, group=CHOICE_GROUP,
+            help="Of the cases left by other options, only the first of each operator and kind: "
+            "documented, matrix, boundary, invalid.",
+        ),
+        option(
+            "--profile", metavar="PROFILE", shell_complete=complete_profile, group=CHOICE_GROUP,
+            help="Use the options of this profile of the configuration file; otherwise, only the "
+            "cases that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
+        ),
+        option(
+            "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), group=BACKEND_GROUP,
+            help="Vary the data of all generated cases by this number; documented cases and those "
+            "that state outputs keep theirs.",
+        ),
+    )  # fmt: skip
+    return lambda function: added(_like_the_failed_run(function))
+
+
+def _like_the_failed_run(function: _Function) -> _Function:
+    """Give a command the paths and the backend of the run whose failures it selects."""
+
+    @functools.wraps(function)
+    def command(**parameters: Any) -> Any:
+        failed: CaseList | None = parameters["failed"]
+        if failed is not None:
+            if not parameters.get("paths"):
+                parameters["paths"] = tuple(map(Path, failed.paths))
+            if parameters.get("backends") == ():
+                parameters["backends"] = (failed.backend,)
+        return function(**parameters)
+
+    return command  # type: ignore[return-value]  # It has the options that `wraps` copied.
+
+
+selection_options: Final = _selection("-o", "--operator")
+"""Add the options that choose cases."""
+
+long_selection_options: Final = _selection("--operator")
+"""Add them to a command that has another use for `-o`."""
+
+
+def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given selection options as plain values, for a run's log."""
+    return {
+        key: str(value) if isinstance(value, CaseList) else value
+        for key, value in selection.items()
+        if value
+    }
+
+
+def load(
+    paths: Sequence[Path], *, every_case: bool = False, operators: Iterable[str] = ()
+) -> Suite:
+    """Load the suite under the paths, or the bundled one if there are none.
+
+    Args:
+        paths: as given.
+        every_case: build all cases of every matrix as well.
+        operators: read files of these operators only; empty for all.
+    """
+    return load_suite(
+        suite_paths(paths), every_case=every_case, operators=set(operators), store=checked_files()
+    )
+
+
+@lasting_values()
+def load_chosen(
+    paths: Sequence[Path],
+    *,
+    identifiers: Sequence[str] = (),
+    case_list: CaseList | None = None,
+    failed: CaseList | None = None,
+    profile: str | None = None,
+    challenge: int | None = None,
+    **more: Any,
+) -> tuple[Suite, list[PlannedCase]]:
+    """Load the suite under the paths, and return it with the cases that the options select.
+
+    Files that cannot contain a selected case are not read.
+
+    Args:
+        paths: as given.
+        identifiers: what `--case` names.
+        case_list: what `--cases` lists.
+        failed: what `--failed` found in a log.
+        profile: the certification profile whose cases to select.
+        challenge: varies the data of generated cases.
+        more: the other options that select cases.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+        InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
+    """
+    selection = _selected(**more)
+    required = None if profile is None else named_profile(profile, configured_profiles())
+    lists = [case_set for case_set in (case_list, failed) if case_set is not None]
+    if identifiers:
+        lists.append(CaseList("--case", tuple(identifiers)))
+    try:
+        suite, names = _loaded(paths, selection, lists, challenge)
+        cases = select(suite.plan(), names)
+        chosen = list(cases if required is None else required_cases(required, cases))
+    except AmbiguousNameError as error:
+        raise click.UsageError(printable(str(error))) from error
+    except ConditionError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--where") from error
+    return suite, chosen
+
+
+def _loaded(
+    paths: Sequence[Path],
+    selection: Selection,
+    lists: Sequence[CaseList],
+    challenge: int | None,
+) -> tuple[Suite, Selection]:
+    """Return the suite, and the selection with the lists' names in full.
+
+    First only the files that the names point to are read; if a name stays unknown, for example
+    one without its folder, more files are read.
+    """
+    names: list[list[str]] = []
+    unknown: list[list[str]] = []
+    for operators, files in _scopes(lists):
+        chosen_operators = selection.operators & operators if operators else selection.operators
+        suite = load_suite(
+            suite_paths(paths), operators=chosen_operators, files=files, store=checked_files(),
+            challenge=challenge,
+        )  # fmt: skip
+        identifiers = [case.identifier for case in suite.plan()] if lists else []
+        resolutions = [resolved(each.cases, identifiers) for each in lists]
+        names = [full for full, _ in resolutions]
+        unknown = [_not_excluded(missing, selection) for _, missing in resolutions]
+        if not any(unknown):
+            break
+    if all(names):
+        for each, missing in zip(lists, unknown, strict=True):
+            _warn_of(missing, each)
+    return suite, replace(selection, lists=tuple(map(frozenset, names)))
+
+
+def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
+    """Return the certification profile of that name.
+
+    Args:
+        name: the name.
+        others: profiles of the configuration file, if one of them would be valid as well.
+
+    Raises:
+        click.UsageError: there is none.
+        InvalidFilesError: its file is invalid.
+    """
+    try:
+        return read_profile(name)
+    except UnknownProfileError as error:
+        own = f"; those of the configuration file are {', '.join(others)}" if others else ""
+        raise click.BadParameter(printable(f"{error}{own}"), param_hint="--profile") from error
+
+
+def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
+    """Return where to look for the lists' cases: in their files, in their operators, anywhere."""
+    scopes = [scope_of(each.cases) for each in lists]
+    known = [operators for operators, _ in scopes if operators]
+    operators = frozenset.intersection(*known) if known else frozenset()
+    files = [files for _, files in scopes if files]
+    near = frozenset.intersection(*files) if files and operators else frozenset()
+    return list(dict.fromkeys([(operators, near), (operators, frozenset()), _ANYWHERE]))
+
+
+def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
+    """Return the names except those of operators that the selection leaves out."""
+    if not selection.operators:
+        return list(names)
+    operators = ((name, scope_of([name])[0]) for name in names)
+    return [name for name, own in operators if not own or own & selection.operators]
+
+
+def _warn_of(missing: Sequence[str], source: CaseList) -> None:
+    if missing:
+        named = ", ".join(missing[:_MOST_NAMED])
+        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
+        warn(f"{source.name}: there is no case {named}{more}")
+
+
+def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
+    """Return what `load_chosen` does, and raise for cases that `validate` rejects.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+        InvalidFilesError: a file or a selected case is invalid.
+    """
+    suite, plan = load_chosen(paths, **selection)
+    require_valid(suite, plan)
+    return suite, plan
+
+
+def suite_paths(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths, or that of the bundled suite if there are none."""
+    return list(paths) or [cases_directory()]
+
+
+def _selected(
+    *,
+    keywords: str | None = None,
+    where: str | None = None,
+    operators: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    feature_level: str | None = None,
+    quick: bool = False,
+    without_tags: Sequence[str] = (),
+) -> Selection:
+    """Return what the options select, except for lists of cases.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+    """
+    try:
+        selection = Selection(
+            keywords=keywords,
+            where=where,
+            operators=frozenset(map(operator_name, operators)),
+            tags=frozenset(tags),
+            feature_level=None if feature_level is None else _level(feature_level),
+            quick=quick,
+            without_tags=frozenset(without_tags),
+        )
+        list(select((), selection))
+    except (KeywordError, UnknownOperatorError) as error:
+        raise click.UsageError(printable(str(error))) from error
+    except ConditionError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--where") from error
+    except ValueError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
+    return selection
+
+
+def _level(text: str) -> FeatureLevel:
+    level = FeatureLevel.parse(text)
+    if level not in FEATURE_LEVELS:
+        known = ", ".join(map(str, FEATURE_LEVELS))
+        raise ValueError(f"there is no feature level {text}; the levels are {known}")
+    return level
+
+
+def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
+    """Report that no case was selected, suggest what may have been meant, and return the code.
+
+    Args:
+        paths: as given.
+        selection: the selection options, as the command got them.
+    """
+    tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
+    failed: CaseList | None = selection.get("failed")
+    message = "no case was selected"
+    known_tags = sorted({tag for t in load(paths).templates for tag in t.tags}) if tags else []
+    unknown = [tag for tag in tags if tag not in known_tags]
+    if failed is not None and not failed.cases:
+        message += f": no case failed in the run of {failed.source}"
+    elif unknown:
+        message += f": no case has the tag {unknown[0]}; the tags are {', '.join(known_tags)}"
+    elif identifiers:
+        suite = load(paths, operators=operators_of(identifiers))
+        near = nearest(identifiers[0], (case.identifier for case in suite.plan()))
+        message += f": there is no case {identifiers[0]}"
+        message += f"; did you mean {near}?" if near else ""
+    say(f"Error: {message}")
+    return ExitCode.NOTHING_SELECTED

@@ -1,0 +1,98 @@
+"""The options that say where a run's cases run: on this machine, or on a scheduler's workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+from dmlconf.engine.run import Run
+from dmlconf.engine.target import Target, local_target
+
+# Dask takes a second to import, and few runs have a scheduler.
+if TYPE_CHECKING:
+    from dmlconf.fleet.cluster import Cluster
+
+__all__ = ["check_scheduler_options", "connected", "opened_targets", "scheduler_options"]
+
+scheduler_options: Final = options(
+    option("--scheduler", metavar="ADDRESS|local:N", group=BACKEND_GROUP,
+           help="Run on the workers of the Dask scheduler at tcp://HOST:PORT or tls://HOST:PORT, "
+           "or, to try this out, on N local ones. Each worker uses --jobs processes."),
+    option("--by-adapter", is_flag=True, group=BACKEND_GROUP,
+           help="If the workers' adapters or drivers differ, run all cases on each kind, and write "
+           "a log for each, named by the adapter. Without this, such workers are an error."),
+)  # fmt: skip
+"""Add the options that name a scheduler."""
+
+
+def check_scheduler_options(
+    scheduler: str | None, *, by_adapter: bool, dump_folder: Path | None
+) -> None:
+    """Raise for options that cannot be combined.
+
+    Raises:
+        click.UsageError: options cannot be combined, or the address is invalid.
+    """
+    if scheduler is None:
+        if by_adapter:
+            raise click.UsageError(
+                "--by-adapter groups the workers of a scheduler: add --scheduler"
+            )
+        return
+    if not re.fullmatch(r"local:[1-9][0-9]{0,3}|[a-z]+://.+", scheduler):
+        message = f"{scheduler} is neither an address such as tcp://HOST:PORT nor local:N"
+        raise click.BadParameter(printable(message), param_hint="--scheduler")
+    if dump_folder is not None:
+        message = "--dump runs cases on this machine: use run --failed=LOG --dump on a worker"
+        raise click.UsageError(message)
+
+
+@contextmanager
+def opened_targets(
+    cluster: Cluster | None, run: Run, *, by_adapter: bool
+) -> Iterator[Sequence[Target]]:
+    """Open this machine's backend, or let a scheduler's workers open theirs.
+
+    Args:
+        cluster: the connection to a scheduler; None for this machine.
+        run: the run to prepare.
+        by_adapter: whether workers with different devices become separate targets.
+
+    Raises:
+        BackendError: a backend or a worker cannot be used, or devices differ.
+    """
+    if cluster is None:
+        yield [local_target(run.how)]
+        return
+    from dmlconf.fleet.target import fleet_targets
+
+    def tell(message: str) -> None:
+        say(f"Warning: {message}")
+
+    with fleet_targets(cluster, run, tell, by_adapter=by_adapter) as targets:
+        yield targets
+
+
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[Cluster | None]:
+    """Connect to a scheduler, if one is named.
+
+    Raises:
+        BackendError: it cannot be reached, or Dask is not installed.
+    """
+    if scheduler is None:
+        yield None
+        return
+    from dmlconf.fleet.cluster import Cluster
+
+    with Cluster(scheduler) as cluster:
+        yield cluster

@@ -1,0 +1,82 @@
+"""Hints for authors of cases about cases that a run could not check."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from dmlconf.backends.recording.file import SUFFIX
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.documents.files import resolved
+from dmlconf.resources import cases_directory
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import ReasonKind
+
+__all__ = ["hints"]
+
+_MOST_NAMED: Final = 3
+
+
+def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
+    """Yield how to get unchecked cases outside the bundled suite checked.
+
+    Args:
+        log: the run.
+        plan: its cases.
+    """
+    templates = {planned.identifier: planned.template for planned in plan}
+    unchecked = dict.fromkeys(
+        templates[verdict.case]
+        for verdict in log.verdicts
+        if verdict.case in templates
+        and verdict.reason is not None
+        and verdict.reason.kind is ReasonKind.NO_INDEPENDENT_EXPECTATION
+    )
+    bundled = cases_directory().resolve()
+    own = [each for each in unchecked if not _file(each).is_relative_to(bundled)]
+    copies: dict[Path, Path] = {}
+    others = []
+    for template in own:
+        folder = _file(template).parent
+        recording = _missing_recording(template)
+        if recording is None:
+            others.append(template)
+        else:
+            copies[folder] = recording
+    for folder, recording in copies.items():
+        yield (
+            f"{folder} was copied without its recording, which has the expected outputs: copy "
+            f"{recording} there too, or add --against {shlex.quote(f'recording:{recording}')}"
+        )
+    unstated = [
+        template
+        for template in others
+        if "expect" not in template.data and not _has_recording(template)
+    ]
+    for template in unstated[:_MOST_NAMED]:
+        yield (
+            f"{template.about.location}: {template.identifier} has no `expect:`; write the outputs "
+            "there, or record them on a real DirectML"
+        )
+    if len(unstated) > _MOST_NAMED:
+        yield f"{len(unstated) - _MOST_NAMED:,} more cases have no `expect:`"
+
+
+def _file(template: CaseTemplate) -> Path:
+    return resolved(template.about.location.path)
+
+
+def _has_recording(template: CaseTemplate) -> bool:
+    """Return whether a case's folder is recorded; if so, no device can decide what is unchecked."""
+    return any(_file(template).parent.glob(f"*{SUFFIX}"))
+
+
+def _missing_recording(template: CaseTemplate) -> Path | None:
+    """Return the bundled recording for a copied case file that has none next to it, if any."""
+    file = _file(template)
+    origin = cases_directory() / template.operator_name.lower()
+    if _has_recording(template) or not (origin / file.name).is_file():
+        return None
+    return next(iter(sorted(origin.glob(f"*{SUFFIX}"))), None)

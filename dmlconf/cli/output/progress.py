@@ -1,0 +1,117 @@
+"""Progress on standard error: a bar on a terminal, otherwise an occasional line."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Final
+
+from dmlconf.cli.output.console import say
+from dmlconf.engine.consumers import Consumer
+from dmlconf.engine.events import Event, Judged
+
+__all__ = ["advancing", "progress"]
+
+_SECONDS: Final = 30.0
+"""Without a terminal, the longest time without a line."""
+
+_LEAST_CASES: Final = 1000
+"""Plans of at least this many cases get a line for each tenth."""
+
+
+@contextmanager
+def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
+    """Show a progress bar or occasional lines; yield a function to call after each case.
+
+    Its argument is whether the case fails the run.
+
+    Args:
+        total: how many cases there are; None if that is unknown until the end.
+        quiet: show nothing.
+        color: the value of `--color`.
+    """
+    if quiet:
+        yield lambda failing: None
+    elif sys.stderr.isatty():
+        with _bar(total, color) as advance:
+            yield advance
+    else:
+        lines = _PeriodicLines(total)
+        try:
+            yield lines.advance
+        finally:
+            lines.end()
+
+
+def advancing(advance: Callable[[bool], None]) -> Consumer:
+    """Return a consumer of a run's events that counts its verdicts."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Judged):
+            advance(event.verdict.status.fails_run)
+
+    return consume
+
+
+class _PeriodicLines:
+    """Writes how far a run is, every half minute and at each tenth of a large plan."""
+
+    def __init__(self, total: int | None) -> None:
+        self._total = total
+        self._done = self._failing = 0
+        self._began = monotonic()
+        self._ended = threading.Event()
+        # A case that hangs calls nothing, so the clock has its own thread.
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._clock.start()
+
+    def advance(self, failing: bool) -> None:
+        self._done += 1
+        self._failing += failing
+        total = self._total
+        if total is None or total < _LEAST_CASES:
+            return
+        if 10 * self._done // total > 10 * (self._done - 1) // total:
+            self._write()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            self._write()
+
+    def _write(self) -> None:
+        failing = f", {self._failing:,} failing" if self._failing else ""
+        seconds = monotonic() - self._began
+        total = "" if self._total is None else f" of {self._total:,}"
+        say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s")
+
+
+@contextmanager
+def _bar(total: int | None, color: str) -> Iterator[Callable[[bool], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from dmlconf.cli.output.console import make_console
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    console = make_console(color, stderr=True)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        failures = 0
+
+        def advance(failing: bool) -> None:
+            nonlocal failures
+            failures += failing
+            failures_text = f"{failures} failing" if failures else ""
+            bar.update(task, advance=1, description=failures_text)
+
+        yield advance

@@ -1,0 +1,1 @@
+"""What commands show about operators, cases and devices."""

@@ -1,0 +1,204 @@
+"""The page of one operator in Markdown, from the catalogue and the bundled suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
+from dmlconf.catalogue.loader import tensor_constraints
+from dmlconf.catalogue.model import Operator, SupportTable
+from dmlconf.catalogue.names import standard_names
+from dmlconf.cli.pages.operator_text import (
+    case_counts,
+    field_note,
+    level_lines,
+    ranks_text,
+    rule_text,
+    special_case_text,
+    typical_text,
+)
+
+__all__ = ["operator_page"]
+
+_DOCUMENTATION: Final = "https://learn.microsoft.com/windows/win32/api/directml"
+
+_STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
+
+
+def operator_page(entry: Operator) -> str:
+    """Return everything in the catalogue about an operator, with the number of its cases.
+
+    Links lead to the official page and, for a special case, to the page of the general operator
+    in the same folder: `resample3.md`.
+    """
+    sections = (
+        ("Struct", _struct(entry)),
+        ("Support", _support(entry)),
+        ("Feature levels of attributes and of combinations", _bullets(level_lines(entry))),
+        ("Terms", _terms(entry)),
+        ("Constraints", _constraints(entry)),
+        ("Precision", _precision(entry)),
+        ("In place", _in_place(entry)),
+        ("Known errors of the page", _page_errors(entry)),
+        ("Parts that no case can cover", _gaps(entry)),
+        ("Cases in the suite", _cases(entry)),
+    )
+    lines = [*_introduction(entry)]
+    for title, content in sections:
+        if written := list(content):
+            lines += ["", f"## {title}", "", *written]
+    return "\n".join(lines) + "\n"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table; cells are Markdown already, except for unescaped bars."""
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "---|" * len(columns)
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
+
+
+def _code(text: object) -> str:
+    """Return the text as inline code in Markdown, even if it has backticks."""
+    fence = "`"
+    while fence in str(text):
+        fence += "`"
+    return f"{fence}{text}{fence}"
+
+
+def _text(text: str) -> str:
+    """Return prose with the characters escaped that Markdown or HTML would interpret."""
+    for sign in "\\`*_[]":
+        text = text.replace(sign, f"\\{sign}")
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _introduction(entry: Operator) -> Iterator[str]:
+    yield f"# {entry.name}"
+    yield ""
+    yield _text(entry.summary)
+    yield ""
+    number = _code(f"DML_OPERATOR_{entry.name}")
+    also = "".join(f", also {_code(alias)}" for alias in entry.aliases)
+    yield f"- {number} = {entry.type_value}{also}"
+    yield f"- Since feature level {entry.since}"
+    examples = (
+        f" ({entry.examples} worked example{'s'[: entry.examples > 1]})" if entry.examples else ""
+    )
+    yield f"- [Official page]({_DOCUMENTATION}/{entry.page}){examples}"
+    if names := list(_other_names(entry)):
+        yield f"- Computes {'; '.join(names)}"
+    if entry.specialises is not None:
+        general = entry.specialises.operator
+        fields = special_case_text(entry.specialises).removeprefix(general).strip()
+        yield f"- Special case of [{general}]({general.lower()}.md) {_text(fields)}".rstrip()
+
+
+def _other_names(entry: Operator) -> Iterator[str]:
+    """Yield what ONNX and WebNN call operations that the operator computes."""
+    for standard, names in standard_names().items():
+        own = [_code(name) for name, operators in names.items() if entry.name in operators]
+        if own:
+            yield f"{_STANDARDS.get(standard, standard)} {', '.join(own)}"
+
+
+def _struct(entry: Operator) -> Iterator[str]:
+    yield _code(entry.struct)
+    yield ""
+    rows = ((_code(f.name), _code(f.c_type), field_note(f)) for f in entry.fields)
+    yield from _table(("Field", "Type", "Notes"), rows)
+
+
+def _support(entry: Operator) -> Iterator[str]:
+    for index, listed in enumerate(entry.support):
+        if index:
+            yield ""
+        yield f"From feature level {max(listed.since, entry.since)}{_when(listed)}:"
+        yield ""
+        rows = (
+            (_code(tensor), ranks_text(support), ", ".join(support.data_types))
+            for tensor, support in listed.tensors.items()
+        )
+        yield from _table(("Tensor", "Ranks", "Data types"), rows)
+    for tensor, data_types in entry.undocumented_data_types.items():
+        yield ""
+        yield f"{_code(tensor)} also takes {', '.join(data_types)}, which no table lists."
+
+
+def _when(listed: SupportTable) -> str:
+    return f", if {_code(listed.when)}" if listed.when is not None else ""
+
+
+def _terms(entry: Operator) -> Iterator[str]:
+    if entry.terms:
+        yield "Expressions below share these names."
+        yield ""
+        rows = ((_code(name), _code(term)) for name, term in entry.terms.items())
+        yield from _table(("Name", "Value"), rows)
+
+
+def _constraints(entry: Operator) -> Iterator[str]:
+    if entry.constraints:
+        rows = (
+            (
+                _code(constraint.name),
+                _code(constraint.require),
+                constraint.source + ("" if constraint.enforced else ", not enforced"),
+                _text(constraint.note or ""),
+            )
+            for constraint in entry.constraints
+        )
+        yield from _table(("Name", "Condition", "Source", "Note"), rows)
+        yield ""
+    general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
+    yield f"Every operator also has these: {', '.join(map(_code, general))}."
+
+
+def _precision(entry: Operator) -> Iterator[str]:
+    rows = (
+        (
+            _code(output),
+            _code(rule_text(rule)),
+            _text(rule.source),
+            _text(typical_text(rule.typical)) if rule.typical is not None else "",
+        )
+        for output, rules in entry.precision.items()
+        for rule in rules
+    )
+    yield from _table(("Output", "Rule", "Source", "Measured"), rows)
+    yield ""
+    yield "If an output has several rules, the first whose condition is met applies."
+
+
+def _in_place(entry: Operator) -> Iterator[str]:
+    return _bullets(f"{_code(p.output)} in place of {_code(p.input)}" for p in entry.in_place)
+
+
+def _page_errors(entry: Operator) -> Iterator[str]:
+    if entry.page_errors:
+        rows = ((_text(e.says), _text(e.right), _text(e.why)) for e in entry.page_errors)
+        yield from _table(("The page says", "Correct", "Why"), rows)
+
+
+def _gaps(entry: Operator) -> Iterator[str]:
+    return _bullets(
+        f"{_code(gap.tensor)} of {gap.ranks[0]} to {gap.ranks[1]} dimensions"
+        f"{f' at feature level {gap.since}' if gap.since else ''}: {_text(gap.reason)}"
+        for gap in entry.gaps
+    )
+
+
+def _cases(entry: Operator) -> Iterator[str]:
+    counts = case_counts(entry.name)
+    rows = ((_code(kind), f"{count:,}") for kind, count in sorted(counts.items()))
+    yield from _table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
+    yield ""
+    yield (
+        f"`dmlconf list -o {entry.name}` lists them; "
+        f"`dmlconf coverage -o {entry.name} --missing` shows how much of this page they cover."
+    )
+
+
+def _bullets(items: Iterable[str]) -> Iterator[str]:
+    return (f"- {item}" for item in items)

@@ -1,0 +1,91 @@
+"""Reduce failing random cases: one of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
+from dmlconf.cases.writing.export import export_case, exported_name
+from dmlconf.cli.output.console import say
+from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
+from dmlconf.engine.session import OpenBackend
+from dmlconf.excuses.substrate import Substrate
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
+from dmlconf.judging.judge import Against
+from dmlconf.verdicts.verdict import Verdict
+
+__all__ = ["Trial", "reduce_groups"]
+
+_FOLDER: Final = "reduced"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Runs a single case, and judges it as a run does.
+
+    Attributes:
+        backend: the backend that runs it.
+        against: gives the expected outcome.
+        substrate: the layers below DirectML.
+    """
+
+    backend: OpenBackend
+    against: Against
+    substrate: Substrate
+
+    def verdict(self, case: Case) -> Verdict:
+        """Return the verdict on a case."""
+        half = self.backend.capabilities.half_precision
+        conclusion = Conclusion(
+            self.against, self.backend.faults, half, JudgeOptions(self.substrate)
+        )
+        return verdict_of(case, self.backend.execute, conclusion)
+
+    def repeats(self, case: Case, verdict: Verdict) -> bool:
+        """Return whether a case fails in the way a verdict says."""
+        other = self.verdict(case)
+        kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
+        return other.status is verdict.status and kinds[0] is kinds[1]
+
+
+def reduce_groups(
+    folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
+) -> None:
+    """Write a smaller case that fails in the same way for each failing one, and report it.
+
+    Args:
+        folder: gets a folder `reduced`.
+        failures: one failing case of each group, the largest group first.
+        trial: runs cases.
+        seconds: how long to take in total.
+    """
+    end = monotonic() + seconds
+    for place, (planned, verdict) in enumerate(failures):
+        share = (end - monotonic()) / (len(failures) - place)
+        until = monotonic() + share
+        if share <= 0:
+            say(f"{len(failures) - place:,} groups are not reduced; --reduce gives them more time")
+            return
+        case = with_own_data(valid_case(planned))
+        reduced = reduce_case(
+            case,
+            lambda smaller, verdict=verdict: trial.repeats(smaller, verdict),  # type: ignore[misc]
+            lambda until=until: monotonic() > until,  # type: ignore[misc]
+        )
+        path = folder / _FOLDER / f"{exported_name(case.identifier)}.yaml"
+        try:
+            path.with_suffix("").mkdir(parents=True, exist_ok=True)
+            own = reduced.case.expectation
+            stated = own if isinstance(own, ExpectedRejection) else None
+            inputs = {} if stated else reduced.case.inputs()
+            export_case(path, reduced.case, stated, inputs)
+        except OSError as error:
+            say(f"Error: {path} could not be written: {error.strerror or error}")
+            return
+        rest = "" if reduced.complete else ", not completely"
+        say(f"{case.identifier} was reduced in {reduced.trials:,} trials{rest}: {path}")

@@ -1,0 +1,145 @@
+"""`dmlconf record --into-case`: what a real DirectML computes becomes what a case expects."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.device import DeviceOptions
+from dmlconf.cli.options.selection import load_runnable, nothing_selected
+from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import replaced
+from dmlconf.cli.output.progress import progress
+from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.engine.session import environment_record, open_backend, runnable
+from dmlconf.expectations.into_cases import (
+    Refusal,
+    changed_files,
+    device_name,
+    expected_of,
+    unsuitable,
+)
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Verdict
+
+__all__ = ["record_into_cases"]
+
+
+def record_into_cases(
+    arguments: Sequence[Path],
+    tested: BackendName,
+    device_options: DeviceOptions,
+    *,
+    quiet: bool,
+    color: str,
+    selection: Mapping[str, Any],
+) -> int:
+    """Run cases, and write into each what it gave.
+
+    Args:
+        arguments: case files and folders, and identifiers of cases in them.
+        tested: what to run them on.
+        device_options: how.
+        quiet: whether to show no progress.
+        color: whether to use colours.
+        selection: the options that select cases.
+
+    Raises:
+        click.UsageError: the reference is to be recorded, or there is no case file.
+        InvalidFilesError: a file is invalid, or an entry cannot hold expected outputs.
+    """
+    if tested.name == "numpy":
+        message = "expected values never come from the reference that they are to check: name "
+        raise click.UsageError(message + "another backend, such as -b directml")
+    if selection.get("challenge") is not None:
+        raise click.UsageError("--challenge varies the data, which the case file would not have")
+    paths, names = _divided(arguments)
+    chosen = dict(selection)
+    chosen["identifiers"] = (*chosen.get("identifiers", ()), *names)
+    _, plan = load_runnable(paths, **chosen)
+    if not plan:
+        return nothing_selected(paths, chosen)
+    problems = list(unsuitable(plan))
+    if problems:
+        raise InvalidFilesError(problems)
+    recorded, refusals, device = _recorded(plan, tested, device_options, quiet, color)
+    for each in changed_files(recorded, device, _save):
+        if isinstance(each, Refusal):
+            refusals.append(each)
+            continue
+        path, text = each
+        replaced(path, text.encode(), "--into-case", own="a case file")
+        count = sum(planned.template.about.location.path == path for planned, _ in recorded)
+        cases = "1 case" if count == 1 else f"{count:,} cases"
+        click.echo(printable(f"{path}: {cases} recorded from {device}"))
+    for refusal in refusals:
+        say(printable(f"not recorded: {refusal.case}: {refusal.message}"))
+    return ExitCode.FAILED if refusals else ExitCode.SUCCESS
+
+
+def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Return the paths among the arguments, and the identifiers of cases."""
+    paths = [path for path in arguments if path.exists()]
+    if not paths:
+        named = f" beside {arguments[0]}" if arguments else ""
+        raise click.UsageError(printable(f"--into-case needs the case file{named}: name its path"))
+    return paths, [path.as_posix() for path in arguments if not path.exists()]
+
+
+def _recorded(
+    plan: Sequence[PlannedCase],
+    tested: BackendName,
+    device_options: DeviceOptions,
+    quiet: bool,
+    color: str,
+) -> tuple[list[tuple[PlannedCase, Mapping[str, Array]]], list[Refusal], str]:
+    """Return cases with their outputs, why others have none, and what computed them."""
+    recorded: dict[str, Mapping[str, Array]] = {}
+    refusals: list[Refusal] = []
+    declined: deque[Verdict] = deque()
+    known = device_options.known_limits()
+    backend = open_backend(tested, device_options.limits())
+    try:
+        with progress(len(plan), quiet=quiet, color=color) as advance:
+            device = device_name(environment_record(backend.environment))
+            for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+                fault = backend.faults.explaining(case, outcome)
+                limit = next((each for each in known.limits if each.explains(case, outcome)), None)
+                expected: Mapping[str, Array] | Refusal
+                if fault is not None:
+                    expected = Refusal(case.identifier, f"a known fault of {device}: {fault.name}")
+                elif limit is not None:
+                    expected = Refusal(case.identifier, f"a limit of the lab: {limit.name}")
+                else:
+                    expected = expected_of(case, outcome)
+                if isinstance(expected, Refusal):
+                    refusals.append(expected)
+                else:
+                    recorded[case.identifier] = expected
+                advance(isinstance(expected, Refusal))
+    finally:
+        backend.close()
+    for verdict in declined:
+        message = verdict.reason.message if verdict.reason is not None else "unsupported"
+        refusals.append(Refusal(verdict.case, message))
+    in_order = [
+        (planned, recorded[planned.identifier])
+        for planned in plan
+        if planned.identifier in recorded
+    ]
+    return in_order, refusals, device
+
+
+def _save(path: Path, array: Array) -> None:
+    content = BytesIO()
+    np.save(content, np.ascontiguousarray(array), allow_pickle=False)
+    replaced(path, content.getvalue(), "--into-case", own="a NumPy array")

@@ -1,0 +1,62 @@
+"""The default log of a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from dmlconf.cli.common.logs import new_log, new_temporary_log
+from dmlconf.cli.output.console import warn
+from dmlconf.documents.problems import printable
+
+__all__ = ["default_log", "failures_folder", "is_in_memory"]
+
+
+def default_log() -> Path:
+    """Create a run log if the user names none: in the user's folder, else in a temporary one.
+
+    Where no folder can be written at all, as in a container whose file systems are read-only, the
+    log is in memory for as long as this process runs.
+
+    Raises:
+        click.UsageError: there is no place for the log.
+    """
+    try:
+        return new_log()
+    except OSError as error:
+        reason = _spoken(error)
+    try:
+        log = new_temporary_log()
+    except OSError as error:
+        reason = f"{reason}, and no temporary file: {_spoken(error)}"
+    else:
+        warn(printable(f"{reason}: the run log is {log}"))
+        return log
+    if not hasattr(os, "memfd_create"):
+        raise click.UsageError(printable(f"no run log: {reason}; --log FILE names a place"))
+    log = Path(f"/proc/{os.getpid()}/fd/{os.memfd_create('run-log')}")
+    warn(printable(f"{reason}: the run log will be gone after this run; --log FILE keeps it"))
+    return log
+
+
+def failures_folder(log: Path) -> Path:
+    """Return the folder for what `fuzz` finds, beside its log: `run-....failures`.
+
+    A log in memory has no place beside it that lasts.
+    """
+    return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
+
+
+def is_in_memory(log: Path) -> bool:
+    """Return whether a log that `default_log` created ends with this process."""
+    return log.is_relative_to(f"/proc/{os.getpid()}/fd")
+
+
+def _spoken(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if not error.filename:
+        return reason
+    path = Path(str(error.filename))
+    return f"{path.parent if path.suffix == '.jsonl' else path}: {reason}"

@@ -1,0 +1,81 @@
+"""Runs that a command compares: read from logs and certificates, or judged from recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from dmlconf.backends.recording.file import read_recording
+from dmlconf.backends.recording.store import StoredRecording, recording_path
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cli.common.cache import checked_files
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.planning import plan_run
+from dmlconf.run_log.log import LogWriter, RunLog, read_log
+
+__all__ = ["read_run"]
+
+_RECORDING: Final = ".dmlrec"
+_CERTIFICATE: Final = ".dmlcert"
+
+
+def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
+    """Return the run that a file holds.
+
+    Args:
+        path: a run log, a certificate, whose log is taken as it is, or a recording, whose outcomes
+            the reference judges.
+        suite: the case files that a recording belongs to; empty for the bundled suite.
+
+    Raises:
+        InvalidLogError: the file is not a run log.
+        RefusedError: the file is not a certificate, or was changed after it was made.
+        BackendError: the file is not a recording of the suite.
+    """
+    if path.suffix == _RECORDING or path.is_dir():
+        return _judged(path, suite)
+    return _certified(path) if path.suffix == _CERTIFICATE else read_log(path)
+
+
+def _certified(path: Path) -> RunLog:
+    from dmlconf.certification.certificate import read_certificate
+    from dmlconf.certification.contents import read_log_member
+    from dmlconf.certification.errors import RefusedError
+
+    try:
+        log = read_certificate(path).members["run.jsonl"]
+        with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
+            return read_log_member(log, Path(folder), log.count(b"\n") - 2)
+    except RefusedError as error:
+        raise error.of(path) from error
+
+
+def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
+    """Return the verdicts on the cases that a recording holds."""
+    recorded = _recorded_cases(path)
+    say(printable(f"judging the outcomes in {path}"))
+    run = plan_run(
+        suite, f"recording:{path}", cases=recorded, against=REFERENCE, store=checked_files()
+    )
+    with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
+        log = Path(folder) / "run.jsonl"
+        with Engine(run) as engine, log.open("w", encoding="utf-8") as stream:
+            run_through(engine, logging_to(LogWriter(stream)))
+        return read_log(log, own=True)
+
+
+def _recorded_cases(path: Path) -> frozenset[str]:
+    """Return the identifiers of the cases that a recording holds.
+
+    Raises:
+        BackendError: there is no such recording, or a file of it cannot be read.
+    """
+    files = StoredRecording(recording_path(path)).files().values()
+    return frozenset(
+        identifier for file in set(files) for identifier in read_recording(file).entries
+    )

@@ -1,0 +1,234 @@
+"""One run on one target: its log, its reports and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.circumstances import ALL
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.options.outcome import Demands, run_exit_code
+from dmlconf.cli.options.reporting import Report, show
+from dmlconf.cli.options.resumption import earlier_run, require_same_run
+from dmlconf.cli.options.timing import slower_complaints, timed_again
+from dmlconf.cli.output.console import say, warn
+from dmlconf.cli.output.progress import advancing, progress
+from dmlconf.cli.runs.logged_run import default_log, is_in_memory
+from dmlconf.engine.consumers import Consumer, logging_to, run_through
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Event, Finished, Repeated
+from dmlconf.engine.run import Run
+from dmlconf.engine.shards import Selected
+from dmlconf.engine.target import Target
+from dmlconf.run_log.log import Footer, LogWriter, RunLog, read_log
+from dmlconf.run_log.packed import MANY
+from dmlconf.verdicts.verdict import Status
+
+__all__ = ["Presentation", "labelled", "run_and_report"]
+
+_MOST_DUMPED: Final = 100
+"""Each has several files; with more failures than this, groups are what to look at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """What is made of a run's events and log.
+
+    Attributes:
+        log_file: where the log goes; None for the folder of logs.
+        resume: whether to continue the run in the log.
+        reports: formats and files.
+        dump_folder: where failing cases are written; None for nowhere.
+        demands: what the run must meet.
+        base_run: an earlier run whose times are compared; None for none.
+        fail_slower: how many times as long an operator must take to fail the run; None for never.
+        details: how much the terminal shows, as for `show`.
+    """
+
+    log_file: Path | None
+    resume: bool
+    reports: Sequence[Report]
+    dump_folder: Path | None
+    demands: Demands
+    base_run: RunLog | None
+    fail_slower: float | None
+    details: Mapping[str, Any]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the terminal shows failures only."""
+        return bool(self.details["quiet"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A run that has ended.
+
+    Attributes:
+        log: its log.
+        footer: the log's last line.
+        slower_lines: what is said about operators that take longer than in an earlier run.
+        slower: complaints about operators that take longer than in an earlier run.
+    """
+
+    log: Path
+    footer: Footer
+    slower_lines: tuple[str, ...] = ()
+    slower: tuple[str, ...] = ()
+
+
+def run_and_report(run: Run, target: Target, shown: Presentation) -> ExitCode:
+    """Run the cases on a target, close it, and report.
+
+    Raises:
+        click.UsageError: the log belongs to another run, or cannot be opened.
+        LogWriteError: the log can no longer be written.
+    """
+    ends: list[_Ended] = []
+    plan = run.plan if len(run.plan) <= MANY else ()
+    try:
+        _execute(run, target, shown, ends)
+        del run  # A large plan and a large log do not fit into memory side by side.
+        could_write = _report(ends[-1], plan, target.label, shown)
+    except KeyboardInterrupt:
+        if not ends:
+            raise
+        # The log has every verdict, so these decide.
+        say(f"interrupted: reports may be missing; dmlconf report {ends[-1].log} writes them")
+        could_write = False
+    ended = ends[-1]
+    if shown.base_run is not None:
+        say("\n".join(ended.slower_lines))
+    verdict_code, complaints = run_exit_code(ended.footer, shown.demands, ended.slower)
+    for complaint in complaints:
+        say(f"Error: {complaint}")
+    code = verdict_code or (ExitCode.SUCCESS if could_write else ExitCode.OUTPUT)
+    if (code or target.label) and not is_in_memory(ended.log):
+        say(f"The run log is {ended.log}")
+    return code
+
+
+def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
+    """Report on a run from its log; return whether every report could be written."""
+    written = read_log(ended.log, own=True)
+    reports = [(name, labelled(file, label)) for name, file in shown.reports]
+    could_write = show(written, reports, **shown.details)
+    if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
+        _give_hints(written, plan)
+    return could_write
+
+
+def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
+    """Run into the log, and do what needs the open backend or the plan afterwards.
+
+    Args:
+        run: the run.
+        target: what runs it.
+        shown: what is made of it.
+        ends: gets the end of the run as soon as the log has it, and again with what followed.
+    """
+    log_file = labelled(shown.log_file, target.label)
+    try:
+        earlier = earlier_run(log_file if shown.resume else None)
+    except BaseException:
+        target.backend.close()
+        raise
+    with Engine(replace(run, earlier=earlier), target) as engine:
+        warn(engine.expected.note)
+        if ALL in run.how.circumstances and not target.circumstances:
+            warn(f"{run.how.backend} has no circumstances: --circumstances all has no effect")
+        log = log_file or default_log()
+        if earlier is not None:
+            require_same_run(log, earlier, engine.header, quiet=shown.quiet)
+        color = str(shown.details["color"])
+        with progress(engine.total, quiet=shown.quiet, color=color) as advance:
+            consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
+            if earlier is not None and earlier.complete:
+                run_through(engine, lambda event: None, consumers)
+            else:
+                with opened_log(log, earlier) as stream:
+                    writer, begin = LogWriter(stream), stream.tell()
+                    footer = run_through(engine, logging_to(writer), consumers)
+                    require_unchanged(log, stream, begin, writer.digest, footer)
+        if shown.dump_folder is not None:
+            _dump(shown.dump_folder, read_log(log, own=True), engine)
+        if shown.base_run is not None:
+            ends.append(_timed(ends[-1], shown.base_run, engine, shown.fail_slower))
+        if run.suite.challenge is None:  # Recordings are of the data in the files.
+            for recording in engine.expected.recordings:
+                warn(recording.stale_note(list(map(Path, run.paths))))
+
+
+def _noting_end(log: Path, ends: list[_Ended]) -> Consumer:
+    """Return a consumer that notes how the run ended."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Finished):
+            ends.append(_Ended(log, event.footer))
+
+    return consume
+
+
+def _announcing(quiet: bool) -> Consumer:
+    """Return a consumer that announces repetitions."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Repeated) and not quiet:
+            say(f"Repetition {event.repetition:,} of {event.of:,}")
+
+    return consume
+
+
+def _timed(ended: _Ended, base: RunLog, engine: Engine, fail_slower: float | None) -> _Ended:
+    """Return the end of the run, with what takes longer than in an earlier run."""
+    timed = timed_again(base, read_log(ended.log, own=True), _cases(engine), engine.judge)
+    lines, slower = slower_complaints(base, timed, fail_slower)
+    return replace(ended, slower_lines=tuple(lines), slower=tuple(slower))
+
+
+def _cases(engine: Engine) -> Sequence[PlannedCase]:
+    chosen = engine.run.chosen
+    return chosen.cases if isinstance(chosen, Selected) else ()
+
+
+def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
+    """Write the first failing cases with all that is known of them."""
+    from dmlconf.diagnosis.dump import dump_cases  # Few runs need it.
+
+    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
+    planned = {each.identifier: each for each in _cases(engine)}
+    paths = []
+    try:
+        for label, variant in (engine.backend.variants or {"": engine.backend}).items():
+            names = [
+                verdict.case
+                for verdict in failing[:_MOST_DUMPED]
+                if not label or verdict.variants[label].status.fails_run
+            ]
+            cases = [valid_case(planned[name]) for name in names]
+            paths += dump_cases(folder / label, cases, variant, engine.expected.against)
+    except OSError as error:
+        say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
+        return
+    left = len(failing) - _MOST_DUMPED
+    more = f"; {left:,} more failed" if left > 0 else ""
+    say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
+
+
+def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
+    from dmlconf.cli.output.hints import hints  # Few runs need it.
+
+    for hint in hints(log, plan):
+        say(f"Hint: {hint}")
+
+
+def labelled(path: Path | None, label: str) -> Path | None:
+    """Return a path with a label appended to its stem: `run-nvidia.jsonl` for `run.jsonl`."""
+    if path is None or not label:
+        return path
+    return path.with_name(f"{path.stem}-{label}{path.suffix}")

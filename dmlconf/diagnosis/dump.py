@@ -1,0 +1,86 @@
+"""Write everything known about a failing case: inputs, expected, allowed and actual values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
+from dmlconf.cases.writing.export import array_file, export_case, exported_name
+from dmlconf.engine.session import OpenBackend
+from dmlconf.judging.judge import Against, expectation_of
+from dmlconf.precision.room import permitted_ends
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["dump_cases"]
+
+
+def dump_cases(
+    folder: Path, cases: Iterable[Case], backend: OpenBackend, against: Against
+) -> list[Path]:
+    """Run cases again, and write each to a case file with a folder of NumPy files.
+
+    The files are `TENSOR.input.npy`, and for each output `TENSOR.expected.npy`,
+    `TENSOR.lowest.npy` and `TENSOR.highest.npy`, between which the rule allows each element, and
+    `TENSOR.actual.npy`. What is not known has no file.
+
+    Args:
+        folder: for the case files; it is created.
+        cases: the cases.
+        backend: runs them.
+        against: gives what they do not state.
+
+    Returns:
+        the case files.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    half = backend.capabilities.half_precision
+    paths: list[Path] = []
+    for case, outcome in backend.execute(iter(list(cases))):
+        path = _free_path(folder, exported_name(case.identifier), paths)
+        data = path.with_suffix("")
+        data.mkdir(exist_ok=True)
+        expectation = expectation_of(case, against)
+        inputs = {} if isinstance(expectation, ExpectedRejection) else case.inputs()
+        export_case(path, case, expectation, inputs)
+        if isinstance(expectation, ExpectedOutputs):
+            _write_expected(data, case, expectation, half)
+        if isinstance(outcome, Outputs):
+            for name, array in outcome.arrays.items():
+                array_file(data, name, "actual", array)
+        paths.append(path)
+    return paths
+
+
+def _free_path(folder: Path, name: str, taken: list[Path]) -> Path:
+    """Return an unused path for a case; shortened names may be equal."""
+    path, number = folder / f"{name}.yaml", 1
+    while path in taken:
+        number += 1
+        path = folder / f"{name}-{number}.yaml"
+    return path
+
+
+def _write_expected(folder: Path, case: Case, expectation: ExpectedOutputs, half: bool) -> None:
+    allowances = CaseAllowances(case, half_precision=half)
+    for name, expected in expectation.outputs.items():
+        array_file(folder, name, "expected", expected)
+        # A rule may need what the reference cannot compute, such as a result beyond its limits.
+        with suppress(ValueError, LookupError):
+            lowest, highest = _allowed(case, name, expected, allowances)
+            array_file(folder, name, "lowest", lowest)
+            array_file(folder, name, "highest", highest)
+
+
+def _allowed(
+    case: Case, name: str, expected: Array, allowances: CaseAllowances
+) -> tuple[Array, Array]:
+    rule = case.narrower_rule(name) or case.rule(name)
+    lowest, highest = permitted_ends(expected.ravel(), rule, allowances.of(name))
+    return lowest.reshape(expected.shape), highest.reshape(expected.shape)

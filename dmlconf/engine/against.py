@@ -1,0 +1,338 @@
+"""What gives the expected outcomes of cases that state none: recordings, the reference, or both.
+
+A backend is never judged by itself: neither by a backend of the same name, nor by what was recorded
+with the same files on the same adapter and driver, nor the reference by a recording of it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.backends import registry
+from dmlconf.backends.errors import StaleRecordingError
+from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
+from dmlconf.backends.recording.samples import filled
+from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
+from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.model import Case, PlannedCase, Provenance
+from dmlconf.documents.files import resolved
+from dmlconf.engine.session import OpenBackend, no_expectation, reference
+from dmlconf.judging.judge import Against, Recorded
+
+# What reads recordings is imported where it is needed: a run of one case may need none.
+if TYPE_CHECKING:
+    from dmlconf.backends.recording.store import StoredRecording
+
+__all__ = [
+    "AUTO",
+    "Expectations",
+    "RecordingAgainst",
+    "expectations",
+    "recorded_in",
+    "states_all",
+    "suite_expectations",
+    "suite_recordings",
+]
+
+AUTO: Final = "auto"
+"""The suite's own recordings, and the reference for cases that they do not have."""
+
+_FOLDER: Final = "recordings"
+_MOST_NAMED: Final = 10
+
+_TELLING: Final = frozenset({"E_INVALIDARG"})
+"""HRESULTs that are about the desc; others are about the device that DirectML ran on."""
+
+
+class RecordingAgainst:
+    """Gives recorded outcomes, and remembers the cases for which the recording is stale.
+
+    A file is read when one of its cases is first needed: cases that state all outputs need none.
+    """
+
+    def __init__(self, path: Path, subject: Subject | None = None) -> None:
+        """Name the recording.
+
+        Args:
+            path: of the recording, as `StoredRecording` takes it.
+            subject: who is under test, and is not judged by what was recorded of it; None where
+                that does not matter.
+        """
+        self.path = path
+        self.stale: list[str] = []
+        self._subject = subject
+        self._stored: StoredRecording | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process reads the files itself.
+        return RecordingAgainst, (self.path, self._subject)
+
+    def __call__(self, case: Case) -> Recorded | None:
+        """Return the recorded outcome; None where the recording has none for the case.
+
+        Raises:
+            BackendError: the operator's file cannot be read.
+        """
+        from dmlconf.backends.recording.model import Mismatch
+
+        part = self._stored_recording().part(case.operator_name)
+        if part is None or (self._subject and not is_independent(part.environment, self._subject)):
+            return None
+        outcome = part.find(case)
+        if outcome is Mismatch.STALE:
+            self.stale.append(case.identifier)
+        if isinstance(outcome, Mismatch):
+            return None
+        if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
+            return None
+        earlier = part.environment["backend"] == REFERENCE
+        return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
+
+    def digest(self, operator: str) -> str:
+        """Return the SHA-256 of the file with an operator's cases; empty if there is none."""
+        path = self._stored_recording().files([operator]).get(operator)
+        return sha256(path.read_bytes()).hexdigest() if path else ""
+
+    def _stored_recording(self) -> StoredRecording:
+        from dmlconf.backends.recording.store import StoredRecording
+
+        self._stored = self._stored or StoredRecording(self.path)
+        return self._stored
+
+    def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
+        """Return which cases have changed since they were recorded, and what to do about it."""
+        if not self.stale:
+            return None
+        count = len(self.stale)
+        plural = "s" if count != 1 else ""
+        paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
+        again = _record_command(paths, self._stored_recording(), self.stale)
+        return (
+            f"{self.path} has another desc or other inputs for {count:,} case{plural}"
+            f" and was not used there:\n{_named(self.stale)}\nRecord again: {again}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What gives the expected outcomes of a run; a worker process gets a copy.
+
+    Attributes:
+        name: for the log.
+        against: gives them.
+        recordings: those that may be used.
+        note: what the user should know before the run, or None.
+    """
+
+    name: str
+    against: Against
+    recordings: tuple[RecordingAgainst, ...] = ()
+    note: str | None = None
+
+
+def states_all(planned: PlannedCase) -> bool:
+    """Return whether a case states all its expected outputs, so that no other source is needed."""
+    template = planned.template
+    expect = template.data.get("expect", {})
+    alone = "rejected" in expect or "relation" in template.data
+    return alone or all(name in expect for name in template.output_names)
+
+
+def expectations(
+    against: str,
+    tested: OpenBackend,
+    suite: Suite,
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+) -> Expectations:
+    """Return what gives the expected outcomes of cases that state none.
+
+    Args:
+        against: `auto`, or a backend as named on the command line.
+        tested: the backend under test.
+        suite: what the plan was chosen from.
+        plan: the cases that will run.
+        suite_paths: where the suite was loaded from.
+
+    Raises:
+        BackendError: there is no such backend, or its recording cannot be used for the plan.
+        InvalidFilesError: a case of a matrix cannot be built.
+    """
+    subject = subject_of(tested.environment)
+    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+        return Expectations(REFERENCE, no_expectation)
+    if against == AUTO:
+        return _automatic(tested, subject, plan, suite_paths)
+    name = registry.parse(against)
+    if name.name == "recording":
+        return _recorded(against, Path(name.options), subject, suite, plan, suite_paths)
+    if name.name == REFERENCE == subject[0]:
+        return Expectations(against, no_expectation)
+    return Expectations(against, reference(against, tested.name))
+
+
+def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
+    """Return the source of a suite's expected outcomes: recordings, then the reference."""
+    recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
+    backend = registry.create(registry.parse(REFERENCE))
+    return _First(recordings, lambda case: next(iter(backend.run([case])))), recordings
+
+
+def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
+    """Return a function that says whether one of the recordings has a case as it is now."""
+    from dmlconf.backends.recording.store import StoredRecording
+
+    recordings = [StoredRecording(path) for path in paths]
+    return lambda case: any(recording.mismatch(case) is None for recording in recordings)
+
+
+def suite_recordings(paths: Iterable[Path]) -> list[Path]:
+    """Return the suite's own recordings, in a path's folder or up to two above it.
+
+    They are the files NAME.dmlrec in the operators' folders, each name a recording that is returned
+    as FOLDER/NAME.dmlrec, and the files in the folder `recordings`.
+    """
+    from dmlconf.backends.recording.file import SUFFIX
+    from dmlconf.backends.recording.store import recording_paths
+
+    recordings: dict[Path, Path] = {}
+    for path in paths:
+        for folder in (path, *resolved(path).parents[:2]):
+            single_files = sorted((folder / _FOLDER).glob(f"*{SUFFIX}"))
+            inside = [*recording_paths(folder), *single_files]
+            recordings.update({resolved(file): file for file in inside})
+            if inside:
+                break
+    return list(recordings.values())
+
+
+def _automatic(
+    tested: OpenBackend, subject: Subject, plan: Sequence[PlannedCase], paths: Sequence[Path]
+) -> Expectations:
+    recordings = tuple(
+        RecordingAgainst(path, subject)
+        for path in suite_recordings(paths)
+        if _has_independent_part(path, subject, plan)
+    )
+    names = [f"recording:{one.path}" for one in recordings]
+    otherwise = no_expectation if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
+    if subject[0] != REFERENCE or not names:
+        names.append(REFERENCE)
+    return Expectations(", else ".join(names), _First(recordings, otherwise), recordings)
+
+
+def _recorded(
+    against: str,
+    path: Path,
+    subject: Subject,
+    suite: Suite,
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+) -> Expectations:
+    from dmlconf.backends.recording.store import StoredRecording, recording_path
+
+    path = recording_path(path)
+    _require_fresh(StoredRecording(path), suite, plan, suite_paths)
+    if not _has_independent_part(path, subject, plan):
+        note = (
+            f"{path} was recorded on the backend under test itself, so it proves nothing: "
+            "what the cases do not state is unchecked"
+        )
+        return Expectations(against, no_expectation, note=note)
+    source = RecordingAgainst(path, subject)
+    return Expectations(against, source, (source,))
+
+
+def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
+    """Return whether a recording can judge some of the plan and all files it needs open."""
+    from dmlconf.backends.recording.store import StoredRecording
+
+    heads = [head for _, head in StoredRecording(path).heads(_operators(plan))]
+    return any(is_independent(head.environment, subject) for head in heads)
+
+
+def _operators(plan: Iterable[PlannedCase]) -> list[str]:
+    return list(dict.fromkeys(planned.template.operator_name for planned in plan))
+
+
+def _require_fresh(
+    stored: StoredRecording,
+    suite: Suite,
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+) -> None:
+    from dmlconf.backends.recording.model import Mismatch
+
+    path = stored.path
+    if not stored.files(_operators(plan)):
+        stored.head()  # Raises where there is no recording at all.
+    mismatches = {planned.identifier: stored.mismatch(valid_case(planned)) for planned in plan}
+    if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
+        count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
+        raise BackendError(f"{path} was made for another suite: it has none of the {count}")
+    stale = [
+        identifier for identifier, mismatch in mismatches.items() if mismatch is Mismatch.STALE
+    ]
+    if stale:
+        again = f"Record again: {_record_command(suite_paths, stored, stale)}"
+        raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")
+
+
+def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
+    """Return whether a recording has any case of the suite, chosen or not."""
+    for planned in suite.plan():
+        part = stored.part(planned.template.operator_name)
+        if part is not None and planned.identifier in part.entries:
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """Gives the outcome of the first recording that has the case, else that of the reference.
+
+    Of outputs that were recorded as a sample, the reference gives the other elements.
+    """
+
+    recordings: Sequence[Against]
+    reference: Against
+
+    def __call__(self, case: Case) -> Outcome | Recorded | None:
+        answers = (recording(case) for recording in self.recordings)
+        answer = next((answer for answer in answers if answer is not None), None)
+        if answer is None:
+            return self.reference(case)
+        outcome = answer.outcome if isinstance(answer, Recorded) else answer
+        if not isinstance(outcome, Outputs) or not outcome.samples:
+            return answer
+        right = self.reference(case)
+        if not isinstance(right, Outputs):
+            return answer
+        whole = filled(case, outcome, right)
+        if isinstance(answer, Recorded):
+            return replace(answer, outcome=whole, right=right.arrays)
+        return whole
+
+
+def _named(cases: Sequence[str]) -> str:
+    lines = [f"  {case}" for case in cases[:_MOST_NAMED]]
+    if len(cases) > _MOST_NAMED:
+        lines.append(f"  and {len(cases) - _MOST_NAMED:,} more")
+    return "\n".join(lines)
+
+
+def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
+    """Return the command that records cases again, each with all cases of its operator."""
+    operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
+    first = next(iter(stored.heads(operators)))[1]
+    words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]
+    if stored.single:
+        return shlex.join([*words, "-o", str(stored.path)])
+    chosen = operators if len(operators) <= _MOST_NAMED else []
+    words += [word for name in chosen for word in ("--operator", name)]
+    return shlex.join([*words, "-o", str(stored.path.parent), "--name", stored.path.stem])

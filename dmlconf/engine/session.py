@@ -1,0 +1,394 @@
+"""One run: from a plan to a log with a verdict for every selected case."""
+
+from __future__ import annotations
+
+import platform
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+
+import dmlconf
+from dmlconf.backends import registry
+from dmlconf.backends.circumstances import Exercise, exercises_of
+from dmlconf.backends.protocol import (
+    Backend,
+    BackendError,
+    Capabilities,
+    Environment,
+    Outcome,
+)
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
+from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
+from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
+from dmlconf.judging.needs_run import NeedsRun, begun, continued
+from dmlconf.run_log.log import Header
+from dmlconf.verdicts.verdict import Verdict
+from dmlconf.workers.execution import Execution, Limits, execution_of
+from dmlconf.workers.exercising import run_items, tasks
+from dmlconf.workers.worker import run_batch
+
+__all__ = [
+    "OpenBackend",
+    "environment_record",
+    "header_environment",
+    "in_process",
+    "judged",
+    "make_header",
+    "no_expectation",
+    "now",
+    "open_backend",
+    "reference",
+    "runnable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBackend:
+    """A backend that is ready to run cases.
+
+    Attributes:
+        name: the backend as named on the command line.
+        environment: what it runs on.
+        capabilities: what it can run.
+        execute: yields each case with its outcome, as soon as it is known; for a backend with
+            circumstances, each exercise with its results too.
+        close: releases the backend's resources.
+        faults: the known faults of the DirectML that it runs.
+        variants: the backends by label that each case runs on; empty if it is this one alone.
+        is_reference: whether it is this dmlconf's own reference, so that an outcome is also what
+            expectations are held against.
+    """
+
+    name: registry.BackendName
+    environment: Environment
+    capabilities: Capabilities
+    execute: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
+    close: Callable[[], None]
+    faults: KnownFaults = NO_KNOWN_FAULTS
+    variants: Mapping[str, OpenBackend] = field(default_factory=dict)
+    is_reference: bool = False
+
+
+def open_backend(
+    name: registry.BackendName, limits: Limits, *, judged: bool = False
+) -> OpenBackend:
+    """Open a backend: in this process if it is trusted and alone, else in worker processes.
+
+    Args:
+        name: the backend.
+        limits: how to run.
+        judged: whether the engine runs the cases.
+
+    Raises:
+        BackendError: it cannot be used.
+    """
+    variants = registry.variants(name)
+    if variants and not judged:
+        raise BackendError(
+            f"{name} runs each case in {len(variants)} variants, which only `dmlconf run` compares",
+            f"Name one of them: {', '.join(map(str, variants.values()))}",
+        )
+    if variants:
+        return _open_variants(name, variants, limits)
+    if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
+        # Processes and pipes take time to import, and the reference alone needs none of them.
+        from dmlconf.workers.pool import WorkerPool
+
+        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks, memory=limits.memory)
+        try:
+            ready = pool.ready()
+            faults = known_faults(ready.environment)
+        except BaseException:
+            pool.close()
+            raise
+
+        def alone(item: Case | Exercise) -> bool:
+            return faults.harms_others(item.case if isinstance(item, Exercise) else item)
+
+        execute = partial(pool.run, alone=alone)
+        return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
+    return in_process(name, registry.create(name))
+
+
+def _open_variants(
+    name: registry.BackendName, variants: Mapping[str, registry.BackendName], limits: Limits
+) -> OpenBackend:
+    """Open every variant of a backend.
+
+    Args:
+        name: the backend as named on the command line.
+        variants: its variants by label.
+        limits: how to run each.
+
+    Returns:
+        the first variant under the backend's own name, with all of them.
+
+    Raises:
+        BackendError: one of them cannot be used.
+    """
+    backends: dict[str, OpenBackend] = {}
+    with ExitStack() as owner:
+        for label, variant in variants.items():
+            backends[label] = open_backend(variant, limits, judged=True)
+            owner.callback(backends[label].close)
+        close = owner.pop_all().close
+    first = next(iter(backends.values()))
+    environment = _environment([variant.environment for variant in backends.values()])
+    # Variants are compared without circumstances, which run on one variant at a time.
+    capabilities = replace(first.capabilities, circumstances=frozenset())
+    return replace(
+        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        variants=backends,
+    )  # fmt: skip
+
+
+def _environment(environments: Sequence[Environment]) -> Environment:
+    """Return the first environment; details in which others differ are `both`."""
+    first = environments[0]
+    details = {
+        key: value if all(other.details.get(key) == value for other in environments) else "both"
+        for key, value in first.details.items()
+    }
+    return replace(first, details=details)
+
+
+def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
+    """Return the backend as one that runs cases in this process, one by one."""
+
+    def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
+        for item in items:
+            ready = item if isinstance(item, Exercise) else _with_inputs(item)
+            for result in run_items(backend, [ready]):
+                yield ready, result
+
+    environment = backend.environment()
+    return OpenBackend(
+        name,
+        environment,
+        backend.capabilities(),
+        execute,
+        backend.close,
+        known_faults(environment),
+        is_reference=registry.is_reference(backend),
+    )
+
+
+def _with_inputs(case: Case) -> Case:
+    """Return the case with its inputs generated, which both running and judging it need."""
+    if isinstance(case.expectation, ExpectedRejection):
+        return case  # Its tensors may be larger than any memory.
+    with suppress(MemoryError):  # The backend meets it again, and reports it.
+        return case.with_inputs()
+    return case
+
+
+def no_expectation(case: Case) -> None:
+    """Return no expected outcome."""
+
+
+class _ByBackend:
+    """Gives a backend's outcome of a case."""
+
+    def __init__(self, name: registry.BackendName) -> None:
+        self._name = name
+        self._backend = registry.create(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ByBackend, (self._name,)
+
+    def __call__(self, case: Case) -> Outcome | Recorded:
+        outcome = next(run_batch(self._backend, [case]))
+        if self._name.name == REFERENCE:
+            return outcome
+        return Recorded(outcome, Provenance.REFERENCE)
+
+
+def reference(name: str, tested: registry.BackendName) -> Against:
+    """Return what gives the expected outcome of cases that state none.
+
+    Args:
+        name: the backend to compare with, as named on the command line.
+        tested: the backend under test; it never gives its own expected outcomes.
+
+    Raises:
+        BackendError: there is no such backend.
+    """
+    parsed = registry.parse(name)
+    return no_expectation if parsed == tested else _ByBackend(parsed)
+
+
+def now() -> str:
+    """Return the date and time in UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def make_header(
+    suite: Suite,
+    paths: Iterable[str],
+    selected: int,
+    backend: OpenBackend,
+    against: str,
+    options: dict[str, Any],
+    *,
+    digest: str | None = None,
+    shard: Mapping[str, Any] | None = None,
+    workers: Sequence[Mapping[str, Any]] = (),
+) -> Header:
+    """Return the log's first line.
+
+    Args:
+        suite: what the plan was chosen from.
+        paths: where it is, as given.
+        selected: how many cases will run.
+        backend: what runs them.
+        against: gives the expected values that cases do not state.
+        options: what was given on the command line.
+        digest: `cases_digest` of the selected cases.
+        shard: the part of a plan that they are, as `Selected.record` has it.
+        workers: a scheduler's workers, which run all in place of this machine.
+    """
+    environment = workers[0]["environment"] if workers else header_environment(backend)
+    return Header(
+        dmlconf=dmlconf.__version__,
+        started=now(),
+        backend=str(backend.name),
+        against=against,
+        environment=environment,
+        paths=tuple(paths),
+        suite_digest=suite.digest,
+        catalogue_digest=catalogue_digest(),
+        selected=selected,
+        options=options,
+        cases_digest=digest,
+        shard=shard,
+        workers=tuple(workers),
+    )
+
+
+def header_environment(backend: OpenBackend) -> dict[str, Any]:
+    """Return what an open backend runs on, for a log's header."""
+    environment = environment_record(backend.environment)
+    if backend.capabilities.half_precision:  # Needed for judging the outputs again.
+        environment["details"] = {**environment["details"], "half": True}
+    return environment
+
+
+def environment_record(environment: Environment) -> dict[str, Any]:
+    """Return what a backend runs on, with Python, NumPy and the operating system."""
+    return {
+        **asdict(environment),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def judged(
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    against: Against,
+    options: JudgeOptions = NO_OPTIONS,
+    aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
+) -> Generator[Verdict, None, None]:
+    """Run the plan, and yield each verdict as soon as it is reached.
+
+    Cases that run again, such as graphs in other forms, get their verdicts some cases later.
+
+    Args:
+        plan: what to run.
+        backend: what to run it on.
+        against: gives the expected outcome of cases that state none.
+        options: what may excuse failures, and what runs beside each case.
+        aside: whether the caller takes a case itself; it gets no verdict here.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
+    half = backend.capabilities.half_precision
+    conclusion = Conclusion(against, backend.faults, half, options, backend.is_reference)
+    for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
+        yield from _judged_part(part, backend, conclusion, aside)
+
+
+def _judged_part(
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    conclusion: Conclusion,
+    aside: Callable[[PlannedCase, Case], bool],
+) -> Generator[Verdict, None, None]:
+    """Run a part of a plan as one batch, and then the cases that need another run."""
+    declined: deque[Verdict] = deque()
+    waiting: list[NeedsRun[Verdict]] = []
+    cases = runnable(plan, backend.capabilities, declined, aside)
+    for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
+        while declined:
+            yield declined.popleft()
+        judged = begun(conclusion.of(item, result))
+        if isinstance(judged, NeedsRun):
+            waiting.append(judged)
+        else:
+            yield judged
+    yield from declined
+    run_one = alone_on(backend.execute)
+    for each in waiting:
+        yield continued(each, run_one)
+
+
+_GRAPHS_AT_ONCE: Final = 50
+"""Limit for graphs that also run in other forms; their verdicts wait for the last of them."""
+
+_EXERCISED_AT_ONCE: Final = 512
+"""Limit for cases under circumstances: some run again after all of them have run."""
+
+
+def _parts(
+    plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
+) -> Iterator[list[PlannedCase]]:
+    """Yield the plan in parts: graphs that also run in other forms, and the cases between them."""
+
+    def apart(planned: PlannedCase) -> bool:
+        template = planned.template
+        return template.operator_name == GRAPHS and (compare_unfused or "relation" in template.data)
+
+    for is_apart, group in groupby(plan, apart):
+        cases = list(group)
+        most = _EXERCISED_AT_ONCE if exercised else max(1, len(cases))
+        size = _GRAPHS_AT_ONCE if is_apart else most
+        for start in range(0, len(cases), size):
+            yield cases[start : start + size]
+
+
+def runnable(
+    plan: Iterable[PlannedCase],
+    capabilities: Capabilities,
+    declined: deque[Verdict],
+    aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
+) -> Iterator[Case]:
+    """Yield the cases that the backend must run, and put aside a verdict on the others.
+
+    Cases that `aside` takes are neither.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+    """
+    for planned in plan:
+        case = valid_case(planned)
+        reason = unsupported_reason(case, capabilities)
+        if reason is None:
+            if not aside(planned, case):
+                yield case
+        else:
+            declined.append(not_asked(case, reason))

@@ -1,0 +1,124 @@
+"""Known faults of DirectML as text: lines for the terminal, JSON, and the page of the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dmlconf.excuses.known_faults import KnownFault
+
+__all__ = ["condition_of", "fault_entry", "fault_lines", "faults_page"]
+
+
+def condition_of(fault: KnownFault) -> str:
+    """Return in words when a failure is the fault's."""
+    parts = []
+    if fault.formula is not None:
+        parts.append(f"the outputs are what dmlconf.faults' {fault.formula.__name__} computes")
+    if fault.when is not None:
+        parts.append(f"{fault.when}")
+    if fault.node is not None:
+        parts.append(f"a node of {' or '.join(sorted(fault.node.operators))}: {fault.node.when}")
+    if fault.constant is not None:
+        parts.append(f"a constant of the graph: {fault.constant.when}")
+    if fault.breaks is not None:
+        parts.append(f"it breaks {' or '.join(sorted(fault.breaks))} and nothing else")
+    if fault.graph:
+        parts.append("compiled as a graph")
+    if fault.circumstance is not None:
+        parts.append(f"only when {fault.circumstance}")
+    if fault.cases is not None:
+        parts.append(f"in {len(fault.cases)} cases by name: {fault.not_computed}")
+    return "; ".join(parts) or "always"
+
+
+def fault_entry(fault: KnownFault) -> dict[str, Any]:
+    """Return a fault as JSON values."""
+    return {
+        "name": fault.name,
+        "title": fault.title,
+        "operators": sorted(fault.operators),
+        "versions": {
+            "first": ".".join(map(str, fault.first)),
+            "last": ".".join(map(str, fault.last)),
+        },
+        "outcome": fault.outcome,
+        "condition": condition_of(fault),
+        "computed_by": fault.formula.__name__ if fault.formula else None,
+        "reason": fault.reason,
+        "instead": fault.instead or None,
+        "example": fault.example or None,
+        "seen_on": fault.kernels or None,
+        "cases": sorted(fault.cases) if fault.cases is not None else None,
+    }
+
+
+def fault_lines(fault: KnownFault) -> Iterator[str]:
+    """Yield what explains a fault, for the terminal."""
+    yield fault.name
+    yield f"  {fault.span} {fault.title}"
+    yield f"  operators  {', '.join(sorted(fault.operators))}"
+    yield f"  shows as   {fault.outcome}"
+    yield f"  when       {condition_of(fault)}"
+    yield f"  what       {fault.reason}"
+    if fault.instead:
+        yield f"  instead    {fault.instead}"
+    if fault.example:
+        yield f"  example    dmlconf show '{fault.example}'"
+    if fault.kernels:
+        yield f"  seen on    {fault.kernels}"
+
+
+_HEAD = """\
+# What DirectML itself does wrong
+
+Known faults of DirectML's own kernels and of its checks, which no driver can mend. dmlconf
+recognises them in every run: a case that fails because of one is `waived`, with the fault's name.
+A wrong value is recognised if it is the one that a function of `dmlconf/faults` computes; a crash
+or a refusal, if the desc meets a condition. `--no-known-faults` judges as if none were known.
+
+To repeat one, run its example in the [Wine lab](wine-lab.md) or on Windows:
+
+```sh
+dmlconf show CASE                                        # the desc, its data and what is right
+python3 lab/lab.py run -- run cases/ -b directml --no-known-faults --case CASE
+```
+
+`dmlconf faults`, which writes this page with `--report markdown`, lists them; `dmlconf faults NAME`
+explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may
+be absent where a driver's metacommand replaces the kernel.
+
+| Fault | DirectML | What it does |
+|---|---|---|
+"""
+
+
+def faults_page(faults: Iterable[KnownFault]) -> str:
+    """Return the page of the docs."""
+    known = list(faults)
+    rows = "".join(
+        f"| [{fault.name}](#{fault.name}) | {fault.releases} | {fault.title} |\n" for fault in known
+    )
+    return _HEAD + rows + "".join(map(_section, known))
+
+
+def _section(fault: KnownFault) -> str:
+    lines = [
+        f"\n## {fault.name}\n",
+        f"DirectML {fault.releases} {fault.title}.\n",
+        f"{fault.reason}\n",
+        f"- Operators: {', '.join(sorted(fault.operators))}",
+        f"- Shows as: {fault.outcome}",
+        f"- When: {_code(fault)}",
+    ]
+    if fault.instead:
+        lines.append(f"- Instead: {fault.instead}")
+    if fault.example:
+        lines.append(f"- Example: `{fault.example}`")
+    if fault.kernels:
+        lines.append(f"- Seen on: {fault.kernels}")
+    return "\n".join(lines) + "\n"
+
+
+def _code(fault: KnownFault) -> str:
+    return f"`{condition_of(fault)}`" if fault.when is not None else condition_of(fault)

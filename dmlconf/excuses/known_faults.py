@@ -1,0 +1,529 @@
+"""DirectML's own known faults: what fails because of one is waived, in any case and on any device.
+
+The list is `schemas/known-faults.yaml`, by version of DirectML. It holds for the backend `directml`
+and for recordings of it. A wrong value is waived if it is the one that the fault's function
+computes (`dmlconf.faults`); a crash or a refusal, if the desc meets the fault's condition. Either
+may be a node of a graph. A case that passes despite a listed fault has passed: a driver's
+metacommand may replace the kernel that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Environment,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.backends.recording.samples import paired
+from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.facts import names_of_node
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import operator_name
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.excuses.scope import Scope, Version, VersionRange, parse_version
+from dmlconf.expressions import Expression, ExpressionError, Namespace, suggestion
+from dmlconf.faults.computed import Computed, Formula
+from dmlconf.faults.formulas import FORMULAS
+from dmlconf.faults.prediction import Prediction, predicted
+from dmlconf.graphs.model import Constant, Graph, Node
+from dmlconf.precision.allowance import NoAllowance
+from dmlconf.precision.compare import compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.resources import schemas_directory
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = [
+    "NO_KNOWN_FAULTS",
+    "ConstantCondition",
+    "KnownFault",
+    "KnownFaults",
+    "NodeCondition",
+    "faults_of_version",
+    "known_faults",
+    "lint_known_faults",
+    "read_known_faults",
+]
+
+_OUTPUTS: Final = "outputs"
+_ACCEPTED: Final = "accepted"
+_NOT_WRITTEN: Final = "output not written"
+_GRAPH: Final = "graph"
+
+_EVERY_BIT: Final = PrecisionRule(RuleKind.EXACT, 0, "what DirectML computes is known in every bit")
+
+_STAGES_OF_NODES: Final = {"CompileOperator": "CompileGraph"}
+"""The calls that do for a graph what others do for an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """A condition on the nodes of a graph.
+
+    Attributes:
+        operators: the names of operators, one of which the node has.
+        when: a condition over its desc.
+    """
+
+    operators: frozenset[str]
+    when: Expression
+
+    def holds(self, case: Case) -> bool:
+        """Return whether a graph has such a node; False for a single operator."""
+        if not isinstance(case, GraphCase):
+            return False
+        return any(
+            node.operator_name in self.operators and _meets(self.when, names_of_node(node))
+            for node in case.graph.operator_nodes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantCondition:
+    """A condition on the constants of a graph.
+
+    Attributes:
+        when: over `ByteCount`, `ElementCount` and `DataType` of the constant, and `BytesRead`, the
+            most bytes that a consumer reads of it.
+    """
+
+    when: Expression
+
+    def holds(self, case: Case) -> bool:
+        """Return whether a graph has such a constant; False for a single operator."""
+        if not isinstance(case, GraphCase):
+            return False
+        graph = case.graph
+        return any(_meets(self.when, _names_of_constant(graph, each)) for each in graph.constants)
+
+
+def _names_of_constant(graph: Graph, constant: Constant) -> Namespace:
+    tensor, nodes = constant.tensor, graph.by_name
+    read = [
+        nodes[edge.to_node].inputs[edge.to_tensor].TotalTensorSizeInBytes
+        for edge in graph.intermediate_edges
+        if edge.from_node == constant.name
+        and edge.to_node in nodes
+        and edge.to_tensor in nodes[edge.to_node].inputs
+    ]
+    return {
+        "ByteCount": constant.data.nbytes * min(tensor.DataType.bits, 8) // 8,
+        "BytesRead": max(read, default=0),
+        "ElementCount": tensor.ElementCount,
+        "DataType": str(tensor.DataType),
+    }
+
+
+def _meets(condition: Expression, names: Namespace) -> bool:
+    try:
+        return bool(condition.evaluate(names))
+    except ExpressionError:
+        return False  # Such as the size of an absent optional tensor.
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFault:
+    """One fault of DirectML.
+
+    Attributes:
+        name: what to call it.
+        reason: what DirectML does, as a sentence.
+        first: the first version that has it, of those tested.
+        last: the last one.
+        operators: names of the operators that have it, alone or as nodes of a graph.
+        outcome: how it shows: `outputs` if the case runs and its outputs are wrong, `accepted` if a
+            case runs that must be refused, `output not written`, `crash`, `device removed`, or a
+            refusal such as `E_INVALIDARG by CreateOperator`.
+        cases: identifiers of the affected cases; None for all.
+        when: a condition on the desc that these cases meet; None for all.
+        node: a node that these cases, graphs, have; None for any.
+        constant: a constant that these cases, graphs, have; None for any.
+        breaks: constraints of which these cases break some and no others; None for any.
+        formula: computes the wrong outputs; None if they are not known.
+        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
+        graph: whether it shows only in operators that are compiled as graphs.
+        nodes: whether it shows in nodes of graphs as well.
+        alone: whether its cases may harm others in the same process.
+        title: what DirectML does, in a few words that fit after its version.
+        kernels: on which devices it was seen.
+        instead: what an application can do to get right results.
+        example: the identifier of a small case that shows it.
+        not_computed: why the wrong outputs are not known, if they are not.
+    """
+
+    name: str
+    reason: str
+    first: Version
+    last: Version
+    operators: frozenset[str]
+    outcome: str
+    cases: frozenset[str] | None = None
+    when: Expression | None = None
+    node: NodeCondition | None = None
+    constant: ConstantCondition | None = None
+    breaks: frozenset[str] | None = None
+    formula: Formula | None = None
+    circumstance: str | None = None
+    graph: bool = False
+    nodes: bool = True
+    alone: bool = False
+    title: str = ""
+    kernels: str = ""
+    instead: str = ""
+    example: str = ""
+    not_computed: str = ""
+
+    @property
+    def releases(self) -> str:
+        """The releases that have it, such as `1.8.0 to 1.15.4`."""
+        first, last = (".".join(map(str, version)) for version in (self.first, self.last))
+        return first if first == last else f"{first} to {last}"
+
+    @property
+    def span(self) -> str:
+        """The subject of `title`: `DirectML 1.8.0 to 1.15.4`."""
+        return f"DirectML {self.releases}"
+
+    def concerns(self, case: Case, *, as_graph: bool = True) -> bool:
+        """Return whether the fault affects a case, or a node of it.
+
+        Args:
+            case: an operator or a graph.
+            as_graph: whether single operators are compiled as graphs.
+        """
+        if self.graph and not as_graph and not isinstance(case, GraphCase):
+            return False
+        if self.breaks is not None and not (case.violations() and self._breaks(case)):
+            return False
+        if isinstance(case, GraphCase) and GRAPHS not in self.operators:
+            if not self.nodes:
+                return False
+            if self.cases is not None and not Scope(None, self.cases).covers(case):
+                return False
+            nodes = case.graph.operator_nodes
+            return any(self._concerns_node(case, node) for node in nodes)
+        if not Scope(self.operators, self.cases, self.when).covers(case):
+            return False
+        conditions = (self.node, self.constant)
+        return all(each is None or each.holds(case) for each in conditions)
+
+    def _breaks(self, case: Case) -> bool:
+        return self.breaks is not None and self.breaks.issuperset(case.violations())
+
+    def _concerns_node(self, case: GraphCase, node: Node) -> bool:
+        if node.operator_name not in self.operators:
+            return False
+        return self.when is None or _meets(self.when, names_of_node(node))
+
+    def explains(
+        self,
+        case: Case,
+        outcome: Outcome,
+        circumstance: str | None = None,
+        *,
+        as_graph: bool = True,
+    ) -> bool:
+        """Return whether the fault explains why a case did not pass.
+
+        Args:
+            case: the case.
+            outcome: of the case.
+            circumstance: the one under which it failed; None if it failed plainly.
+            as_graph: whether single operators are compiled as graphs.
+        """
+        if self.circumstance not in (None, circumstance):
+            return False
+        if not self._shows(case, outcome) or not self.concerns(case, as_graph=as_graph):
+            return False
+        if self.formula is None:
+            return True
+        return isinstance(outcome, Outputs) and _gives([self], case, outcome)
+
+    def _shows(self, case: Case, outcome: Outcome) -> bool:
+        match outcome:
+            case Outputs() if self.outcome == _ACCEPTED:
+                return isinstance(case.expectation, ExpectedRejection)
+            case Outputs() if self.outcome == _NOT_WRITTEN:
+                return any(fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults)
+            case Outputs():
+                return self.outcome == _OUTPUTS
+            case Rejection():
+                hresult, _, stage = self.outcome.partition(" by ")
+                stages = [stage]
+                if isinstance(case, GraphCase) and stage in _STAGES_OF_NODES:
+                    stages.append(_STAGES_OF_NODES[stage])
+                return outcome.hresult == hresult and outcome.stage in stages
+            case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
+                return self.outcome == str(kind)
+        return False
+
+    def may_cause(self, reason: ReasonKind) -> bool:
+        """Return whether a failure for this reason may be the fault's: no other misconduct is."""
+        if self.formula is not None:
+            return reason in _OF_VALUES
+        return self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN
+
+    def computed(self, case: Case) -> Computed | None:
+        """Return what one operator gives because of the fault; None if that is what is right."""
+        if self.formula is None or case.operator_name not in self.operators:
+            return None
+        if self.when is not None and not Scope(None, None, self.when).covers(case):
+            return None
+        return self.formula(case)
+
+
+def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
+    """Return whether outputs are what some faults together make of a case."""
+
+    def formula(part: Case) -> Computed | None:
+        computed = (fault.computed(part) for fault in faults)
+        return next((each for each in computed if each is not None), None)
+
+    if isinstance(case.expectation, ExpectedRejection) or case.violations():
+        return False
+    prediction = predicted(case, formula)
+    if prediction is None:
+        return False
+    return all(_is_predicted(case, outcome, prediction, name) for name in case.outputs())
+
+
+def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
+    """Return whether an output is what a prediction says."""
+    actual = outcome.arrays.get(name, outcome.samples.get(name))
+    target = prediction.outputs[name]
+    if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:
+        return False
+    pair = paired(actual, target)
+    if prediction.allowance is not None:
+        rule, allowance = case.rule(name), prediction.allowance(name)
+    elif name in prediction.changed:
+        rule, allowance = _EVERY_BIT, NoAllowance()
+    else:
+        rule, allowance = case.rule(name), CaseAllowances(case).of(name)
+    return compare(pair.actual, pair.expected, rule, pair.allowance(allowance)).passed
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFaults:
+    """The faults of the DirectML under test.
+
+    Attributes:
+        version: its version, for messages; empty if no DirectML is tested.
+        faults: those that it has.
+        as_graph: whether it compiles single operators as graphs.
+    """
+
+    version: str = ""
+    faults: tuple[KnownFault, ...] = ()
+    as_graph: bool = True
+
+    def explaining(
+        self, case: Case, outcome: Outcome, circumstance: str | None = None
+    ) -> KnownFault | None:
+        """Return the fault that explains why the case did not pass; None if there is none.
+
+        In a graph, several together may.
+        """
+        for fault in self.faults:
+            if fault.explains(case, outcome, circumstance, as_graph=self.as_graph):
+                return fault
+        if isinstance(case, GraphCase) and isinstance(outcome, Outputs):
+            return self._together(case, outcome)
+        return None
+
+    def _together(self, case: GraphCase, outcome: Outputs) -> KnownFault | None:
+        """Return what explains a graph of which several nodes have a fault each."""
+        concerned = [
+            fault
+            for fault in self.faults
+            if fault.formula is not None and fault.circumstance is None and fault.concerns(case)
+        ]
+        if len(concerned) < 2 or not _gives(concerned, case, outcome):
+            return None
+        name = " and ".join(fault.name for fault in concerned)
+        reason = " ".join(fault.reason for fault in concerned)
+        return replace(concerned[0], name=name, reason=reason)
+
+    def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or `waived` if a known fault explains the failure."""
+        if verdict.status not in (Status.FAILED, Status.BROKEN):
+            return verdict
+        fault = self.explaining(case, outcome, verdict.circumstance)
+        before = verdict.reason
+        if fault is None or before is None or not fault.may_cause(before.kind):
+            return verdict
+        message = f"{fault.name}, in DirectML {self.version}: {fault.reason}"
+        diagnostics = ""
+        if isinstance(outcome, Breakdown):
+            diagnostics = "\n".join(filter(None, (outcome.message, outcome.diagnostics)))
+        reason = Reason(ReasonKind.KNOWN_FAULT, message, before.differences, diagnostics)
+        return replace(verdict, status=Status.WAIVED, reason=reason)
+
+    def harms_others(self, case: Case) -> bool:
+        """Return whether the case must run in a process of its own."""
+        return any(
+            fault.alone and fault.concerns(case, as_graph=self.as_graph) for fault in self.faults
+        )
+
+
+_OF_VALUES: Final = frozenset(
+    {
+        ReasonKind.WRONG_VALUES,
+        ReasonKind.ALL_ZEROS,
+        ReasonKind.INPUT_COPIED,
+    }
+)
+"""Reasons of failures that a wrong formula explains; misconduct it does not."""
+
+
+NO_KNOWN_FAULTS: Final = KnownFaults()
+"""For backends that are not DirectML."""
+
+
+def known_faults(environment: Environment) -> KnownFaults:
+    """Return the known faults of the DirectML that a backend runs.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    tested = tested_environment(environment)
+    version = parse_version(tested["version"])
+    if tested["backend"] != "directml" or version is None:
+        return NO_KNOWN_FAULTS
+    as_graph = tested["details"].get("compile") == _GRAPH
+    return KnownFaults(tested["version"], faults_of_version(version), as_graph)
+
+
+def faults_of_version(version: Version) -> tuple[KnownFault, ...]:
+    """Return the known faults of a version of DirectML.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    return tuple(
+        fault
+        for fault in read_known_faults()
+        if VersionRange(fault.first, fault.last).holds(version)
+    )
+
+
+@cache
+def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
+    """Return the list of DirectML's known faults.
+
+    Args:
+        path: another file than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path or _file())
+    problems = _problems(document)
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(map(_fault, document.data["faults"]))
+
+
+def lint_known_faults(path: Path | None = None) -> list[Problem]:
+    """Return every problem of the list.
+
+    Args:
+        path: another file than dmlconf's own.
+    """
+    try:
+        return _problems(read_document(path or _file()))
+    except InvalidFilesError as error:
+        return list(error.problems)
+
+
+def _file() -> Path:
+    return schemas_directory() / "known-faults.yaml"
+
+
+def _problems(document: Document) -> list[Problem]:
+    problems = schema_problems(document, validator(bundled_schema("known-faults")), document.data)
+    if problems:
+        return problems
+    names: set[str] = set()
+    for index, data in enumerate(document.data["faults"]):
+        where = ("faults", index)
+        if data["name"] in names:
+            problems.append(document.problem((*where, "name"), f"{data['name']} is listed twice"))
+        names.add(data["name"])
+        first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+        if first > last:
+            message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
+            problems.append(document.problem((*where, "versions"), message))
+        problems += _condition_problems(document, data, where)
+        problems += _condition_problems(document, data.get("node", {}), (*where, "node"))
+        problems += _condition_problems(document, data.get("constant", {}), (*where, "constant"))
+        formula = data.get("computed_by")
+        if formula is not None and formula not in FORMULAS:
+            message = f"dmlconf.faults has no function {formula}{suggestion(formula, FORMULAS)}"
+            problems.append(document.problem((*where, "computed_by"), message))
+    return problems
+
+
+def _condition_problems(
+    document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
+) -> Iterator[Problem]:
+    """Yield the problems of the operators and the condition of a fault or of a node."""
+    for place, name in enumerate(data.get("operators", ())):
+        try:
+            operator_name(name)
+        except LookupError as error:
+            yield document.problem((*where, "operators", place), str(error))
+    if "when" in data:
+        try:
+            Expression(data["when"])
+        except ExpressionError as error:
+            yield document.problem((*where, "when"), str(error))
+
+
+def _fault(data: Mapping[str, Any]) -> KnownFault:
+    first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+    return KnownFault(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        first=first,
+        last=last,
+        operators=frozenset(data["operators"]),
+        outcome=data["outcome"],
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+        when=Expression(data["when"]) if "when" in data else None,
+        node=_node(data["node"]) if "node" in data else None,
+        constant=_constant(data["constant"]) if "constant" in data else None,
+        breaks=frozenset(data["breaks"]) if "breaks" in data else None,
+        formula=FORMULAS[data["computed_by"]] if "computed_by" in data else None,
+        circumstance=data.get("circumstance"),
+        graph=data.get("compile") == _GRAPH,
+        nodes=data.get("nodes", True),
+        alone=data.get("alone", False),
+        title=data.get("title", ""),
+        kernels=" ".join(data.get("seen_on", "").split()),
+        instead=" ".join(data.get("instead", "").split()),
+        example=data.get("example", ""),
+        not_computed=" ".join(data.get("not_computed", "").split()),
+    )
+
+
+def _constant(data: Mapping[str, Any]) -> ConstantCondition:
+    return ConstantCondition(Expression(data["when"]))
+
+
+def _node(data: Mapping[str, Any]) -> NodeCondition:
+    return NodeCondition(frozenset(data["operators"]), Expression(data["when"]))

@@ -1,0 +1,155 @@
+"""The limits of the layers below DirectML: cases that fail because of them are `unsupported`.
+
+A substrate is everything under DirectML on some machine: the Direct3D 12 implementation, the
+driver, the device. Its known limits are in one data file, `schemas/substrate.schema.json`. What
+one of them explains is neither a pass nor a failure of DirectML: it is `unsupported`, with a
+reason of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dmlconf.backends.protocol import Outcome, Outputs, Rejection
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.documents.problems import InvalidFilesError, nearest
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.excuses.scope import Scope
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = ["NO_SUBSTRATE", "Limit", "Substrate", "read_substrate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that a substrate cannot do.
+
+    Attributes:
+        name: what to call it.
+        reason: why, as a sentence.
+        stage: the call in which it shows; `Execute` for wrong values.
+        hresult: name of the HRESULT; `S_OK` for wrong values.
+        operators: names of the affected operators; None for any.
+        data_types: by tensor, the affected data types; None for any.
+        cases: identifiers of the affected cases; None for all.
+        where: a condition that the affected cases meet; None for all.
+        circumstance: the only circumstance under which it shows; None for any, and for plain runs.
+    """
+
+    name: str
+    reason: str
+    stage: str
+    hresult: str
+    operators: frozenset[str] | None
+    data_types: Mapping[str, frozenset[DataType]] | None
+    cases: frozenset[str] | None
+    where: Expression | None = None
+    circumstance: str | None = None
+
+    def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
+        """Return whether the limit explains why a case did not pass.
+
+        Args:
+            case: the case.
+            outcome: of the case.
+            circumstance: the one under which it failed; None if it failed plainly.
+        """
+        if self.circumstance is not None and self.circumstance != circumstance:
+            return False
+        if not self._shows(outcome):
+            return False
+        scope = Scope(self.operators, self.cases, self.where)
+        return scope.covers(case) and self._concerns(case)
+
+    def _shows(self, outcome: Outcome) -> bool:
+        if isinstance(outcome, Rejection):
+            return (outcome.stage, outcome.hresult) == (self.stage, self.hresult)
+        return isinstance(outcome, Outputs) and self.hresult == "S_OK"
+
+    def _concerns(self, case: Case) -> bool:
+        if self.data_types is None:
+            return True
+        kinds = FieldKind.INPUT, FieldKind.OUTPUT
+        return all(
+            tensor.DataType in self.data_types[field.name]
+            for _, field, tensor in tensors_of(case.operator, case.desc, *kinds)
+            if field.name in self.data_types
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Substrate:
+    """The layers below DirectML.
+
+    Attributes:
+        description: what it consists of.
+        limits: what it cannot do.
+    """
+
+    description: str
+    limits: tuple[Limit, ...] = ()
+
+    def excuse(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or `unsupported` if a limit explains the failure."""
+        if verdict.status is not Status.FAILED:
+            return verdict
+        for limit in self.limits:
+            if limit.explains(case, outcome, verdict.circumstance):
+                reason = Reason(ReasonKind.SUBSTRATE, f"{limit.name}: {limit.reason}")
+                return replace(verdict, status=Status.UNSUPPORTED, reason=reason)
+        return verdict
+
+
+NO_SUBSTRATE = Substrate("nothing known")
+"""A substrate without known limits."""
+
+
+def read_substrate(path: Path) -> Substrate:
+    """Read a file of a substrate's limits.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path)
+    problems = schema_problems(document, validator(bundled_schema("substrate")), document.data)
+    for index, data in enumerate([] if problems else document.data["limits"]):
+        for name, types in data["data_types"].items() if data["data_types"] != "any" else ():
+            for at, each in enumerate(types):
+                if each not in DataType.__members__:
+                    place = ("limits", index, "data_types", name, at)
+                    near = nearest(each, DataType.__members__)
+                    hint = f"did you mean {near}?" if near else None
+                    problems.append(document.problem(place, f"there is no data type {each}", hint))
+        try:
+            Expression(data.get("where", "True"))
+        except ExpressionError as error:
+            problems.append(document.problem(("limits", index, "where"), str(error)))
+    if problems:
+        raise InvalidFilesError(problems)
+    limits = tuple(_limit(data) for data in document.data["limits"])
+    return Substrate(document.data["substrate"], limits)
+
+
+def _limit(data: Mapping[str, Any]) -> Limit:
+    types = None
+    if data["data_types"] != "any":
+        types = {name: frozenset(map(DataType, t)) for name, t in data["data_types"].items()}
+    return Limit(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        stage=data["stage"],
+        hresult=data["hresult"],
+        operators=None if data["operators"] == "any" else frozenset(data["operators"]),
+        data_types=types,
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+        where=Expression(data["where"]) if "where" in data else None,
+        circumstance=data.get("circumstance"),
+    )

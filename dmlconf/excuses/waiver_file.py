@@ -1,0 +1,221 @@
+"""Read files of waivers, `schemas/waivers.schema.json`, and check that they name what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.facts import names
+from dmlconf.cases.identifiers import is_pattern
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import Location
+from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_name
+from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.excuses.scope import Scope, VersionRange, parse_version, unknown_names
+from dmlconf.excuses.waivers import Bound, Devices, Waiver
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
+from dmlconf.resources import cases_directory
+from dmlconf.verdicts.verdict import ReasonKind
+
+__all__ = ["NO_LINK", "REJECTIONS", "UNEXPLAINED", "WaiverFile", "read_waivers"]
+
+NO_LINK: Final = "none yet"
+"""What a waiver has in place of a link while its failure is not tracked."""
+
+UNEXPLAINED: Final = "TODO: say why these cases fail."
+"""How the reason of a drafted waiver begins, until a person has written one."""
+
+REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
+"""Reasons with an HRESULT, which a waiver may name."""
+
+_MOST_PATTERNS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WaiverFile:
+    """A file of waivers.
+
+    Attributes:
+        document: the file.
+        waivers: its waivers.
+    """
+
+    document: Document
+    waivers: tuple[Waiver, ...]
+
+    def require_cases(self, paths: Sequence[Path]) -> None:
+        """Raise an error for names of cases neither under the paths nor in the bundled suite.
+
+        Raises:
+            InvalidFilesError: with a problem for each such name.
+        """
+        patterns = {
+            name: ("waivers", number, "cases", index)
+            for number, data in enumerate(self.document.data["waivers"])
+            for index, name in enumerate(data.get("cases", ()))
+        }
+        unknown = list(patterns)
+        known: list[str] = []
+        for suite in ([*paths], [cases_directory()]):
+            if unknown and suite:
+                known += _identifiers(suite, unknown)
+                unknown = unknown_names(unknown, known)
+        if unknown:
+            raise InvalidFilesError(
+                [_unknown(self.document, patterns[n], n, known) for n in unknown]
+            )
+
+
+def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
+    """Return the identifiers of the cases that the names may mean."""
+    operators: set[str] = set()
+    for name in patterns:
+        first, slash, _ = name.partition("/")
+        if not slash or is_pattern(first):
+            operators.clear()
+            break
+        try:
+            operators.add(operator_name(first))
+        except UnknownOperatorError:
+            continue
+    else:
+        if not operators:
+            return []
+    return [case.identifier for case in load_suite(paths, operators=operators).plan()]
+
+
+def _unknown(
+    document: Document, where: tuple[str | int, ...], name: str, known: Sequence[str]
+) -> Problem:
+    if is_pattern(name):
+        return document.problem(where, f"no case matches {name}", "`dmlconf list` names the cases")
+    near = nearest(name, [*known, *{identifier.partition("[")[0] for identifier in known}])
+    hint = f"did you mean {near}?" if near else "`dmlconf list` names the cases"
+    return document.problem(where, f"there is no case {name}", hint)
+
+
+def read_waivers(path: Path) -> WaiverFile:
+    """Read a file of waivers.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema, an operator or a
+            name in a condition is unknown, or a date or a range is invalid.
+    """
+    document = read_document(path)
+    problems = schema_problems(document, Checker(bundled_schema("waivers")), document.data)
+    if not problems:
+        problems = list(_problems(document))
+    if problems:
+        raise InvalidFilesError(problems)
+    lines = document.item_lines["waivers"]
+    return WaiverFile(
+        document,
+        tuple(
+            _waiver(data, Location(path, line))
+            for data, line in zip(document.data["waivers"], lines, strict=True)
+        ),
+    )
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    patterns = sum(map(_patterns, document.data["waivers"]))
+    if patterns > _MOST_PATTERNS:
+        message = f"{patterns:,} patterns with * or ?; at most {_MOST_PATTERNS:,}"
+        yield document.problem(("waivers",), message, "name the cases, or use wider patterns")
+    names: set[str] = set()
+    for index, data in enumerate(document.data["waivers"]):
+        where = ("waivers", index)
+        if data["name"] in names:
+            yield document.problem((*where, "name"), f"{data['name']} is listed twice")
+        names.add(data["name"])
+        if data["reason"].startswith(UNEXPLAINED):
+            message = f"{data['name']} excuses failures for no reason yet"
+            hint = "write why these cases fail in place of the TODO"
+            yield document.problem((*where, "reason"), message, hint)
+        try:
+            date.fromisoformat(data["until"])
+        except ValueError:
+            yield document.problem((*where, "until"), f"{data['until']} is not a date")
+        yield from _problems_of_operators(document, where, data)
+        for key in ("drivers", "directml"):
+            versions = _range(data.get("devices", {}).get(key, {}))
+            if versions.first and versions.last and versions.first > versions.last:
+                written = data["devices"][key]
+                message = f"{written['first']} is newer than {written['last']}"
+                yield document.problem((*where, "devices", key), message)
+
+
+def _patterns(data: Mapping[str, Any]) -> int:
+    """Return how many patterns a waiver has."""
+    names = data.get("cases", ()), data.get("devices", {}).get("adapters", ())
+    return sum(is_pattern(name) for each in names for name in each)
+
+
+def _problems_of_operators(
+    document: Document, where: tuple[str | int, ...], data: Mapping[str, Any]
+) -> Iterator[Problem]:
+    operators: list[str] = []
+    for place, name in enumerate(data.get("operators", ())):
+        try:
+            operators.append(operator_name(name))
+        except LookupError as error:
+            yield document.problem((*where, "operators", place), str(error))
+    if "where" not in data:
+        return
+    try:
+        condition = Expression(data["where"])
+    except ExpressionError as error:
+        yield document.problem((*where, "where"), str(error))
+        return
+    for name in sorted(condition.names):
+        owners = [each for each in operators if name in _names_of(each)]
+        if operators and not owners:
+            known = {known for each in operators for known in _names_of(each)}
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else "`dmlconf operators NAME` lists the fields"
+            message = f"{' and '.join(operators)} has no {name}"
+            yield document.problem((*where, "where"), message, hint)
+
+
+def _names_of(name: str) -> frozenset[str]:
+    """Return the names that a condition over cases of an operator may have."""
+    entry = operator(name)
+    return (
+        frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.terms.keys() | {"FeatureLevel"}
+    )
+
+
+def _waiver(data: Mapping[str, Any], location: Location) -> Waiver:
+    devices = data.get("devices", {})
+    operators = data.get("operators")
+    return Waiver(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        link=data["link"],
+        until=date.fromisoformat(data["until"]),
+        scope=Scope(
+            operators=None if operators is None else frozenset(map(operator_name, operators)),
+            cases=frozenset(data["cases"]) if "cases" in data else None,
+            where=Expression(data["where"]) if "where" in data else None,
+        ),
+        failure=ReasonKind(data["failure"]),
+        rejection=data.get("rejection"),
+        bound=Bound(**data.get("bound", {})),
+        devices=Devices(
+            adapters=tuple(devices.get("adapters", ())),
+            drivers=_range(devices["drivers"]) if "drivers" in devices else None,
+            directml=_range(devices["directml"]) if "directml" in devices else None,
+        ),
+        intermittent=data.get("intermittent", False),
+        location=location,
+    )
+
+
+def _range(data: Mapping[str, str]) -> VersionRange:
+    first, last = (parse_version(data[end]) if end in data else None for end in ("first", "last"))
+    return VersionRange(first, last)

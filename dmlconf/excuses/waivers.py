@@ -1,0 +1,271 @@
+"""Waivers: known failures that are accepted on some devices, within a bound, until a date.
+
+A case that fails as its waiver says is `waived`. One that passes, fails otherwise or fails worse is
+`stale`, and so is one whose waiver has expired: the waiver is no longer true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Environment, Outcome, Rejection
+from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.identifiers import fits
+from dmlconf.cases.model import Case, ExpectedRejection, Location
+from dmlconf.excuses.scope import Facts, Scope, VersionRange, parse_version
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = ["NO_WAIVERS", "Bound", "Devices", "Waiver", "Waivers", "effective_waivers", "today"]
+
+
+_OF_REJECTED: Final = frozenset(
+    {
+        ReasonKind.ACCEPTED_INVALID,
+        ReasonKind.WRONG_REJECTION,
+        ReasonKind.CRASH,
+        ReasonKind.HANG,
+        ReasonKind.DEVICE_REMOVED,
+        ReasonKind.OUT_OF_MEMORY,
+        ReasonKind.BACKEND_ERROR,
+    }
+)
+"""How a case that must be rejected can fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How wrong the values of each output may be; None for no bound.
+
+    Attributes:
+        elements: how many elements may differ.
+        ulp: how many ULP the worst one may be off.
+        share_of_limit: the largest margin, in multiples of the rule's limit.
+    """
+
+    elements: int | None = None
+    ulp: float | None = None
+    share_of_limit: float | None = None
+
+    def excess(self, verdict: Verdict) -> str | None:
+        """Return which figure of a verdict exceeds the bound; None if none does."""
+        for output, figures in verdict.figures.items():
+            for name, figure, most in (
+                ("elements", figures["differing"], self.elements),
+                ("ULP", figures["worst_ulp"], self.ulp),
+                ("times the limit", figures.get("margin"), self.share_of_limit),
+            ):
+                if most is None:
+                    continue
+                if figure is None and figures["differing"]:
+                    return f"{output} has wrong integers, not the {most:,g} {name} waived"
+                if figure is not None and not figure <= most:
+                    return f"{output} is off by {figure:,g} {name}, more than the {most:,g} waived"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    """The devices on which a failure is known; None stands for any.
+
+    Attributes:
+        adapters: patterns of the adapter's description, or of its vendor and device identifiers
+            as in `0x1002:0x73bf`.
+        drivers: versions of the driver.
+        directml: versions of DirectML.
+    """
+
+    adapters: tuple[str, ...] = ()
+    drivers: VersionRange | None = None
+    directml: VersionRange | None = None
+
+    def include(self, environment: Environment) -> bool:
+        """Return whether a backend, or the recorded one of a replay, runs on one of these."""
+        tested = tested_environment(environment)
+        if self.adapters and not self._adapter_fits(tested):
+            return False
+        if self.drivers is not None and not _is_in(self.drivers, tested["driver"]):
+            return False
+        if self.directml is None:
+            return True
+        return tested["backend"] == "directml" and _is_in(self.directml, tested["version"])
+
+    def _adapter_fits(self, tested: Any) -> bool:
+        details = tested["details"]
+        identifiers = f"{details.get('vendor_id', '')}:{details.get('device_id', '')}"
+        names = [(tested["adapter"] or "").casefold(), identifiers.casefold()]
+        return any(fits(pattern.casefold(), name) for pattern in self.adapters for name in names)
+
+
+def _is_in(versions: VersionRange, text: str | None) -> bool:
+    version = parse_version(text or "unknown")
+    return version is not None and versions.holds(version)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A known failure that is accepted.
+
+    Attributes:
+        name: what to call it.
+        reason: what fails and why, for people.
+        link: where it is tracked; `none yet` if it is not.
+        until: the last day on which it is valid.
+        scope: the cases that fail.
+        failure: how they fail.
+        rejection: of a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
+        bound: for wrong values, how wrong they may be.
+        devices: those on which it is known.
+        intermittent: whether the failure does not show in every run, so that a case may pass.
+        location: its file and line.
+    """
+
+    name: str
+    reason: str
+    link: str
+    until: date
+    scope: Scope
+    failure: ReasonKind
+    rejection: str | None = None
+    bound: Bound = Bound()
+    devices: Devices = Devices()
+    intermittent: bool = False
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.location})" if self.location else self.name
+
+    def covers(self, case: Case, facts: Facts) -> bool:
+        """Return whether the waiver is about the case.
+
+        A case that must be rejected can have no wrong outputs, so a condition or an operator alone
+        does not cover it where these are waived.
+
+        Args:
+            case: the case.
+            facts: of the case.
+        """
+        if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
+            return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
+        return self.scope.covers(case, facts)
+
+    def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
+        """Return how a failure differs from the one that is waived; None if it does not."""
+        assert verdict.reason is not None
+        actual = f"{verdict.reason.kind}: {verdict.reason.message}"
+        if verdict.reason.kind is not self.failure:
+            message = f"{actual}; waiver {self} says `{self.failure}`. Fix it, or change the waiver"
+            return Reason(ReasonKind.FAILS_OTHERWISE, message)
+        if isinstance(outcome, Rejection) and self.rejection is not None:
+            rejection = f"{outcome.hresult} by {outcome.stage}"
+            if rejection != self.rejection:
+                message = f"{actual}; waiver {self} says {self.rejection}. Change the waiver"
+                return Reason(ReasonKind.FAILS_OTHERWISE, message)
+        bound = self.bound
+        if self.failure is not ReasonKind.WRONG_VALUES:
+            bound = Bound(elements=0)
+        excess = bound.excess(verdict)
+        if excess is None:
+            return None
+        message = f"{actual}; {excess} by {self}. Fix it, or widen the waiver's bound"
+        return Reason(ReasonKind.FAILS_WORSE, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Waivers:
+    """The waivers of a run.
+
+    Attributes:
+        waivers: those for what is under test.
+        day: the day of the run, in UTC.
+    """
+
+    waivers: tuple[Waiver, ...] = ()
+    day: date = date.min
+
+    def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or `waived` or `stale` where a waiver covers the case.
+
+        It changes only cases that passed, failed or broke.
+        """
+        if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
+            return verdict
+        facts = Facts(case)
+        covering = [waiver for waiver in self.waivers if waiver.covers(case, facts)]
+        if not covering:
+            return verdict
+        if verdict.status is Status.PASSED:
+            return _passing(covering, verdict)
+        mismatches = [waiver.mismatch(outcome, verdict) for waiver in covering]
+        fitting = [w for w, wrong in zip(covering, mismatches, strict=True) if wrong is None]
+        if not fitting:
+            # "Worse than waived" says more than "another failure than waived".
+            worse = (w for w in mismatches if w and w.kind is ReasonKind.FAILS_WORSE)
+            return _stale(verdict, next(worse, mismatches[0]))
+        current = [waiver for waiver in fitting if self.day <= waiver.until]
+        if not current:
+            return _stale(verdict, _expired(fitting[0], verdict))
+        return _waived(current[0], verdict)
+
+
+def _passing(covering: list[Waiver], verdict: Verdict) -> Verdict:
+    steady = next((waiver for waiver in covering if not waiver.intermittent), None)
+    if steady is None:
+        return verdict
+    message = (
+        f"waiver {steady} says that this case fails by {steady.failure}, but it passes. Remove the "
+        "case from the waiver, or the waiver from the file"
+    )
+    return _stale(verdict, Reason(ReasonKind.WAIVED_PASSES, message))
+
+
+def _expired(waiver: Waiver, verdict: Verdict) -> Reason:
+    assert verdict.reason is not None
+    message = (
+        f"{verdict.reason.kind}: {verdict.reason.message}; waiver {waiver} was valid until "
+        f"{waiver.until}. Fix it, or extend the waiver"
+    )
+    return Reason(ReasonKind.WAIVER_EXPIRED, message)
+
+
+def _stale(verdict: Verdict, reason: Reason | None) -> Verdict:
+    assert reason is not None
+    before = verdict.reason
+    if before is not None:
+        reason = replace(reason, differences=before.differences, diagnostics=before.diagnostics)
+    return replace(verdict, status=Status.STALE, reason=reason)
+
+
+def _waived(waiver: Waiver, verdict: Verdict) -> Verdict:
+    assert verdict.reason is not None
+    ended = waiver.reason if waiver.reason.endswith((".", "!", "?")) else f"{waiver.reason}."
+    message = (
+        f"{waiver.name}: {ended} Link: {waiver.link}. Until {waiver.until}. "
+        f"Here {verdict.reason.kind}: {verdict.reason.message}"
+    )
+    reason = replace(verdict.reason, kind=ReasonKind.WAIVER, message=message)
+    return replace(verdict, status=Status.WAIVED, reason=reason)
+
+
+NO_WAIVERS: Final = Waivers()
+"""No failure is accepted."""
+
+
+def today() -> date:
+    """Return the day in UTC."""
+    return datetime.now(UTC).date()
+
+
+def effective_waivers(
+    waivers: tuple[Waiver, ...], environment: Environment, day: date | None = None
+) -> Waivers:
+    """Return the waivers that apply to a backend's environment.
+
+    Args:
+        waivers: all of a file.
+        environment: of the backend, or of the recorded one in a replay.
+        day: the day of the run, in UTC; None for today.
+    """
+    concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))
+    return Waivers(concerned, day or today())

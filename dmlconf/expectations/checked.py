@@ -1,0 +1,218 @@
+"""Case files whose expectations the reference contradicts, and those checked before.
+
+What was found out about a file is kept under the digest of the file, of the recordings that were
+asked, and of everything that decides what the reference permits.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.model import Case, CaseTemplate, ExpectedOutputs, ExpectedRejection, PlannedCase
+from dmlconf.cases.selecting.selection import MODEL_TAG
+from dmlconf.documents.problems import Problem
+from dmlconf.documents.store import Entries
+from dmlconf.engine.against import RecordingAgainst
+from dmlconf.judging.contradictions import Contradiction, contradiction_of
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.resources import schemas_directory, sources
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample
+from dmlconf.workers.memory import shortage
+
+__all__ = ["expectation_problems"]
+
+_FORM: Final = "1"
+"""Version of the format of what is kept."""
+
+_SOURCES: Final = (
+    "backends/protocol.py",
+    "backends/recording",
+    "cases",
+    "catalogue",
+    "documents",
+    "engine",
+    "expectations",
+    "expressions.py",
+    "graphs",
+    "judging",
+    "precision",
+    "reference",
+    "resources.py",
+    "tensors",
+    "workers",
+)
+"""What decides whether an expectation contradicts the reference."""
+
+_HINT: Final = (
+    "correct the expectation, or the reference; where the reference is wrong, say "
+    "`disputes: reference`, and why in a note"
+)
+_HINT_OF_RECORDINGS: Final = (
+    "record the case again, or correct the reference; where the reference is wrong, say "
+    "`disputes: reference`, and why in a note"
+)
+_HINT_OF_DISPUTES: Final = "leave `disputes` out"
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What is wrong with an entry of a case file.
+
+    Attributes:
+        index: its place in the file, from 0.
+        message: what is wrong.
+        hint: what to do.
+    """
+
+    index: int
+    message: str
+    hint: str
+
+
+def expectation_problems(
+    suite: Suite, recordings: Sequence[RecordingAgainst] = (), store: Entries | None = None
+) -> Iterator[Problem]:
+    """Yield a problem for each entry of a case file with expectations that are not permitted.
+
+    Args:
+        suite: the case files, which have no other problem.
+        recordings: what is checked in addition to the outputs that cases state; not of cases with
+            the tag `model`, because that takes long.
+        store: keeps what was found out about files; without it they are checked each time.
+    """
+    for path, group in groupby(suite.plan(), lambda planned: planned.template.about.location.path):
+        plan = [planned for planned in group if _may_expect(planned.template, bool(recordings))]
+        if not plan:
+            continue
+        key = _key(path, plan[0].template.operator_name, recordings)
+        found = _kept(store, key)
+        if found is None:
+            found = list(_findings(plan, recordings))
+            if store is not None and key is not None:
+                store.put(key, [[each.index, each.message, each.hint] for each in found])
+        templates = {planned.template.index: planned.template for planned in plan}
+        for finding in found:
+            if finding.index in templates:
+                yield _problem(templates[finding.index], finding)
+
+
+def _may_expect(template: CaseTemplate, recorded: bool) -> bool:
+    expect = template.data.get("expect") or {}
+    if "rejected" in expect:
+        return False
+    if expect or "disputes" in template.data:
+        return True
+    return recorded and "relation" not in template.data and MODEL_TAG not in template.tags
+
+
+def _findings(
+    plan: Sequence[PlannedCase], recordings: Sequence[RecordingAgainst]
+) -> Iterator[_Finding]:
+    """Yield what is wrong with the entries of one file."""
+    for template, group in groupby(plan, lambda planned: planned.template):
+        stated: list[tuple[str, Contradiction]] = []
+        recorded: list[tuple[str, Contradiction]] = []
+        for planned in group:
+            case = valid_case(planned)
+            if isinstance(case.expectation, ExpectedRejection) or shortage(case) is not None:
+                continue
+            case = case.with_inputs()
+            allowances = CaseAllowances(case)
+            stated += _contradictions(case, _stated(case), allowances)
+            if MODEL_TAG not in template.tags:
+                recorded += _contradictions(case, _recorded(case, recordings), allowances)
+        if "disputes" in template.data:
+            if not stated and not recorded and (recordings or template.data.get("expect")):
+                message = "the case disputes the reference, which nothing here contradicts"
+                yield _Finding(template.index, message, _HINT_OF_DISPUTES)
+            continue
+        for found, hint in ((stated, _HINT), (recorded, _HINT_OF_RECORDINGS)):
+            if found:
+                yield _Finding(template.index, _message(found), hint)
+
+
+def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
+    """Return the recorded outputs that the case does not state itself."""
+    answers = (recording(case) for recording in recordings)
+    answer = next((answer for answer in answers if answer is not None), None)
+    if answer is None or not isinstance(answer.outcome, Outputs):
+        return {}
+    outputs: dict[str, Array | Sample] = {**answer.outcome.samples, **answer.outcome.arrays}
+    return {name: output for name, output in outputs.items() if name not in _stated(case)}
+
+
+def _stated(case: Case) -> Mapping[str, Array]:
+    return case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
+
+
+def _contradictions(
+    case: Case, outputs: Mapping[str, Array | Sample], allowances: CaseAllowances
+) -> Iterator[tuple[str, Contradiction]]:
+    for name, output in outputs.items():
+        contradiction = contradiction_of(case, name, output, allowances)
+        if contradiction is not None:
+            yield case.identifier, contradiction
+
+
+def _message(found: Sequence[tuple[str, Contradiction]]) -> str:
+    name, contradiction = found[0]
+    others = len({case for case, _ in found}) - 1
+    more = f" and {others:,} more" if others else ""
+    return f"{name}{more}: {contradiction.message}"
+
+
+def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
+    path, line = template.about.location.path, template.about.location.line
+    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+    return Problem(
+        path,
+        finding.message,
+        line,
+        column=len(source) - len(source.lstrip()) + 1,
+        source=source,
+        width=len(source.strip()),
+        hint=finding.hint,
+    )
+
+
+def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
+    """Return the key of what is kept of a case file; None for one whose data other files hold."""
+    content = path.read_bytes()
+    if b"file" in content:
+        return None
+    digest = sha256(_fingerprint() + operator.encode() + content)
+    for recording in recordings:
+        digest.update(recording.digest(operator).encode())
+    return digest.hexdigest()
+
+
+@cache
+def _fingerprint() -> bytes:
+    digest = sha256(f"{_FORM}\0{np.__version__}\0{platform.machine()}".encode())
+    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
+        if path.is_file():
+            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.digest()
+
+
+def _kept(store: Entries | None, key: str | None) -> list[_Finding] | None:
+    """Return what is kept under a key; None if nothing is, or it is damaged."""
+    if store is None or key is None:
+        return None
+    try:
+        kept = store.get(key)
+        return [_Finding(int(index), str(message), str(hint)) for index, message, hint in kept]
+    except (TypeError, ValueError):
+        return None

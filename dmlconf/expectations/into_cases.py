@@ -1,0 +1,179 @@
+"""Fill in what cases expect from what a real DirectML computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Breakdown, Outcome, Rejection
+from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.writing.export import exported_name
+from dmlconf.cases.writing.insertion import (
+    UnsuitableLayoutError,
+    entry_lines,
+    is_block,
+    with_expectations,
+)
+from dmlconf.documents.problems import Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.judging.contradictions import contradiction_of
+from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
+
+MOST_LISTED: Final = 256
+"""Elements of an output that is written as a list; larger ones are in a file of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing is written into a case.
+
+    Attributes:
+        case: its identifier.
+        message: one sentence.
+    """
+
+    case: str
+    message: str
+
+
+def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
+    """Yield a problem for each entry that cannot hold what its case is recorded to give."""
+    seen = set()
+    for planned in plan:
+        data, location = planned.template.data, planned.template.about.location
+        if location in seen:
+            continue
+        seen.add(location)
+        document = read_document(location.path)
+        for key, message, hint in _REFUSED:
+            if key in data:
+                where = ("cases", planned.template.index, key)
+                yield document.problem(where, message, hint, key=True)
+        if not is_block(document, planned.template.index):
+            message = "the entry is within braces, so no lines can be added to it"
+            hint = "write it as lines of its own: name, desc and so on"
+            yield document.problem(("cases", planned.template.index), message, hint)
+
+
+_REFUSED: Final = (
+    (
+        "matrix",
+        "a matrix stands for many cases, so no outputs can be written into it",
+        "record it to a file: `dmlconf record ... -o NAME.dmlrec`; or select others, by --case",
+    ),
+    (
+        "expect",
+        "the case states already what it expects",
+        "remove `expect` (and `recorded`) to record it again; or select others, by --case",
+    ),
+    ("relation", "a case with a relation has no expected outputs", "select others, by --case"),
+    (
+        "origin",
+        "`origin` says that the expected values are from elsewhere",
+        "remove it, as they will be recorded; or select others, by --case",
+    ),
+)
+
+
+def device_name(environment: Mapping[str, Any]) -> str:
+    """Return what computed the outputs, as a case's `recorded` names it: `DirectML 1.15.4`."""
+    name = str(environment["backend"])
+    shown = "DirectML" if name == "directml" else name
+    return f"{shown} {environment.get('version') or ''}".strip()
+
+
+def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
+    """Return the outputs that a case is to expect, or why it is not to expect them."""
+
+    def refused(message: str) -> Refusal:
+        return Refusal(case.identifier, message)
+
+    if isinstance(outcome, Breakdown):
+        return refused(f"{outcome.kind}: {outcome.message}")
+    if isinstance(outcome, Rejection):
+        by = f"{outcome.stage} refused it with {outcome.hresult}"
+        return refused(f"{by}, and the catalogue calls it valid")
+    outcome = without_excused_faults(case, outcome)
+    if outcome.faults:
+        return refused(f"{outcome.faults[0].kind}: {outcome.faults[0].message}")
+    wrong = outputs_fault(case, outcome)
+    if wrong is not None:
+        return refused(wrong)
+    allowances = CaseAllowances(case)
+    for name, array in outcome.arrays.items():
+        contradiction = contradiction_of(case, name, array, allowances)
+        if contradiction is not None and case.disputes is None:
+            return refused(
+                f"{contradiction.message}. If the reference is wrong, add `disputes: reference` "
+                "and a note to the case, and record it again"
+            )
+    return dict(outcome.arrays)
+
+
+def changed_files(
+    recorded: Iterable[tuple[PlannedCase, Mapping[str, Array]]],
+    device: str,
+    save: Callable[[Path, Array], None],
+) -> Iterator[tuple[Path, str] | Refusal]:
+    """Yield each case file that changes with its new text, and why others do not change.
+
+    Args:
+        recorded: cases with their outputs.
+        device: what computed them.
+        save: writes an array that is too large for a list, next to its case file.
+    """
+    by_file: dict[Path, _Additions] = {}
+    for planned, outputs in recorded:
+        path = planned.template.about.location.path
+        additions = by_file.setdefault(path, _Additions())
+        additions.cases.append(planned)
+        additions.lines[planned.template.index] = entry_lines(
+            device, _by_field(planned, path, outputs, additions)
+        )
+    for path, additions in by_file.items():
+        document: Document = read_document(path)
+        try:
+            text = with_expectations(document, additions.lines)
+        except UnsuitableLayoutError as error:
+            lines = "; ".join(line.strip() for each in additions.lines.values() for line in each)
+            for planned in additions.cases:
+                yield Refusal(planned.identifier, f"{path}: {error}. It would be: {lines}")
+            continue
+        for name, array in additions.arrays.items():
+            save(path.parent / name, array)
+        yield path, text
+
+
+@dataclass(slots=True)
+class _Additions:
+    """What one case file is to hold in addition."""
+
+    cases: list[PlannedCase] = field(default_factory=list)
+    lines: dict[int, list[str]] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+
+def _by_field(
+    planned: PlannedCase, path: Path, outputs: Mapping[str, Array], additions: _Additions
+) -> dict[str, Array | Sequence[Array] | str]:
+    """Return the outputs by field, large ones as the names of files."""
+    fields: dict[str, Array | Sequence[Array] | str] = {}
+    members: dict[str, list[Array]] = {}
+    for name, array in outputs.items():
+        tensor, bracket, _ = name.partition("[")
+        if bracket:
+            members.setdefault(tensor, []).append(array)
+        elif array.size > MOST_LISTED:
+            file = f"{exported_name(planned.identifier)}.{tensor}.npy"
+            additions.arrays[file] = array
+            fields[name] = file
+        else:
+            fields[name] = array
+    return {**fields, **members}

@@ -1,0 +1,112 @@
+"""Record: run cases on a backend, and keep their outcomes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import dmlconf
+from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
+from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.model import Entry, Recording, entry_of
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.engine.session import OpenBackend, environment_record, runnable
+from dmlconf.excuses.known_faults import KnownFaults
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
+
+__all__ = ["LeftOut", "record", "recording_head"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A case that is not recorded.
+
+    Attributes:
+        case: its identifier.
+        broken: whether the backend broke down or misbehaved; otherwise it may decline the case.
+        reason: of a fixed kind, in words.
+        message: the particulars.
+    """
+
+    case: str
+    broken: bool
+    reason: str
+    message: str
+
+
+def record(
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    substrate: Substrate = NO_SUBSTRATE,
+    on_case: Callable[[bool], None] = lambda broken: None,
+) -> tuple[Recording, list[LeftOut]]:
+    """Run the plan, and return the recording and what could not be recorded.
+
+    Args:
+        plan: what to record.
+        backend: what to run it on.
+        substrate: the layers below DirectML; failures caused by their limits are not recorded.
+        on_case: is called after every case, with whether it broke.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
+    entries: dict[str, Entry] = {}
+    left_out: list[LeftOut] = []
+    declined: deque[Verdict] = deque()
+    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+        entry = _entry(case, outcome, substrate, backend.faults)
+        if isinstance(entry, Entry):
+            entries[case.identifier] = entry
+        else:
+            left_out.append(entry)
+        on_case(isinstance(entry, LeftOut) and entry.broken)
+    for verdict in declined:
+        left_out.append(_declined(verdict))
+        on_case(False)
+    return replace(recording_head(backend), entries=entries), left_out
+
+
+def recording_head(backend: OpenBackend) -> Recording:
+    """Return a recording of a backend that has no entries yet.
+
+    It has the capabilities, which determine the cases that the backend can run, as a file does.
+    """
+    capabilities = backend.capabilities
+    return Recording(
+        dmlconf=dmlconf.__version__,
+        backend=str(backend.name),
+        environment=environment_record(backend.environment),
+        capabilities=Capabilities(capabilities.feature_level, capabilities.data_types),
+        entries={},
+    )
+
+
+def _entry(
+    case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
+) -> Entry | LeftOut:
+    known = faults.explaining(case, outcome)
+    if known is not None:
+        return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, known.name)
+    if isinstance(outcome, Breakdown):
+        return LeftOut(case.identifier, True, outcome.kind, outcome.message)
+    for limit in substrate.limits:
+        if limit.explains(case, outcome):
+            return LeftOut(case.identifier, False, ReasonKind.SUBSTRATE, limit.name)
+    if isinstance(outcome, Outputs):
+        outcome = without_excused_faults(case, outcome)
+        for fault in outcome.faults:
+            return LeftOut(case.identifier, True, fault.kind, fault.message)
+        wrong = outputs_fault(case, outcome)
+        if wrong is not None:
+            return LeftOut(case.identifier, True, "other outputs than the desc has", wrong)
+    return entry_of(case, outcome)
+
+
+def _declined(verdict: Verdict) -> LeftOut:
+    assert verdict.reason is not None
+    return LeftOut(verdict.case, False, verdict.reason.kind, verdict.reason.message)

@@ -1,0 +1,116 @@
+"""Renewal: the content of a recording by operator after some of its cases were recorded again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.recording.file import read_recording, recording_bytes
+from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.backends.recording.store import by_operator, part_path, same_outcomes, same_source
+from dmlconf.cases.loading.discovery import case_files
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.documents.files import resolved
+from dmlconf.documents.problems import printable
+
+__all__ = ["Part", "parts_kept", "renewed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The recording of one operator's cases, as a file.
+
+    Attributes:
+        path: of the file.
+        content: its new content; None if it has the same outcomes already.
+    """
+
+    path: Path
+    content: bytes | None
+
+
+def parts_kept(
+    path: Path, plan: Sequence[PlannedCase], source: Recording
+) -> Mapping[str, Mapping[str, Entry]]:
+    """Return the entries to keep although their cases are not recorded now, by operator.
+
+    They are those of cases that were not selected. Entries of cases in no case file are dropped.
+
+    Args:
+        path: of the recording, as FOLDER/NAME.dmlrec.
+        plan: what will be recorded.
+        source: what it will be recorded on, without entries.
+
+    Raises:
+        BackendError: such entries were recorded on another device.
+        InvalidFilesError: a case file cannot be read.
+    """
+    by_name: dict[str, list[PlannedCase]] = {}
+    for planned in plan:
+        by_name.setdefault(planned.template.operator_name, []).append(planned)
+    entries = {}
+    for operator, chosen in by_name.items():
+        old = _readable(part_path(path, operator))
+        others = old.entries.keys() - {planned.identifier for planned in chosen} if old else set()
+        if old is None or not others:
+            continue
+        others &= _existing(operator, chosen, part_path(path, operator).parent)
+        if others and not same_source(old, source):
+            message = (
+                f"{part_path(path, operator)} was recorded with another backend, adapter or driver;"
+                f" record all cases of {operator}, or choose another --name"
+            )
+            raise BackendError(printable(message))
+        entries[operator] = {identifier: old.entries[identifier] for identifier in sorted(others)}
+    return entries
+
+
+def renewed(
+    path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
+) -> Iterator[Part]:
+    """Yield the file of each operator with recorded cases.
+
+    A file that was recorded on the same device with the same outcomes is not changed: it may have
+    been written by another version of dmlconf, Python or zlib.
+
+    Args:
+        path: of the recording, as FOLDER/NAME.dmlrec.
+        recording: what was recorded, of all operators.
+        others: other entries, by operator.
+
+    Raises:
+        BackendError: a file would be larger than a recording may be.
+    """
+    for operator, part in by_operator(recording).items():
+        new = replace(part, entries={**others.get(operator, {}), **part.entries})
+        target = part_path(path, operator)
+        old = _readable(target)
+        same = old is not None and same_outcomes(old, new)
+        yield Part(target, None if same else recording_bytes(new))
+
+
+def _readable(path: Path) -> Recording | None:
+    """Return a recording; None if there is none, or if it is damaged and will be replaced."""
+    try:
+        return read_recording(path) if path.is_file() else None
+    except BackendError:
+        return None
+
+
+def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
+    """Return the identifiers of all cases of an operator, selected or not.
+
+    Args:
+        operator: its name.
+        chosen: cases of it; the folders of their files are searched.
+        folder: another one to search, if there is one.
+    """
+    folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
+    if folder.is_dir() and any(folder.glob("*.yaml")):
+        folders[folder] = None
+    files = {resolved(path): path for path in case_files(folders)}
+    suite = load_suite(list(files.values()), operators=[operator])
+    return {planned.identifier for planned in suite.plan()}

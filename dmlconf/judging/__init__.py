@@ -1,0 +1,1 @@
+"""From an outcome and what is expected to a verdict, as pure functions."""

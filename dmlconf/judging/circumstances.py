@@ -1,0 +1,186 @@
+"""Judge a backend's outcomes of a case under circumstances, and whether a circumstance is to blame.
+
+Each dispatch is judged as a plain run is: by what the case expects, or by the reference if it
+had other inputs. Outputs with the same bits as the plain run's are not judged again. A dispatch
+that is wrong is the circumstance's fault only if a plain run with the same inputs is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dmlconf.backends.circumstances import (
+    Circumstance,
+    Dispatch,
+    Exercise,
+    Exercised,
+    Exercises,
+    Inapplicable,
+    UnderCircumstance,
+)
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.cases.variation import is_judged, varied
+from dmlconf.judging.needs_run import Steps
+from dmlconf.tensors.sample import elements_digest
+from dmlconf.verdicts.verdict import Reason, Status, Verdict
+
+__all__ = [
+    "INAPPLICABLE",
+    "judge_circumstances",
+    "run_under",
+]
+
+INAPPLICABLE: Final = "not applicable"
+"""What the log says of a circumstance that does not apply to a case."""
+
+JudgeOne = Callable[[Case, Outcome], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What is wrong with a case under a circumstance.
+
+    Attributes:
+        verdict: the judgement on it.
+        outcome: what was judged.
+        variation: which inputs it had.
+    """
+
+    verdict: Verdict
+    outcome: Outcome
+    variation: int = 0
+
+
+def judge_circumstances(
+    case: Case,
+    verdict: Verdict,
+    exercises: Mapping[Circumstance, UnderCircumstance],
+    judge: JudgeOne,
+    excuse: Callable[[Case, Outcome, Verdict], Verdict],
+) -> Steps[Verdict]:
+    """Return the verdict on a case that passed plainly, including its runs under circumstances.
+
+    A plain run with other inputs is yielded where it decides whether the circumstance is to blame.
+
+    Args:
+        case: the case.
+        verdict: on the plain run.
+        exercises: its results under each circumstance.
+        judge: judges an outcome of a case.
+        excuse: returns the verdict on a failure that a known fault, limit or waiver explains.
+    """
+    results: dict[str, str] = {}
+    known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict] = {}
+    for circumstance, result in exercises.items():
+        if isinstance(result, Inapplicable):
+            results[circumstance] = INAPPLICABLE
+            continue
+        finding = _finding(case, verdict, result, judge, known)
+        if finding is None:
+            results[circumstance] = Status.PASSED
+            continue
+        named = replace(finding.verdict, circumstance=str(circumstance))
+        settled = excuse(varied(case, finding.variation), finding.outcome, named)
+        if settled.status.fails_run and finding.variation:
+            other = varied(case, finding.variation)
+            plain: Outcome = yield other
+            again = excuse(case, plain, judge(other, plain))
+            if again.status.fails_run:
+                return _with_other_inputs(verdict, again, finding.variation, results)
+        results[circumstance] = settled.status
+        if settled.status.fails_run:
+            return _blamed(verdict, settled, circumstance, finding.variation, results)
+    return replace(verdict, circumstances=results)
+
+
+def _finding(
+    case: Case,
+    plain: Verdict,
+    result: Exercised | Outcome,
+    judge: JudgeOne,
+    known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict],
+) -> _Finding | None:
+    """Return the first fault; None if there is none."""
+    if not isinstance(result, Exercised):
+        return _Finding(judge(case, result), result)
+    if result.faults:
+        arrays = next((each.arrays for each in result.dispatches if not each.variation), {})
+        outcome = Outputs(arrays, faults=result.faults)
+        return _Finding(judge(case, outcome), outcome)
+    for each in result.dispatches:
+        if each.variation and not is_judged(case) and not each.faults:
+            continue
+        outcome = Outputs(each.arrays, faults=each.faults)
+        digests = {name: elements_digest(array)[:16] for name, array in each.arrays.items()}
+        if not each.variation and not each.faults and digests == plain.output_digests:
+            continue
+        key = each.variation, tuple(digests.items())
+        if each.faults or key not in known:
+            known[key] = _judged(case, each, outcome, judge)
+        if known[key].status.fails_run:
+            return _Finding(known[key], outcome, each.variation)
+    return None
+
+
+def _judged(case: Case, dispatch: Dispatch, outcome: Outputs, judge: JudgeOne) -> Verdict:
+    return judge(varied(case, dispatch.variation), outcome)
+
+
+def _blamed(
+    plain: Verdict,
+    wrong: Verdict,
+    circumstance: Circumstance,
+    variation: int,
+    results: Mapping[str, str],
+) -> Verdict:
+    """Return a failing verdict that names the circumstance."""
+    assert wrong.reason is not None
+    inputs = f" (inputs {variation})" if variation else ""
+    message = f"only when {circumstance}{inputs}: {wrong.reason.message}"
+    return replace(
+        plain,
+        status=wrong.status,
+        reason=replace(wrong.reason, message=message),
+        figures=wrong.figures or plain.figures,
+        circumstance=str(circumstance),
+        circumstances=dict(results),
+    )
+
+
+def _with_other_inputs(
+    plain: Verdict, wrong: Verdict, variation: int, results: Mapping[str, str]
+) -> Verdict:
+    """Return a failing verdict that blames no circumstance: a plain run is wrong as well."""
+    assert wrong.reason is not None
+    message = f"with other inputs ({variation}), plainly too: {wrong.reason.message}"
+    reason: Reason = replace(wrong.reason, message=message)
+    return replace(
+        plain, status=wrong.status, reason=reason, figures=wrong.figures,
+        circumstances=dict(results),
+    )  # fmt: skip
+
+
+def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
+    """Yield a case plainly and then under each circumstance, to run in a process of its own each.
+
+    So it is known which of them a process did not survive.
+
+    Args:
+        case: the case.
+        circumstances: in order.
+    """
+    plain: Outcome = yield case
+    if not isinstance(plain, Outputs):
+        return plain
+    under: dict[Circumstance, UnderCircumstance] = {}
+    for circumstance in circumstances:
+        result = yield Exercise(case, (circumstance,))
+        under[circumstance] = (
+            result if isinstance(result, Breakdown) else result.under[circumstance]
+        )
+        if isinstance(result, Breakdown):
+            break
+    return Exercises(plain, under)

@@ -1,0 +1,169 @@
+"""From a backend's outcome of a case to the verdict, with everything that may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.documents.problems import ExpectedError
+from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
+from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
+from dmlconf.judging.judge import Against, judge, not_judged
+from dmlconf.judging.needs_run import RunOne, Steps, answered
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+
+__all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "alone_on", "verdict_of"]
+
+Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
+"""Yields each case or exercise with its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """What may excuse failures, and what runs in addition to each case.
+
+    Attributes:
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted.
+        compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
+        circumstances: under which each case runs too; the backend must support them.
+        known_faults: whether a known fault of DirectML waives a failure.
+    """
+
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: Waivers = NO_WAIVERS
+    compare_unfused: bool = False
+    circumstances: tuple[Circumstance, ...] = ()
+    known_faults: bool = True
+
+
+NO_OPTIONS: Final = JudgeOptions()
+"""Nothing is excused, and nothing runs in addition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """Draws the verdict on a case.
+
+    Attributes:
+        against: gives the expected outcome of cases that state none.
+        faults: the known faults of the DirectML under test.
+        half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        options: what else the verdict depends on.
+        is_reference: whether the outcomes are this dmlconf's own reference's.
+    """
+
+    against: Against
+    faults: KnownFaults = NO_KNOWN_FAULTS
+    half: bool = False
+    options: JudgeOptions = NO_OPTIONS
+    is_reference: bool = False
+
+    def judge(self, case: Case, outcome: Outcome) -> Verdict:
+        """Return the verdict on an outcome of a case, before anything excuses it."""
+        if not (self.is_reference and isinstance(outcome, Outputs)):
+            return judge(case, outcome, self.against, half_precision=self.half)
+        # The reference has just computed the case, and need not do it again.
+        allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
+        return judge(case, outcome, self.against, allowances=allowances)
+
+    def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or another if a known fault, limit or waiver explains the failure.
+
+        Nothing explains a case that is wrong itself.
+        """
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.CONTRADICTION:
+            return verdict
+        if self.is_reference and case.disputes is not None:
+            return _disputed(verdict)
+        waived = verdict
+        if self.options.known_faults:
+            waived = self.faults.waive(case, outcome, verdict)
+        return self.options.substrate.excuse(case, outcome, waived)
+
+    def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
+        """Return the verdict, in steps: what else must run for it is yielded.
+
+        An unexpected exception while judging becomes the verdict, so that others are not lost.
+
+        Args:
+            item: what was run.
+            result: of the run.
+
+        Raises:
+            ExpectedError: a recording cannot be read.
+        """
+        try:
+            return (yield from self._of(item, result))
+        except ExpectedError:
+            raise
+        except Exception as error:
+            case = item.case if isinstance(item, Exercise) else item
+            outcome = result.plain if isinstance(result, Exercises) else result
+            return not_judged(case, outcome, error)
+
+    def _of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
+        """Return the verdict as `of` does, but let exceptions through."""
+        case = item.case if isinstance(item, Exercise) else item
+        if isinstance(item, Exercise) and isinstance(result, Breakdown):
+            from dmlconf.judging.circumstances import run_under  # Few runs need it.
+
+            result = yield from run_under(case, item.circumstances)
+        under = result.under if isinstance(result, Exercises) else {}
+        outcome = result.plain if isinstance(result, Exercises) else result
+        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
+            verdict = yield from self._of_graph(case, outcome)
+        else:
+            verdict = self.judge(case, outcome)
+        verdict = self.excused(case, outcome, verdict)
+        if under and verdict.status is Status.PASSED:
+            from dmlconf.judging.circumstances import judge_circumstances  # Few runs need it.
+
+            verdict = yield from judge_circumstances(case, verdict, under, self.judge, self.excused)
+        return self.options.waivers.applied(case, outcome, verdict)
+
+    def _of_graph(self, case: GraphCase, outcome: Outputs) -> Steps[Verdict]:
+        """Return the verdict on a graph, which may also run in other forms."""
+        verdict = self.judge(case, outcome)
+        rejected = isinstance(case.expectation, ExpectedRejection)
+        if case.relation is None and (not self.options.compare_unfused or rejected):
+            return verdict
+        from dmlconf.judging.relations import judge_relation, with_unfused  # Few runs need it.
+
+        if case.relation is not None:
+            return (yield from judge_relation(case, outcome, verdict, half=self.half))
+        return (yield from with_unfused(case, outcome, verdict, self.judge))
+
+
+def _disputed(verdict: Verdict) -> Verdict:
+    """Return the reference's own verdict on a case that says that the reference is wrong."""
+    if verdict.reason is None or verdict.reason.kind is not ReasonKind.WRONG_VALUES:
+        return verdict
+    message = f"the case says that the reference is wrong: {verdict.reason.message}"
+    reason = replace(verdict.reason, kind=ReasonKind.DISPUTED_REFERENCE, message=message)
+    return replace(verdict, status=Status.WAIVED, reason=reason)
+
+
+def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:
+    """Run a case, or a case under circumstances, and return the verdict on it.
+
+    Args:
+        item: what to run; an `Exercise` runs plainly first, and the verdict names the first
+            circumstance under which it fails.
+        execute: as in `OpenBackend`, while nothing else is running.
+        conclusion: judges the outcome.
+    """
+    run_one = alone_on(execute)
+    return answered(conclusion.of(item, run_one(item)), run_one)
+
+
+def alone_on(execute: Execute) -> RunOne:
+    """Return a function that runs a case or an exercise alone, and returns the result."""
+    return lambda item: next(result for _, result in execute(iter([item])))

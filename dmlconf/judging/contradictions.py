@@ -1,0 +1,139 @@
+"""Whether what a case expects is itself permitted by its rules around what the reference computes.
+
+A rule that permits several values around the reference would otherwise excuse any expectation, and
+a backend that is wrong just as an expectation is would pass. Nothing is compared twice: what has
+been compared once with the reference for the same allowances is remembered there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.recording.samples import Pair, paired
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowed import Ends, allowed_at
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import MissingFunction
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample
+
+__all__ = ["Contradiction", "contradiction_of"]
+
+_FEWEST_DIGITS: Final = 7
+_MOST_DIGITS: Final = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """An output whose expected values the rules do not permit around the reference.
+
+    Attributes:
+        output: the tensor.
+        comparison: of the expected values with the reference's.
+        message: one sentence, with the first element.
+        differences: the first elements, as a verdict has them without the backend's value: what is
+            expected, and as `allowed` what the rules permit.
+    """
+
+    output: str
+    comparison: Comparison
+    message: str
+    differences: tuple[Mapping[str, Any], ...]
+
+
+def contradiction_of(
+    case: Case, output: str, expected: Array | Sample, allowances: CaseAllowances
+) -> Contradiction | None:
+    """Return how the expected values of an output contradict the reference; None if they do not.
+
+    Where the reference cannot compute the case, it contradicts nothing.
+
+    Args:
+        case: the case.
+        output: the tensor.
+        expected: its expected values, which the case states or which were recorded, of its data
+            type and sizes.
+        allowances: what the case's rules permit.
+    """
+    if allowances.permitted.get(output) is expected:
+        return None
+    allowance = allowances.of(output)
+    try:
+        right = allowance.right()
+    except (MissingFunction, MemoryError):
+        return None
+    pair = paired(expected, right)
+    permitted = pair.allowance(allowance)
+    for rule in filter(None, (case.rule(output), case.narrower_rule(output))):
+        comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
+        if not comparison.passed:
+            return _contradiction(output, pair, comparison, rule, permitted)
+    allowances.permitted[output] = expected
+    return None
+
+
+def _contradiction(
+    output: str, pair: Pair, comparison: Comparison, rule: PrecisionRule, allowance: Allowance
+) -> Contradiction:
+    places = [pair.place(difference.coordinates) for difference in comparison.first]
+    allowed = allowed_at(pair.expected, rule, allowance, places) if places else []
+    differences = tuple(
+        {
+            "tensor": output,
+            "coordinates": list(difference.coordinates),
+            "expected": difference.actual,
+            "allowed": [list(both) for both in ends],
+        }
+        for difference, ends in zip(comparison.first, allowed, strict=True)
+    )
+    return Contradiction(output, comparison, _message(output, comparison, allowed), differences)
+
+
+def _message(output: str, comparison: Comparison, allowed: Sequence[Sequence[Ends]]) -> str:
+    subject = "the expected value and the reference contradict each other"
+    if not comparison.first:
+        return (
+            f"{subject}: each element of {output} is near enough, but the mean of their squared "
+            f"errors is {comparison.spread:,.1f} times what rounding can explain"
+        )
+    first = comparison.first[0]
+    value, intervals = _spelled(first.actual, allowed[0])
+    where = f"at {list(first.coordinates)} of {output}"
+    more = comparison.differing - 1
+    others = f" (and {more:,} more)" if more else ""
+    if intervals == [f"[{value}, {value}]"]:  # The values are equal: what differs is a zero's sign.
+        return f"{subject}: {value} is not the same bits as {first.expected!r}, {where}{others}"
+    return f"{subject}: {value} is not {_within(intervals)}, {where}{others}"
+
+
+def _within(intervals: Sequence[str]) -> str:
+    """Return the intervals as text: `17.5`, `within [17, 18]` or `within [1, 2] or [4, 5]`."""
+    if len(intervals) == 1:
+        low, _, high = intervals[0][1:-1].partition(", ")
+        if low == high:
+            return low
+    return f"within {' or '.join(intervals)}"
+
+
+def _spelled(value: float | int, intervals: Sequence[Ends]) -> tuple[str, list[str]]:
+    """Return a value and intervals that it is not in, with as many digits as that takes."""
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        text = _number(value, digits)
+        spelled = [f"[{_number(low, digits)}, {_number(high, digits)}]" for low, high in intervals]
+        if not any(
+            float(_number(low, digits)) <= float(text) <= float(_number(high, digits))
+            for low, high in intervals
+        ):
+            break
+    return text, spelled
+
+
+def _number(value: float | int, digits: int) -> str:
+    return str(value) if isinstance(value, int) else f"{np.float64(value):.{digits}g}"

@@ -1,0 +1,437 @@
+"""Judge an outcome: compare what the case expects with what the backend returned.
+
+A desc that the case expects to be refused is judged by `_judge_rejection`, one that is refused
+though the case expects outputs by `_judge_unexpected_rejection`.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from operator import lt
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.backends.recording.samples import Pair, is_whole, paired
+from dmlconf.cases.facts import facts_of
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.catalogue.levels import spoken_level
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.judging.contradictions import Contradiction, contradiction_of
+from dmlconf.judging.error_map import error_map
+from dmlconf.judging.figures import figures_of
+from dmlconf.judging.mistrust import suspicions
+from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowed import allowed_at, off_by
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.precision.room import room
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample, elements_digest
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.workers.memory import shortage
+
+__all__ = [
+    "Against",
+    "Recorded",
+    "expectation_of",
+    "judge",
+    "not_asked",
+    "not_judged",
+    "not_run",
+    "unsupported_reason",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An expected outcome that the reference has not just computed, and may contradict.
+
+    Attributes:
+        outcome: the outcome.
+        provenance: whether real DirectML had it; otherwise it is an earlier reference's, or that
+            of another backend to compare with.
+        right: what the reference computes, if it was needed for the outcome.
+    """
+
+    outcome: Outcome
+    provenance: Provenance = Provenance.RECORDED
+    right: Mapping[str, Array] | None = None
+
+
+Against = Callable[[Case], Outcome | Recorded | None]
+"""Gives the expected outcome of a case that states none; None if there is no source for it.
+
+One that is not `Recorded` is what the reference computes now."""
+
+ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
+
+_LONGEST_TRACE: Final = 8192
+"""Characters of a traceback that are kept, from the end."""
+
+_BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
+    BreakdownKind.CRASH: ReasonKind.CRASH,
+    BreakdownKind.HANG: ReasonKind.HANG,
+    BreakdownKind.DEVICE_REMOVED: ReasonKind.DEVICE_REMOVED,
+    BreakdownKind.OUT_OF_MEMORY: ReasonKind.OUT_OF_MEMORY,
+    BreakdownKind.ERROR: ReasonKind.BACKEND_ERROR,
+}
+
+_FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
+    FaultKind.GUARD_BAND: ReasonKind.GUARD_BAND_TOUCHED,
+    FaultKind.INPUT: ReasonKind.INPUT_CHANGED,
+    FaultKind.NOT_DETERMINISTIC: ReasonKind.NOT_DETERMINISTIC,
+    FaultKind.NOT_WRITTEN: ReasonKind.OUTPUT_NOT_WRITTEN,
+    FaultKind.LEAK: ReasonKind.MEMORY_LEAK,
+    FaultKind.MESSAGE: ReasonKind.ERROR_MESSAGE,
+}
+
+
+def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
+    """Return why the backend need not run the case; None if it must.
+
+    The documentation lets it decline the case, or memory is insufficient.
+    """
+    if case.lowest_level > capabilities.feature_level:
+        needs = spoken_level(case.level_needs)
+        message = f"needs {needs}; the backend has {capabilities.feature_level}"
+        return Reason(ReasonKind.FEATURE_LEVEL, message)
+    if isinstance(case.expectation, ExpectedRejection):
+        return None
+    lacking = case.data_types - capabilities.data_types
+    if lacking:
+        return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
+    missing = shortage(case, capabilities.memory)
+    return None if missing is None else Reason(ReasonKind.MEMORY, missing)
+
+
+def judge(
+    case: Case,
+    outcome: Outcome,
+    against: Against,
+    *,
+    half_precision: bool = False,
+    allowances: CaseAllowances | None = None,
+    expected: ExpectedOutputs | None = None,
+) -> Verdict:
+    """Return the verdict on what a backend made of a case.
+
+    Args:
+        case: the case.
+        outcome: of the backend.
+        against: gives the expected outcome where the case itself states none.
+        half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
+        expected: what is expected in place of what the case states and `against` gives.
+    """
+    if isinstance(outcome, Breakdown):
+        reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
+        return _verdict(case, outcome, Status.BROKEN, None, reason)
+    if isinstance(outcome, Outputs):
+        outcome = without_excused_faults(case, outcome)
+    match expected or expectation_of(case, against):
+        case None:
+            return _judge_alone(case, outcome)
+        case ExpectedRejection() as rejection:
+            return _judge_rejection(case, outcome, rejection)
+        case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
+            return _judge_unexpected_rejection(case, outcome, outputs)
+        case ExpectedOutputs() as outputs:
+            permitted = allowances or CaseAllowances(
+                case, half_precision=half_precision, right=outputs.right
+            )
+            return _judge_outputs(case, outcome, outputs, permitted)
+
+
+def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
+    """Return the verdict on a case that could not be judged, for a fault of dmlconf.
+
+    Args:
+        case: the case.
+        outcome: of the backend; None if there are several.
+        error: what judging raised.
+    """
+    message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
+    trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+    reason = Reason(ReasonKind.JUDGING_ERROR, message, diagnostics=trace)
+    return _verdict(case, outcome, Status.BROKEN, None, reason)
+
+
+def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
+    """Return the verdict on a case that was never run."""
+    return Verdict(case, operator, tags, Status.NOT_RUN, None, Reason(kind, str(kind)))
+
+
+def not_asked(case: Case, reason: Reason) -> Verdict:
+    """Return the verdict on a case that the backend need not run, for a reason."""
+    return _verdict(case, None, Status.UNSUPPORTED, None, reason)
+
+
+def _verdict(
+    case: Case,
+    outcome: Outcome | None,
+    status: Status,
+    provenance: Provenance | None,
+    reason: Reason | None = None,
+    figures: Mapping[str, Mapping[str, Any]] | None = None,
+    unchecked_outputs: tuple[str, ...] = (),
+) -> Verdict:
+    return Verdict(
+        case=case.identifier,
+        operator=case.operator_name,
+        tags=case.tags,
+        status=status,
+        expectation=provenance,
+        reason=reason,
+        figures=figures or {},
+        unchecked_outputs=unchecked_outputs,
+        seconds=outcome.seconds if outcome is not None else 0.0,
+        dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
+        location=str(case.about.location),
+        output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
+        origin=case.about.origin,
+        files=case.files,
+        example=case.about.example,
+        facts=facts_of(case),
+        feature_level=str(case.lowest_level),
+        warnings=outcome.warnings if isinstance(outcome, Outputs | Rejection) else (),
+        disputes=case.disputes,
+    )
+
+
+def _digests(outcome: Outputs) -> dict[str, str]:
+    digests = {name: elements_digest(array) for name, array in outcome.arrays.items()}
+    digests |= {name: sample.digest for name, sample in outcome.samples.items()}
+    return {name: digest[:16] for name, digest in digests.items()}
+
+
+def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what is expected of a case: what it states, else what `against` gives."""
+    stated = case.expectation
+    if isinstance(stated, ExpectedRejection):
+        return stated
+    if stated is not None and stated.outputs.keys() == case.outputs().keys():
+        return stated
+    outcome = against(case)
+    computed = not isinstance(outcome, Recorded)
+    provenance = outcome.provenance if isinstance(outcome, Recorded) else Provenance.REFERENCE
+    reference = outcome.outcome if isinstance(outcome, Recorded) else outcome
+    if isinstance(reference, Outputs):
+        known = stated.outputs if stated else {}
+        samples = {name: s for name, s in reference.samples.items() if name not in known}
+        others = dict.fromkeys(reference.arrays.keys() - known.keys(), provenance)
+        others |= dict.fromkeys(samples, provenance)
+        return ExpectedOutputs(
+            outputs={**reference.arrays, **known},
+            provenance=stated.provenance if stated else provenance,
+            others=others if stated else {},
+            samples=samples,
+            computed=frozenset(others) if computed else frozenset(),
+            right=outcome.right if isinstance(outcome, Recorded) else None,
+        )
+    if stated is None and isinstance(reference, Rejection):
+        return ExpectedRejection(reference.hresult, None, provenance)
+    return stated
+
+
+def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
+    """Judge a case without expected outcome: only the backend's conduct can be wrong."""
+    match outcome:
+        case Outputs() if outcome.faults:
+            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
+        case Rejection() if outcome.constraints:
+            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
+            reason = Reason(ReasonKind.WRONG_REJECTION, message)
+            return _verdict(case, outcome, Status.FAILED, None, reason)
+    done = "was rejected" if isinstance(outcome, Rejection) else "ran"
+    message = f"{done}, but there is no independent expected value"
+    reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+    return _verdict(case, outcome, Status.UNCHECKED, None, reason)
+
+
+def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) -> Verdict:
+    demand = expected.hresult
+    if expected.constraint:
+        demand += f" for {expected.constraint}"
+    if not isinstance(outcome, Rejection):
+        reason = Reason(ReasonKind.ACCEPTED_INVALID, f"expected {demand}, but the case ran")
+        return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+    named = expected.constraint is None or not outcome.constraints
+    if outcome.hresult != expected.hresult or not (
+        named or expected.constraint in outcome.constraints
+    ):
+        message = f"expected {demand}, not {_spoken(outcome)}"
+        reason = Reason(ReasonKind.WRONG_REJECTION, message)
+        return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+    return _verdict(case, outcome, Status.PASSED, expected.provenance)
+
+
+def _spoken(rejection: Rejection) -> str:
+    broken = f" for {', '.join(rejection.constraints)}" if rejection.constraints else ""
+    node = f" of node {rejection.node}" if rejection.node else ""
+    explained = f" ({rejection.message})" if rejection.message else ""
+    return f"{rejection.hresult} by {rejection.stage}{node}{broken}{explained}"
+
+
+def _judge_unexpected_rejection(
+    case: Case, outcome: Rejection, expected: ExpectedOutputs
+) -> Verdict:
+    """Return the verdict on the rejection of a case that should have run."""
+    if case.required_level is None:
+        message = f"{_spoken(outcome)}; no table of support lists these tensors"
+        reason = Reason(ReasonKind.NOT_DOCUMENTED, message)
+        return _verdict(case, outcome, Status.UNSUPPORTED, expected.provenance, reason)
+    message = f"{_spoken(outcome)}, but feature level {case.required_level} supports it"
+    reason = Reason(ReasonKind.REJECTED_SUPPORTED, message)
+    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+
+
+def _judge_outputs(
+    case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
+) -> Verdict:
+    faults = _conduct(outcome)
+    differences: list[Mapping[str, Any]] = []
+    figures: dict[str, Mapping[str, Any]] = {}
+    wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
+    contradictions: list[Contradiction] = []
+    for name, target in wanted_outputs.items():
+        actual = outcome.arrays.get(name, outcome.samples.get(name))
+        recorded = expected.samples.get(name)
+        whole = recorded is not None and actual is not None and is_whole(actual, recorded)
+        if name not in expected.computed and case.disputes is None:
+            known = actual if whole and actual is not None else target
+            contradiction = contradiction_of(case, name, known, allowances)
+            contradictions += [contradiction] if contradiction else []
+        fault = _form_fault(name, actual, target)
+        if fault is not None or actual is None:
+            faults += [fault] if fault else []
+            continue
+        rule = case.rule(name)
+        allowance = allowances.of(name)
+        if whole and isinstance(actual, np.ndarray):
+            pair, recorded = Pair(actual, actual), None
+        else:
+            pair = paired(actual, target)
+        permitted = pair.allowance(allowance)
+        comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
+        narrower = case.narrower_rule(name)
+        if narrower is not None and comparison.passed:
+            own = pair.located(compare(pair.actual, pair.expected, narrower, permitted))
+            if not own.passed or own.margin >= comparison.margin:
+                rule, comparison = narrower, own
+        figures[name] = figures_of(
+            comparison,
+            rule,
+            room(pair.expected, rule, permitted),
+            expected.provenance_of(name),
+            pair.sample or recorded,
+        )
+        if not comparison.passed:
+            faults.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
+            differences += _differences(name, comparison, pair, rule, permitted)
+            if pair.sample is None and pair.actual.size:
+                grid = asdict(error_map(pair.actual, pair.expected))
+                figures[name] = {**figures[name], "error_map": grid}
+        elif not isinstance(actual, Sample):
+            faults += suspicions(case, name, actual, allowance)
+    status, reason = Status.PASSED, None
+    if contradictions:
+        faults = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + faults
+        contradicted = [difference for each in contradictions for difference in each.differences]
+        status, reason = Status.FAILED, _reason(faults, _with_actual(case, contradicted, outcome))
+    elif faults:
+        status, reason = Status.FAILED, _reason(faults, differences)
+    elif all(output["open"] == output["elements"] for output in figures.values()):
+        status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
+    unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
+    return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)
+
+
+def _with_actual(
+    case: Case, differences: Iterable[Mapping[str, Any]], outcome: Outputs
+) -> Iterator[Mapping[str, Any]]:
+    """Yield differences with the backend's value, where it returned one."""
+    for difference in differences:
+        name, place = difference["tensor"], tuple(difference["coordinates"])
+        array = outcome.arrays.get(name)
+        if array is None or len(place) != array.ndim or not all(map(lt, place, array.shape)):
+            continue
+        actual = array[place].item()
+        distance, unit = off_by(actual, difference["expected"], case.rule(name), array)
+        yield {**difference, "actual": actual, "off_by": distance, "unit": unit}
+
+
+_Faults = list[tuple[ReasonKind, str]]
+
+
+def _conduct(outcome: Outputs) -> _Faults:
+    """Return forbidden conduct that the backend observed, whether the values are right or not."""
+    return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
+
+
+def _reason(faults: _Faults, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
+    message = "; ".join(message for _, message in faults)
+    return Reason(faults[0][0], message, tuple(differences))
+
+
+def _form_fault(
+    name: str, actual: Array | Sample | None, target: Array | Sample
+) -> tuple[ReasonKind, str] | None:
+    if actual is None:
+        return ReasonKind.MISSING_OUTPUT, f"{name} was not returned"
+    if actual.dtype != target.dtype:
+        types = f"{str(actual.dtype).upper()}, not {str(target.dtype).upper()}"
+        return ReasonKind.WRONG_DATA_TYPE, f"{name} is {types}"
+    if actual.shape != target.shape:
+        shapes = f"{list(actual.shape)}, not {list(target.shape)}"
+        return ReasonKind.WRONG_SIZES, f"{name} has sizes {shapes}"
+    return None
+
+
+def _difference_text(name: str, comparison: Comparison, rule: PrecisionRule) -> str:
+    if not comparison.differing:
+        return (
+            f"each element of {name} is near enough, but the mean of their squared errors is "
+            f"{comparison.spread:,.1f} times what rounding can explain"
+        )
+    elements = f"{comparison.elements:,} element{'s' if comparison.elements != 1 else ''}"
+    verb = "differs" if comparison.differing == 1 else "differ"
+    count = f"{comparison.differing:,} of {elements} of {name} {verb}"
+    if comparison.worst_ulp and rule.kind == RuleKind.ULP and math.isfinite(comparison.worst_ulp):
+        return f"{count}, by up to {comparison.worst_ulp:,.0f} ULP"
+    return count
+
+
+def _differences(
+    name: str, comparison: Comparison, pair: Pair, rule: PrecisionRule, allowance: Allowance
+) -> list[Mapping[str, Any]]:
+    places = [pair.place(difference.coordinates) for difference in comparison.first]
+    allowed = allowed_at(pair.expected, rule, allowance, places) if places else []
+    differences: list[Mapping[str, Any]] = []
+    for difference, ends in zip(comparison.first, allowed, strict=True):
+        distance, unit = off_by(difference.actual, difference.expected, rule, pair.expected)
+        differences.append(
+            {
+                "tensor": name,
+                "coordinates": list(difference.coordinates),
+                "expected": difference.expected,
+                "allowed": [list(both) for both in ends],
+                "actual": difference.actual,
+                "off_by": distance,
+                "unit": unit,
+            }
+        )
+    return differences

@@ -1,0 +1,89 @@
+"""Outputs that meet their rule, but look as if the operator had not run.
+
+A rule that is wide for small values would pass an output of nothing but zeros, or one that is
+still a copy of an input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.ulp import ulp_distance
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind
+
+__all__ = ["suspicions"]
+
+_LEAST_ELEMENTS: Final = 8
+"""Number of elements from which on such a similarity is no coincidence."""
+
+_NEAR_ULP: Final = 16
+"""Steps up to which a value may equal the input that it is almost equal to."""
+
+_CANCELLED: Final = 2.0**-10
+"""Share of its terms, or of an interval's length, below which a value may come out as zero."""
+
+
+def suspicions(
+    case: Case, name: str, actual: Array, allowance: Allowance
+) -> Iterator[tuple[ReasonKind, str]]:
+    """Yield what is suspicious about an output that meets its rule.
+
+    Args:
+        case: the case.
+        name: the output tensor.
+        actual: the backend's values.
+        allowance: what the rule permits, and what the reference computes. An expected value
+            that was recorded elsewhere may itself be off by as much as the rule permits.
+    """
+    if actual.size < _LEAST_ELEMENTS:
+        return
+    if not np.count_nonzero(actual) and _most(_not_zero(case, name, allowance)):
+        yield ReasonKind.ALL_ZEROS, f"{name} is all zeros, where most of it must not be"
+    for source, array in case.inputs().items():
+        if array.shape != actual.shape or array.dtype != actual.dtype:
+            continue
+        if _same_bits(actual, array) and _most(_apart(allowance.right(), array)):
+            message = f"{name} is a copy of {source}, where most of it must not be"
+            yield ReasonKind.INPUT_COPIED, message
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
+
+
+def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
+    """Return which elements are certainly not zero: not flushed, not cancelled, not a choice."""
+    expected, kind = allowance.right(), case.rule(name).kind
+    is_float = expected.dtype.kind == "f"
+    certain: Array = (
+        np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
+    )
+    if kind == RuleKind.ACCUMULATE and is_float:
+        error_scale = allowance.error_scale()
+        if error_scale is not None:
+            certain &= np.abs(expected) > _CANCELLED * error_scale
+    for lowest, highest in permitted_intervals(kind, allowance):
+        if kind == RuleKind.ONE_OF:
+            certain &= ~((lowest <= 0) & (highest >= 0))
+        if is_float:
+            with np.errstate(all="ignore"):
+                length = np.subtract(highest, lowest, dtype=np.float64)
+                certain &= np.abs(expected) > _CANCELLED * length
+    return certain
+
+
+def _apart(expected: Array, source: Array) -> Array:
+    is_float = expected.dtype.kind == "f"
+    apart: Array = ulp_distance(expected, source) > _NEAR_ULP if is_float else expected != source
+    return apart
+
+
+def _most(elements: Array) -> bool:
+    return bool(2 * np.count_nonzero(elements) > elements.size)

@@ -1,0 +1,287 @@
+"""Run graphs in other forms that compute the same, and compare the backend's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
+from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.model import Mismatch
+from dmlconf.cases.graph_case import GraphCase, node_case
+from dmlconf.cases.model import Case, Fill, Provenance
+from dmlconf.graphs.model import Graph, Node, Slot
+from dmlconf.graphs.relations import (
+    Relation,
+    exported,
+    halves,
+    owned_otherwise,
+    part,
+    reversed_nodes,
+)
+from dmlconf.judging.figures import figures_of
+from dmlconf.judging.needs_run import Steps
+from dmlconf.precision.compare import compare
+from dmlconf.precision.room import room
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.graph_evaluation import seen_through
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = ["Stopped", "in_other_form", "judge_relation", "with_unfused"]
+
+_FORMS: Mapping[Relation, str] = {
+    Relation.EXPORTED: "the same graph with every intermediate as an output",
+    Relation.UNFUSED: "the same nodes one by one",
+    Relation.CUT: "the same graph cut in two",
+    Relation.OWNED: "the same graph with constants and inputs owned otherwise",
+    Relation.ORDER: "the same graph with its nodes in the opposite order",
+}
+
+
+_OF_VALUES: Final = frozenset(
+    {
+        ReasonKind.WRONG_VALUES,
+        ReasonKind.ALL_ZEROS,
+        ReasonKind.INPUT_COPIED,
+        ReasonKind.NO_INDEPENDENT_EXPECTATION,
+        ReasonKind.ANY_VALUE_PERMITTED,
+    }
+)
+"""Reasons about values, which count only where the relation holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Another form of a graph that did not run to its end.
+
+    Attributes:
+        step: what did not run.
+        outcome: of the case.
+    """
+
+    step: str
+    outcome: Outcome
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the backend is a recording, which has only the graph's own form."""
+        return isinstance(self.outcome, Breakdown) and self.outcome.message == Mismatch.MISSING
+
+    def __str__(self) -> str:
+        if isinstance(self.outcome, Rejection):
+            return f"{self.step} is rejected with {self.outcome.hresult} by {self.outcome.stage}"
+        message = getattr(self.outcome, "message", "it gave no such outputs")
+        return f"{self.step} did not run: {message}"
+
+
+def in_other_form(case: GraphCase, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
+    """Return the graph's outputs by name, computed in another form, whose cases are yielded.
+
+    Args:
+        case: the graph.
+        relation: the form.
+    """
+    if relation is Relation.UNFUSED:
+        return (yield from _node_by_node(case))
+    if relation is Relation.CUT:
+        return (yield from _in_parts(case))
+    transform = {
+        Relation.EXPORTED: exported,
+        Relation.OWNED: owned_otherwise,
+        Relation.ORDER: reversed_nodes,
+    }[relation]
+    data = {**case.inputs(), **{node.name: node.data for node in case.graph.constants}}
+    other = _graph_case(case, f"{case.identifier}#{relation}", transform(case.graph), data)
+    outcome: Outcome = yield other
+    if not isinstance(outcome, Outputs) or not case.graph.outputs.keys() <= outcome.arrays.keys():
+        return Stopped(_FORMS[relation], outcome)
+    return {name: outcome.arrays[name] for name in case.graph.outputs}
+
+
+def _graph_case(
+    case: GraphCase, identifier: str, graph: Graph, data: Mapping[str, Array | Fill]
+) -> GraphCase:
+    return replace(
+        case,
+        identifier=identifier,
+        graph=graph,
+        desc={**graph.inputs, **graph.outputs},
+        data={name: data[name] for name in graph.inputs},
+        expectation=None,
+        relation=None,
+        tolerances={},
+    )
+
+
+def _node_by_node(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
+    graph, inputs = case.graph, case.inputs()
+    sources, nodes = graph.sources(), graph.by_name
+    computed: dict[Slot, Array] = {
+        (node.name, name): node.data for node in graph.constants for name in node.outputs
+    }
+    for node in graph.in_order():
+        if not isinstance(node, Node):
+            continue
+        data: dict[str, Array | Fill] = {}
+        for name, tensor in node.inputs.items():
+            source = sources[node.name, name]
+            if isinstance(source, str):
+                data[name] = seen_through(inputs[source], graph.inputs[source], tensor)
+            else:
+                producer = nodes[source[0]].outputs[source[1]]
+                data[name] = seen_through(computed[source], producer, tensor)
+        alone = node_case(case, node, data)
+        outcome: Outcome = yield alone
+        if not isinstance(outcome, Outputs) or outputs_fault(alone, outcome) is not None:
+            return Stopped(f"the node {node.name} alone", outcome)
+        computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
+    return {name: computed[slot] for name, slot in graph.output_sources().items()}
+
+
+def _in_parts(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
+    inputs = case.inputs()
+    computed: dict[Slot, Array] = {}
+    for number, names in enumerate(halves(case.graph), 1):
+        piece = part(case.graph, names)
+        data = {name: inputs[name] for name in piece.graph.inputs if name not in piece.fed}
+        data |= {name: computed[slot] for name, slot in piece.fed.items()}
+        half = _graph_case(case, f"{case.identifier}#{number}", piece.graph, data)
+        outcome: Outcome = yield half
+        if not isinstance(outcome, Outputs) or outputs_fault(half, outcome) is not None:
+            return Stopped(f"part {number} of 2", outcome)
+        computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
+    return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
+
+
+def judge_relation(
+    case: GraphCase, outcome: Outputs, verdict: Verdict, *, half: bool
+) -> Steps[Verdict]:
+    """Return the verdict on a relation: whether another form of the graph gives the same outputs.
+
+    Where it does, the verdict on the graph's own values stands. The cases of the other form are
+    yielded.
+
+    Args:
+        case: the graph, which names the relation.
+        outcome: of the graph itself.
+        verdict: on that.
+        half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+    """
+    assert case.relation is not None
+    if verdict.reason is not None and verdict.reason.kind not in _OF_VALUES:
+        return verdict
+    form = _FORMS[case.relation]
+    other = yield from in_other_form(case, case.relation)
+    if not isinstance(other, Stopped) and outputs_fault(case, Outputs(other)) is not None:
+        other = Stopped(form, Outputs(other))
+    verdict = replace(verdict, expectation=Provenance.RELATION, unchecked_outputs=())
+    if isinstance(other, Stopped) and other.unknown:
+        message = f"relation {case.relation}: the recording does not hold the other form"
+        reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+        return replace(verdict, status=Status.UNCHECKED, expectation=None, reason=reason)
+    if isinstance(other, Stopped):
+        message = f"relation {case.relation}: the graph runs, but {other}"
+        reason = Reason(ReasonKind.RELATION, message)
+        return replace(verdict, status=Status.FAILED, reason=reason, figures={})
+    allowances = CaseAllowances(case, half_precision=half)
+    figures: dict[str, Mapping[str, Any]] = {}
+    complaints: list[str] = []
+    differences: list[Mapping[str, Any]] = []
+    for name, array in other.items():
+        rule, allowance = case.rule(name), allowances.of(name)
+        comparison = compare(outcome.arrays[name], array, rule, allowance)
+        open_room = room(array, rule, allowance)
+        figures[name] = {
+            **figures_of(comparison, rule, open_room, Provenance.RELATION),
+            "same_bits": _same_bits(outcome.arrays[name], array),
+        }
+        if not comparison.passed:
+            complaints.append(
+                f"{comparison.differing:,} of {comparison.elements:,} elements of {name} differ "
+                f"between the graph and {form}"
+            )
+            differences += [
+                {
+                    "tensor": name,
+                    "coordinates": list(each.coordinates),
+                    "expected": each.expected,
+                    "actual": each.actual,
+                }
+                for each in comparison.first
+            ]
+    if not complaints and verdict.status.fails_run:
+        return _wrong_in_both_forms(verdict, form)
+    if not complaints:
+        return replace(verdict, status=Status.PASSED, reason=None, figures=figures)
+    message = f"relation {case.relation}: {'; '.join(complaints)}"
+    reason = Reason(ReasonKind.RELATION, message, tuple(differences))
+    return replace(verdict, status=Status.FAILED, reason=reason, figures=figures)
+
+
+def _wrong_in_both_forms(verdict: Verdict, form: str) -> Verdict:
+    """Return the verdict on a graph whose values are wrong, as they are in another form."""
+    assert verdict.reason is not None
+    message = f"{verdict.reason.message}, in {form} too"
+    return replace(verdict, reason=replace(verdict.reason, message=message))
+
+
+def _same_bits(one: Array, other: Array) -> int:
+    """Return how many elements have the same bits."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return 0
+    bits = f"u{one.dtype.itemsize}"
+    first, second = (np.ascontiguousarray(array).view(bits) for array in (one, other))
+    return int(np.count_nonzero(first == second))
+
+
+def with_unfused(
+    case: GraphCase,
+    outcome: Outputs,
+    verdict: Verdict,
+    judge: Callable[[Case, Outcome], Verdict],
+) -> Steps[Verdict]:
+    """Return a graph's verdict with the results of its unfused run, whose cases are yielded.
+
+    Each output's figures get `unfused_same_bits`, and the reason of a failure says whether the
+    nodes are right one by one, so that the graph compiler is at fault.
+
+    Args:
+        case: the graph.
+        outcome: of the backend.
+        verdict: on that.
+        judge: judges an outcome of the graph.
+    """
+    unfused = yield from in_other_form(case, Relation.UNFUSED)
+    if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:
+        unfused = Stopped("a node alone", Outputs(unfused))
+    if isinstance(unfused, Stopped):
+        return _with_remark(verdict, f"unfused, {unfused}")
+    figures = {
+        name: {**known, "unfused_same_bits": _same_bits(outcome.arrays[name], unfused[name])}
+        if name in unfused and name in outcome.arrays
+        else known
+        for name, known in verdict.figures.items()
+    }
+    verdict = replace(verdict, figures=figures)
+    again = judge(case, Outputs(unfused))
+    if again.status is Status.PASSED:
+        return _with_remark(
+            verdict, "unfused, the same nodes are right: the graph compiler is at fault"
+        )
+    arrays = outcome.arrays
+    if all(n in arrays and _same_bits(arrays[n], a) == a.size for n, a in unfused.items()):
+        return _with_remark(
+            verdict, "unfused, the same nodes give the same bits: a node is at fault"
+        )
+    return _with_remark(verdict, "unfused, the same nodes are wrong too")
+
+
+def _with_remark(verdict: Verdict, message: str) -> Verdict:
+    if verdict.reason is None or not verdict.status.fails_run:
+        return verdict
+    reason = replace(verdict.reason, message=f"{verdict.reason.message}; {message}")
+    return replace(verdict, reason=reason)

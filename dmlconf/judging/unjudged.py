@@ -1,0 +1,58 @@
+"""Cases that judge nothing: their rules permit any value of every element."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
+from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.room import room
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.tensors.datatypes import Array
+from dmlconf.workers.memory import shortage
+
+__all__ = ["UNDEFINED_TAG", "judges_nothing", "may_judge_nothing"]
+
+UNDEFINED_TAG: Final = "undefined"
+"""The tag of a case whose results the documentation leaves undefined."""
+
+_NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.RELATIVE)
+
+
+def may_judge_nothing(operator: Operator) -> bool:
+    """Return whether cases of an operator may judge nothing, by the kinds of its rules alone."""
+    return not any(
+        all(entry.kind in _NEVER_OPEN for entry in entries)
+        for output, entries in operator.precision.items()
+        if not operator.field(output).optional
+    )
+
+
+def judges_nothing(case: Case) -> bool:
+    """Return whether all outputs of the right form pass, so that every verdict is `unchecked`.
+
+    Args:
+        case: any case; one that must be rejected, or breaks a constraint, judges that.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        return False
+    rules = {name: case.rule(name) for name in case.outputs()}
+    if any(rule.kind in _NEVER_OPEN for rule in rules.values()):
+        return False
+    if case.violations() or shortage(case) is not None:
+        return False
+    case = case.with_inputs()
+    allowances = CaseAllowances(case)
+
+    def is_open(name: str, expected: Array) -> bool:
+        return room(expected, rules[name], allowances.of(name)).open == expected.size
+
+    # Zeros do as well as other values here, and the reference is seldom needed.
+    tensors = case.outputs()
+    if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
+        return False
+    stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
+    return all(is_open(name, {**allowances.right, **stated}[name]) for name in tensors)

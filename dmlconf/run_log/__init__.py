@@ -1,0 +1,1 @@
+"""Run logs: writing, reading, checking and merging them."""

@@ -1,0 +1,160 @@
+"""Run logs that contradict themselves, such as logs that were edited or joined from two.
+
+This finds mistakes, not forgeries. A log that ends early is no contradiction: its run died.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from dmlconf.verdicts.verdict import Status, Verdict
+
+__all__ = ["Contradiction", "LoggedVerdict", "cases_digest", "contradiction", "other_cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVerdict:
+    """A verdict and its place in a log.
+
+    Attributes:
+        line: its line, from 1.
+        place: the place of its case in the plan, from 0; None if the log does not have it.
+        verdict: the verdict.
+    """
+
+    line: int
+    place: int | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A contradiction between two parts of a log.
+
+    Attributes:
+        line: the line that contradicts an earlier one, from 1.
+        message: what contradicts what.
+    """
+
+    line: int
+    message: str
+
+
+def contradiction(
+    selected: int,
+    verdicts: Sequence[LoggedVerdict],
+    footer: tuple[int, Mapping[str, int], bool] | None,
+    planned: int | None = None,
+) -> Contradiction | None:
+    """Return the first contradiction of a log; None where there is none.
+
+    Args:
+        selected: how many cases were selected, by the header.
+        verdicts: all verdicts, in the order of the log.
+        footer: the footer's line, its number of verdicts by status, and whether it says that the
+            run is complete; None where the log has none.
+        planned: how many cases the plan has, if those of a shard were selected.
+    """
+    return next(_contradictions(selected, verdicts, footer, planned), None)
+
+
+def cases_digest(identifiers: Iterable[str]) -> str:
+    """Return the SHA-256 of the cases' identifiers in their order by name, in hexadecimal."""
+    digest = sha256()
+    for identifier in sorted(identifiers):
+        digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def other_cases(
+    verdicts: Iterable[LoggedVerdict], line: int, expected: str
+) -> Contradiction | None:
+    """Return the contradiction of a log with verdicts on other cases than were selected.
+
+    Args:
+        verdicts: all verdicts.
+        line: the footer's, from 1.
+        expected: the digest that the footer has.
+    """
+    if cases_digest({logged.verdict.case for logged in verdicts}) == expected:
+        return None
+    return Contradiction(line, "its verdicts are on other cases than the run had selected")
+
+
+def _contradictions(
+    selected: int,
+    verdicts: Sequence[LoggedVerdict],
+    footer: tuple[int, Mapping[str, int], bool] | None,
+    planned: int | None,
+) -> Iterator[Contradiction]:
+    places = selected if planned is None else planned
+    by_case: dict[str, LoggedVerdict] = {}
+    by_place: dict[int, LoggedVerdict] = {}
+    for logged in verdicts:
+        yield from _of_reason(logged)
+        yield from _of_place(logged, places, by_place)
+        yield from _of_case(logged, selected, by_case)
+    if footer is not None:
+        line, summary, complete = footer
+        statuses = Counter(logged.verdict.status for logged in by_case.values())
+        yield from (Contradiction(line, text) for text in _of_summary(summary, statuses))
+        yield from (Contradiction(line, text) for text in _of_end(complete, statuses, selected))
+
+
+def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
+    case, status, reason = logged.verdict.case, logged.verdict.status, logged.verdict.reason
+    if reason is None and status is not Status.PASSED:
+        yield Contradiction(logged.line, f"{case} is `{status}`, but without a reason")
+    if reason is not None and status is Status.PASSED:
+        yield Contradiction(logged.line, f"{case} is `passed`, but for the reason `{reason.kind}`")
+
+
+def _of_place(
+    logged: LoggedVerdict, places: int, by_place: dict[int, LoggedVerdict]
+) -> Iterator[Contradiction]:
+    if logged.place is None:
+        return
+    case, place = logged.verdict.case, logged.place
+    if place >= places:
+        message = f"{case} has the place {place}, but the header says that {places} are selected"
+        yield Contradiction(logged.line, message)
+    other = by_place.setdefault(place, logged)
+    if other.verdict.case != case:
+        message = f"{case} has the place {place}, as {other.verdict.case} has in line {other.line}"
+        yield Contradiction(logged.line, message)
+
+
+def _of_case(
+    logged: LoggedVerdict, selected: int, by_case: dict[str, LoggedVerdict]
+) -> Iterator[Contradiction]:
+    verdict = logged.verdict
+    other = by_case.setdefault(verdict.case, logged)
+    if other.verdict != verdict:
+        message = f"{verdict.case} has another verdict in line {other.line}"
+        if other.verdict.status is not verdict.status:
+            message += f": `{other.verdict.status}` there, `{verdict.status}` here"
+        yield Contradiction(logged.line, message)
+    if len(by_case) > selected:
+        message = f"{len(by_case)} cases have verdicts, but the header says that {selected} are"
+        yield Contradiction(logged.line, f"{message} selected")
+
+
+def _of_summary(summary: Mapping[str, int], statuses: Counter[Status]) -> Iterator[str]:
+    for status in Status:
+        count = summary.get(status.value, 0)
+        if count != statuses[status]:
+            yield f"the footer counts {count} `{status}`, but the log has {statuses[status]}"
+
+
+def _of_end(complete: bool, statuses: Counter[Status], selected: int) -> Iterator[str]:
+    verdicts = statuses.total()
+    if verdicts != selected:
+        yield f"the run ended with {verdicts} verdicts, but the header says {selected} are selected"
+    elif complete and statuses[Status.NOT_RUN]:
+        count = statuses[Status.NOT_RUN]
+        yield f"the footer says that the run is complete, but {count} of its cases are `not run`"
+    elif not complete and not statuses[Status.NOT_RUN]:
+        yield "the footer says that the run is incomplete, but every selected case was run"

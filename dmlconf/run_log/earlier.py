@@ -1,0 +1,157 @@
+"""What a run that ended early left in its log, so that it can be resumed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.problems import printable
+from dmlconf.limits import LONGEST_LOG_LINE
+from dmlconf.run_log.consistency import LoggedVerdict, contradiction
+from dmlconf.run_log.lines import (
+    InvalidLogError,
+    LogLine,
+    log_lines,
+)
+from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
+from dmlconf.verdicts.verdict import Status, Verdict
+
+__all__ = ["EarlierRun", "read_earlier"]
+
+_BEGINNING: Final = b'{"record":"header"'
+"""The first bytes of every log."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """The part of a run that its log has.
+
+    Attributes:
+        header: of the log.
+        places: the place in the plan of each case that has a verdict, by identifier.
+        summary: how many of these have each status.
+        attempts: at cases that failed and have no verdict yet, by case.
+        footer: of the log; None where the run died.
+        end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
+        size: how many bytes it has.
+    """
+
+    header: Header
+    places: Mapping[str, int]
+    summary: Mapping[Status, int]
+    attempts: Mapping[str, tuple[Verdict, ...]] = field(default_factory=dict)
+    footer: Footer | None = None
+    end: int = 0
+    size: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected case has a verdict."""
+        return self.footer is not None and self.footer.complete
+
+    @property
+    def failures(self) -> int:
+        """Number of its verdicts that fail the run."""
+        return sum(count for status, count in self.summary.items() if status.fails_run)
+
+
+def read_earlier(path: Path) -> EarlierRun | None:
+    """Return what a run left in its log; None where it died before it wrote anything.
+
+    `not run` verdicts are not kept. After a power cut the end of a file may never have
+    reached the disk: the log is read up to there.
+
+    Raises:
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
+    """
+    size = _size(path)
+    if not _has_header(path):
+        return None
+    lines = log_lines(path, damaged_end=True)
+    first = next(lines)
+    header, reader = header_of(first.record), _Reader(path, first.end)
+    verdicts = list(reader.verdicts(lines))
+    problem = contradiction(header.selected, verdicts, None, header.planned)
+    if problem is not None:
+        message = f"the log contradicts itself: {problem.message}"
+        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+    kept = [each for each in verdicts if each.verdict.status is not Status.NOT_RUN]
+    places = {each.verdict.case: each.line if each.place is None else each.place for each in kept}
+    summary = Counter(each.verdict.status for each in kept)
+    attempts = {case: tuple(own) for case, own in reader.attempts.items() if case not in places}
+    return EarlierRun(header, places, summary, attempts, reader.footer, reader.end, size)
+
+
+class _Reader:
+    """Reads the lines behind the header.
+
+    Attributes:
+        attempts: by case, without what only reports need.
+        footer: the last line, if the log has one.
+        end: how many bytes there are up to the end of the last line to keep.
+    """
+
+    def __init__(self, path: Path, end: int) -> None:
+        self._path = path
+        self.attempts: dict[str, list[Verdict]] = {}
+        self.footer: Footer | None = None
+        self.end = end
+
+    def verdicts(self, lines: Iterator[LogLine]) -> Iterator[LoggedVerdict]:
+        """Yield the verdicts, without what only reports need."""
+        unreached = False
+        for number, record, end in lines:
+            kind = record["record"]
+            if kind == "header" or self.footer is not None:
+                message = "a second header" if kind == "header" else "a line after the footer"
+                raise InvalidLogError(f"{self._path}:{number}: not a dmlconf run log: {message}")
+            if kind == "footer":
+                self.footer = footer_of(record)
+                continue
+            verdict = verdict_of(record)
+            if kind == "attempt":
+                self.attempts.setdefault(verdict.case, []).append(verdict)
+            else:
+                yield LoggedVerdict(
+                    number, record.get("place"), replace(verdict, figures={}, facts={})
+                )
+            if verdict.status is Status.NOT_RUN:
+                unreached = True
+                continue
+            if unreached:
+                message = (
+                    "a verdict follows one that is `not run`; `dmlconf merge` puts it in order"
+                )
+                raise InvalidLogError(f"{self._path}:{number}: {message}")
+            self.end = end
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _has_header(path: Path) -> bool:
+    """Return whether a log has a whole first line.
+
+    Raises:
+        InvalidLogError: the file cannot be read, or its only line does not begin as a log does.
+    """
+    try:
+        with open_regular(path) as stream:
+            line = stream.readline(LONGEST_LOG_LINE)
+    except UnreadableFileError as error:
+        raise InvalidLogError(f"{path}: {error}") from error
+    if line.endswith(b"\n"):
+        return True
+    written = line.rstrip(b"\0")
+    if written[: len(_BEGINNING)] != _BEGINNING[: len(written)]:
+        message = "not a dmlconf run log: its first line is not a header"
+        raise InvalidLogError(printable(f"{path}:1: {message}"))
+    return False

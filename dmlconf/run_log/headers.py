@@ -1,0 +1,118 @@
+"""Differences between the headers of two logs; logs of one run have none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from dmlconf.backends.subject import device_details
+from dmlconf.run_log.log import Header
+
+__all__ = ["Difference", "environment_differences", "plan_differences", "selection_differences"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between two runs.
+
+    Attributes:
+        name: what differs.
+        one: its value in the first run, as in JSON.
+        other: its value in the other run.
+    """
+
+    name: str
+    one: Any
+    other: Any
+
+    def text(self, one: str, other: str) -> str:
+        """Return it as text; the arguments name the runs."""
+        return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
+
+
+_FIELDS: Final = {
+    "version of dmlconf": "dmlconf",
+    "suite (SHA-256)": "suite_digest",
+    "catalogue (SHA-256)": "catalogue_digest",
+    "backend": "backend",
+    "expected values": "against",
+}
+
+
+_FILES: Final = ("case_list", "failed", "waivers")
+"""Options that name files; digests of the planned cases and waivers cover their content."""
+
+_FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
+"""The folder of a file in a backend's name; it differs between machines."""
+
+
+def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield the differences between two runs apart from environments and shards.
+
+    Fields that one of the logs lacks because an older version wrote it are not compared.
+    """
+    mine, theirs = _plain(asdict(one)), _plain(asdict(other))
+    for name, key in _FIELDS.items():
+        if _anywhere(mine[key]) != _anywhere(theirs[key]):
+            yield Difference(name, mine[key], theirs[key])
+    options = [
+        {key: value for key, value in each["options"].items() if key not in _FILES}
+        for each in (mine, theirs)
+    ]
+    yield from _unequal("option ", *options)
+    if one.planned != other.planned:
+        yield Difference("planned cases", one.planned, other.planned)
+    elif None not in (digests := (one.plan_digest, other.plan_digest)) and len(set(digests)) > 1:
+        yield Difference("planned cases (SHA-256)", *digests)
+
+
+def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield the differences between the parts of a plan that two runs took."""
+    shards = [_shard(header) for header in (one, other)]
+    if shards[0] != shards[1]:
+        yield Difference("shard", *shards)
+    elif one.selected != other.selected:
+        yield Difference("cases of the shard", one.selected, other.selected)
+
+
+def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield the differences between the environments of two runs, apart from where they ran."""
+    mine, theirs = _plain(one.environment), _plain(other.environment)
+    details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
+    for environment in (mine, theirs):
+        del environment["backend"]  # The headers name it with its options.
+    yield from _unequal("", mine, theirs)
+    yield from _unequal("", *details)
+
+
+def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in sorted(one.keys() | other.keys()):
+        if _anywhere(one.get(key)) != _anywhere(other.get(key)):
+            yield Difference(f"{prefix}{key}", one.get(key), other.get(key))
+
+
+def _anywhere(value: Any) -> Any:
+    """Return a value without the folders in it."""
+    return _FOLDER.sub(r"\1", value) if isinstance(value, str) else value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _shard(header: Header) -> str | None:
+    if header.shard is None:
+        return None
+    balance = ", balanced" if "balanced_by" in header.shard else ""
+    return f"{header.shard['number']}/{header.shard['count']}{balance}"
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return data as read from a log, without tuples."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(data), default=str))
+    return plain

@@ -1,0 +1,400 @@
+"""The run log: JSON Lines, written as verdicts are reached. Everything else derives from it.
+
+The first line is the header, then comes one line for each verdict, then the footer. Where failing
+cases run again, each attempt has a line (`attempt`) before the verdict. A run that dies leaves a
+log without its footer, and with every verdict that it had reached. The form is
+`schemas/run-log.schema.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, Final
+
+from dmlconf.cases.model import Provenance
+from dmlconf.documents.problems import ExpectedError, printable
+from dmlconf.run_log.consistency import LoggedVerdict, contradiction, other_cases
+from dmlconf.run_log.lines import FORMAT, InvalidLogError, log_lines
+from dmlconf.run_log.packed import MANY, packing
+from dmlconf.run_log.variant_record import read_variants, variants_data
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = [
+    "FORMAT",
+    "Footer",
+    "Header",
+    "InvalidLogError",
+    "LogWriteError",
+    "LogWriter",
+    "RunLog",
+    "footer_of",
+    "header_of",
+    "read_log",
+    "rewrite",
+    "verdict_data",
+    "verdict_of",
+]
+
+
+class LogWriteError(ExpectedError):
+    """The log can no longer be written, as on a full disk; the message says why.
+
+    Attributes:
+        failing: whether a verdict so far fails the run.
+    """
+
+    failing = False
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is known before the first case runs.
+
+    Attributes:
+        dmlconf: version of dmlconf.
+        started: date and time in UTC, ISO 8601.
+        backend: the backend as named on the command line.
+        against: what gives the expected values that cases do not state, as named there.
+        environment: what the backend runs on, and Python, NumPy and the operating system.
+        paths: the paths of the suite, as given.
+        suite_digest: SHA-256 of all case files.
+        catalogue_digest: SHA-256 of the catalogue.
+        selected: how many cases were selected.
+        options: the selection and limits as given on the command line.
+        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
+        workers: the environment of each worker of a scheduler; none where this machine ran all.
+        merged_shards: of a log that was merged although shards were missing, the `count` of all and
+            the `numbers` of those present; None for other logs.
+    """
+
+    dmlconf: str
+    started: str
+    backend: str
+    against: str
+    environment: Mapping[str, Any]
+    paths: tuple[str, ...]
+    suite_digest: str
+    catalogue_digest: str
+    selected: int
+    options: Mapping[str, Any]
+    cases_digest: str | None = None
+    shard: Mapping[str, Any] | None = None
+    workers: tuple[Mapping[str, Any], ...] = ()
+    merged_shards: Mapping[str, Any] | None = None
+
+    @property
+    def planned(self) -> int:
+        """Number of cases of the plan from which these were selected; places count in it."""
+        return self.selected if self.shard is None else int(self.shard["planned"])
+
+    @property
+    def plan_digest(self) -> str | None:
+        """`cases_digest` of the plan from which cases were selected; None in older logs."""
+        return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What is known at the end.
+
+    Attributes:
+        finished: date and time in UTC, ISO 8601.
+        seconds: how long the run took.
+        complete: whether every selected case was run.
+        summary: number of verdicts by status.
+        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        kept_verdicts: how many verdicts the log had when the run was resumed; None if it was
+            not.
+    """
+
+    finished: str
+    seconds: float
+    complete: bool
+    summary: Mapping[str, int]
+    cases_digest: str | None = None
+    kept_verdicts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """A run log that was read.
+
+    Attributes:
+        header: its first line.
+        verdicts: one for each selected case that has one.
+        footer: its last line; None where the run died.
+    """
+
+    header: Header
+    verdicts: tuple[Verdict, ...]
+    footer: Footer | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected case was run."""
+        return self.footer is not None and self.footer.complete
+
+
+_ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=str)
+
+
+class LogWriter:
+    """Writes a run log line by line, so that no verdict is lost.
+
+    Every method raises `LogWriteError` if the line cannot be written.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._digest = sha256()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all lines that were written, in hexadecimal."""
+        return self._digest.hexdigest()
+
+    def header(self, header: Header) -> None:
+        """Write the first line."""
+        record = _without({"record": "header", "format": FORMAT, **asdict(header)}, _OPTIONAL)
+        self._write(record)
+
+    def verdict(self, verdict: Verdict, place: int) -> None:
+        """Write one verdict.
+
+        Args:
+            verdict: the verdict.
+            place: the place of its case in the plan, from 0: verdicts are reached in any order.
+        """
+        self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
+
+    def attempt(self, verdict: Verdict, place: int) -> None:
+        """Write a failure that is not a verdict yet, because the case will run again."""
+        self._write({"record": "attempt", "place": place, **verdict_data(verdict)})
+
+    def footer(self, footer: Footer) -> None:
+        """Write the last line."""
+        self._write(_without({"record": "footer", **asdict(footer)}, _OPTIONAL))
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        line = _ENCODER.encode(record) + "\n"
+        try:
+            self._stream.write(line)
+            self._stream.flush()
+            self._digest.update(line.encode("utf-8"))
+        except OSError as error:
+            name, reason = getattr(self._stream, "name", "?"), error.strerror or error
+            raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error
+
+
+def rewrite(log: RunLog, writer: LogWriter) -> None:
+    """Write a log again, with the number of cases that ran as the number selected.
+
+    Raises:
+        LogWriteError: it cannot be written.
+    """
+    writer.header(replace(log.header, selected=len(log.verdicts)))
+    for place, verdict in enumerate(log.verdicts):
+        writer.verdict(verdict, place)
+    if log.footer is not None:
+        writer.footer(log.footer)
+
+
+_OPTIONAL: Final = ("cases_digest", "shard", "workers", "merged_shards", "kept_verdicts")
+
+
+def _without(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the record without those of these fields that are empty."""
+    return {key: value for key, value in record.items() if key not in names or value not in _EMPTY}
+
+
+_EMPTY: Final = (None, ())
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as JSON values, with infinities and NaN spelled as text."""
+    reason = verdict.reason
+    data: dict[str, Any] = {
+        "case": verdict.case,
+        "operator": verdict.operator,
+        "tags": verdict.tags,
+        "status": verdict.status,
+        "expectation": verdict.expectation,
+        "reason": None,
+        "figures": {name: _finite(figures) for name, figures in verdict.figures.items()},
+        "seconds": round(verdict.seconds, 6),
+        "location": verdict.location,
+    }
+    if verdict.dispatch_seconds:
+        data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
+    if verdict.unchecked_outputs:
+        data["unchecked_outputs"] = list(verdict.unchecked_outputs)
+    if verdict.output_digests:
+        data["output_digests"] = dict(verdict.output_digests)
+    if verdict.origin is not None:
+        data["origin"] = verdict.origin
+    if verdict.files:
+        data["files"] = dict(verdict.files)
+    if verdict.example is not None:
+        data["example"] = str(verdict.example)
+    if verdict.facts:
+        data["facts"] = dict(verdict.facts)
+    if verdict.feature_level is not None:
+        data["feature_level"] = verdict.feature_level
+    if verdict.warnings:
+        data["warnings"] = list(verdict.warnings)
+    if verdict.circumstance is not None:
+        data["circumstance"] = verdict.circumstance
+    if verdict.circumstances:
+        data["circumstances"] = dict(verdict.circumstances)
+    if verdict.variants:
+        data["variants"] = variants_data(verdict.variants)
+    if verdict.attempts:
+        data["attempts"] = list(verdict.attempts)
+    if verdict.worker is not None:
+        data["worker"] = verdict.worker
+    if verdict.disputes is not None:
+        data["disputes"] = verdict.disputes
+    if reason is not None:
+        data["reason"] = {
+            "kind": reason.kind,
+            "message": reason.message,
+            "differences": [_finite(difference) for difference in reason.differences],
+            "diagnostics": reason.diagnostics,
+        }
+    return data
+
+
+def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return JSON values with infinities and NaN, which JSON lacks, as text that `float` reads."""
+    return {key: _spelled(value) for key, value in record.items()}
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return [_spelled(item) for item in value] if isinstance(value, list) else value
+
+
+def read_log(
+    path: Path, *, own: bool = False, keep: Callable[[Verdict], Verdict] = lambda verdict: verdict
+) -> RunLog:
+    """Read a run log, also one that ends early.
+
+    Verdicts are in the order of the plan, if the log has it. A failure whose case was to run
+    again when the run died is the verdict on it.
+
+    Args:
+        path: the log.
+        own: whether this process has just written it, so that neither its form nor its
+            consistency needs a check.
+        keep: returns what to keep of each verdict.
+
+    Raises:
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
+    """
+    logged: list[LoggedVerdict] = []
+    attempts: dict[str, LoggedVerdict] = {}
+    pack: Callable[[Verdict], Verdict] = lambda verdict: verdict  # noqa: E731  # Most logs are small.
+    header: Header | None = None
+    footer: tuple[int, Footer] | None = None
+    for number, record, _ in log_lines(path, own=own):
+        kind = record["record"]
+        if footer is not None:
+            raise InvalidLogError(
+                f"{path}:{number}: not a dmlconf run log: a line after the footer"
+            )
+        if kind == "header" and number > 1:
+            raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
+        if kind == "header":
+            header = header_of(record)
+            pack = packing() if header.selected > MANY else pack
+        elif kind == "footer":
+            footer = number, footer_of(record)
+        else:
+            entry = LoggedVerdict(number, record.get("place"), pack(keep(verdict_of(record))))
+            if kind == "verdict":
+                logged.append(entry)
+                attempts.pop(entry.verdict.case, None)
+            else:
+                attempts.setdefault(entry.verdict.case, entry)
+    logged += attempts.values()  # Their cases were to run again when the run died.
+    if header is None:
+        raise _not_a_log(path, 1, "its first line is not a header")
+    if not own:
+        _check_consistency(path, header, logged, footer)
+    verdicts = {entry.verdict.case: entry for entry in logged}
+    in_order = sorted(verdicts.values(), key=_order)
+    return RunLog(header, tuple(entry.verdict for entry in in_order), footer and footer[1])
+
+
+def _not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
+    return InvalidLogError(f"{path}:{line}: not a dmlconf run log: {message}")
+
+
+def _order(logged: LoggedVerdict) -> int:
+    return logged.line if logged.place is None else logged.place
+
+
+def _check_consistency(
+    path: Path, header: Header, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
+) -> None:
+    """Raise an error for a log that contradicts itself."""
+    end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
+    problem = contradiction(header.selected, logged, end, header.planned)
+    if problem is None and footer is not None and footer[1].cases_digest is not None:
+        problem = other_cases(logged, footer[0], footer[1].cases_digest)
+    if problem is not None:
+        message = f"the log contradicts itself: {problem.message}"
+        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+
+
+def header_of(record: Mapping[str, Any]) -> Header:
+    """Return the header in a record of a log."""
+    data = {key: value for key, value in record.items() if key not in ("record", "format")}
+    header = Header(**data)
+    return replace(header, paths=tuple(header.paths), workers=tuple(header.workers))
+
+
+def footer_of(record: Mapping[str, Any]) -> Footer:
+    """Return the footer in a record of a log."""
+    return Footer(**{key: value for key, value in record.items() if key != "record"})
+
+
+def verdict_of(record: Mapping[str, Any]) -> Verdict:
+    """Return the verdict in a record of a log."""
+    data = {key: value for key, value in record.items() if key not in ("record", "place")}
+    data["tags"] = tuple(data["tags"])
+    data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
+    data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
+    data["warnings"] = tuple(data.get("warnings", ()))
+    data["status"] = Status(data["status"])
+    data["attempts"] = tuple(map(Status, data.get("attempts", ())))
+    data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
+    if data["reason"] is not None:
+        reason = data["reason"]
+        data["reason"] = Reason(
+            ReasonKind(reason["kind"]),
+            reason["message"],
+            tuple(_numbers(difference) for difference in reason["differences"]),
+            reason["diagnostics"],
+        )
+    data["figures"] = {name: _numbers(figures) for name, figures in data["figures"].items()}
+    data["variants"] = read_variants(data.get("variants", {}))
+    return Verdict(**data)
+
+
+def _numbers(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo `_finite`."""
+    return {key: _number(value) for key, value in record.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value

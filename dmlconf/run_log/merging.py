@@ -1,0 +1,284 @@
+"""Merge the logs of shards, or of several parts of a run, into the log of one run.
+
+All logs are read first, to see what each holds and that all are from one run, and then again, to
+copy their verdicts: merging takes memory for identifiers, not for verdicts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.run_log.headers import environment_differences, plan_differences
+from dmlconf.run_log.lines import InvalidLogError, log_lines
+from dmlconf.run_log.log import Footer, Header, LogWriter, read_log, verdict_of
+from dmlconf.verdicts.verdict import Status, Verdict
+
+__all__ = ["MergeError", "Merger"]
+
+_MOST_NAMED: Final = 5
+
+
+class MergeError(InvalidLogError):
+    """Logs that are not from one run, or disagree; the message says which ones and how."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the logs.
+
+    Attributes:
+        path: the file.
+        header: its first line.
+        footer: its last line; None if its run died.
+    """
+
+    path: Path
+    header: Header
+    footer: Footer | None
+
+
+@dataclass(slots=True)
+class Merger:
+    """Merges logs.
+
+    Attributes:
+        parts: the logs.
+        owners: for each case that ran, the number of the first log that has a verdict on it.
+        unreached: for each case that ran in none, the number of the first log that has it.
+        shared: the cases that ran in several logs.
+        named: whether each verdict names its log, because the environments differ.
+        missing: how many cases had a verdict in none of the logs when they were written.
+    """
+
+    parts: list[_Part] = field(default_factory=list)
+    owners: dict[str, int] = field(default_factory=dict)
+    unreached: dict[str, int] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    named: bool = False
+    missing: int = 0
+
+    def add(self, path: Path) -> None:
+        """Read one of the logs.
+
+        Raises:
+            InvalidLogError: it is not a run log, or contradicts itself.
+        """
+        number = len(self.parts)
+        log = read_log(path, keep=lambda verdict: replace(verdict, figures={}, facts={}))
+        self.parts.append(_Part(path, log.header, log.footer))
+        for verdict in log.verdicts:
+            case = verdict.case
+            if verdict.status is Status.NOT_RUN:
+                if case not in self.owners:
+                    self.unreached.setdefault(case, number)
+            elif case in self.owners:
+                self.shared.add(case)
+            else:
+                self.owners[case] = number
+                self.unreached.pop(case, None)
+
+    def require_one_run(self, *, other_environments: bool = False) -> None:
+        """Raise `MergeError` if the logs are not from one run.
+
+        Args:
+            other_environments: whether environments may differ.
+
+        Raises:
+            MergeError: the runs differ in more than their shards.
+        """
+        first, *others = self.parts
+        for part in others:
+            different = list(plan_differences(first.header, part.header))
+            environments = list(environment_differences(first.header, part.header))
+            self.named = self.named or bool(environments)
+            hint = ""
+            if not other_environments:
+                if environments and not different:
+                    hint = "\n--other-environments merges them anyway"
+                different += environments
+            if different:
+                lines = [f"  {each.text('there', 'here')}" for each in different]
+                message = f"{part.path} is from a different run than {first.path}; these differ:"
+                raise MergeError(_printed([message, *lines]) + hint)
+
+    def write(self, stream: IO[str]) -> None:
+        """Write the merged log; it has a footer unless verdicts are missing.
+
+        Raises:
+            MergeError: logs disagree on a case.
+            LogWriteError: the log cannot be written.
+        """
+        writer, header = LogWriter(stream), self._header()
+        writer.header(header)
+        summary: Counter[Status] = Counter()
+        for verdict, place in self._verdicts():
+            summary[verdict.status] += 1
+            writer.verdict(verdict, place)
+        self.missing = header.selected - summary.total()
+        if self.missing > 0:
+            return
+        footers = [part.footer for part in self.parts if part.footer is not None]
+        writer.footer(
+            Footer(
+                finished=max((footer.finished for footer in footers), default=header.started),
+                seconds=round(sum(footer.seconds for footer in footers), 3),
+                complete=not summary[Status.NOT_RUN],
+                summary={status.value: summary[status] for status in Status},
+                cases_digest=header.cases_digest,
+            )
+        )
+
+    def _header(self) -> Header:
+        first = self.parts[0].header
+        workers: list[Any] = [worker for part in self.parts for worker in self._workers(part)]
+        unique = {worker["name"]: worker for worker in workers}
+        return replace(
+            first,
+            started=min(part.header.started for part in self.parts),
+            selected=first.planned,
+            cases_digest=first.plan_digest,
+            shard=None,
+            workers=tuple(unique.values()),
+            merged_shards=self._merged_shards(),
+        )
+
+    def _merged_shards(self) -> Mapping[str, Any] | None:
+        """Return the shards that are present, if others are missing.
+
+        None if the logs have all cases, or are not shards of a single division of the plan: then
+        what is missing is not a shard.
+        """
+        shards = [part.header.shard for part in self.parts]
+        divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
+        cases = len(self.owners) + len(self.unreached)
+        if len(divisions) > 1 or None in divisions or cases == self.parts[0].header.planned:
+            return None
+        numbers = sorted({shard["number"] for shard in shards if shard})
+        count = shards[0]["count"] if shards[0] else 0
+        return {"count": count, "numbers": numbers} if len(numbers) < count else None
+
+    def divided_differently(self) -> list[str]:
+        """Return a message if the logs are shards of different divisions and cases are missing."""
+        divisions = {part.header.shard and part.header.shard["count"] for part in self.parts}
+        if len(divisions) < 2 or not self.missing:
+            return []
+        parts = ", ".join(f"{part.path} is {_shard_name(part.header)}" for part in self.parts)
+        cases = "1 case is" if self.missing == 1 else f"{self.missing:,} cases are"
+        return [
+            printable(f"{cases} in none of the logs, which divide the plan differently: {parts}")
+        ]
+
+    def ended_early(self) -> list[str]:
+        """Return a message for each log whose run did not reach all its cases."""
+        return [
+            printable(f"{part.path}{_shard_text(part.header)} ended early")
+            for part in self.parts
+            if part.footer is None or not part.footer.complete
+        ]
+
+    def _workers(self, part: _Part) -> Sequence[Any]:
+        if part.header.workers or not self.named:
+            return part.header.workers
+        return [{"name": str(part.path), "environment": dict(part.header.environment)}]
+
+    def _verdicts(self) -> Iterator[tuple[Verdict, int]]:
+        """Yield each case's verdict with its place; cases that did not run come last."""
+        overlap = _Overlap(self.shared)
+        for number, part in enumerate(self.parts):
+            for verdict, place in _logged(part):
+                if verdict.status is Status.NOT_RUN:
+                    continue
+                overlap.see(verdict, part.path)
+                if self.owners.get(verdict.case) == number:
+                    del self.owners[verdict.case]
+                    yield self._named(verdict, part), place
+        overlap.require_agreement()
+        for number, part in enumerate(self.parts if self.unreached else ()):
+            for verdict, place in _logged(part):
+                if self.unreached.get(verdict.case) == number:
+                    yield verdict, place
+
+    def _named(self, verdict: Verdict, part: _Part) -> Verdict:
+        if verdict.worker is not None or not self.named:
+            return verdict
+        return replace(verdict, worker=str(part.path))
+
+
+class _Overlap:
+    """The cases that ran in several logs; these must agree on them."""
+
+    def __init__(self, cases: Iterable[str]) -> None:
+        self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)
+        self._disagreements: list[str] = []
+
+    def see(self, verdict: Verdict, path: Path) -> None:
+        """Record the verdict of one of the logs."""
+        if verdict.case not in self._seen:
+            return
+        first = self._seen[verdict.case]
+        if first is None:
+            self._seen[verdict.case] = verdict, path
+        elif _lasting(first[0]) != _lasting(verdict) and first[1] != path:
+            pairs = (first, (verdict, path))
+            texts = ", ".join(f"{_outcome_text(each)} in {log}" for each, log in pairs)
+            self._disagreements.append(f"{verdict.case}: {texts}")
+
+    def require_agreement(self) -> None:
+        """Raise `MergeError` if logs disagree."""
+        count = len(self._disagreements)
+        if not count:
+            return
+        lines = [f"  {each}" for each in self._disagreements[:_MOST_NAMED]]
+        if count > _MOST_NAMED:
+            lines.append(f"  and {count - _MOST_NAMED:,} more")
+        cases = f"{count:,} case{'s' if count != 1 else ''}"
+        raise MergeError(_printed([f"the logs disagree on {cases}:", *lines]))
+
+
+def _shard_name(header: Header) -> str:
+    shard = header.shard
+    return f"shard {shard['number']}/{shard['count']}" if shard else "the whole plan"
+
+
+def _shard_text(header: Header) -> str:
+    return f" (shard {header.shard['number']}/{header.shard['count']})" if header.shard else ""
+
+
+def _printed(lines: Iterable[str]) -> str:
+    return "\n".join(map(printable, lines))
+
+
+def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
+    """Yield the verdicts of a log with their places; first attempts if its run died."""
+    attempts: dict[str, tuple[Verdict, int]] = {}
+    for number, record, _ in log_lines(part.path, own=True):
+        if record["record"] not in ("verdict", "attempt"):
+            continue
+        verdict, place = verdict_of(record), record.get("place")
+        if place is None:
+            message = "the log is from an older dmlconf, which did not write the places of cases"
+            raise MergeError(f"{part.path}:{number}: {message}")
+        if record["record"] == "attempt":
+            attempts.setdefault(verdict.case, (verdict, place))
+            continue
+        attempts.pop(verdict.case, None)
+        yield verdict, place
+    yield from attempts.values()
+
+
+def _lasting(verdict: Verdict) -> Verdict:
+    """Return a verdict without the parts that may differ between two runs."""
+    reason = verdict.reason and replace(verdict.reason, diagnostics="")
+    return replace(
+        verdict, reason=reason, seconds=0.0, dispatch_seconds=(), location="", attempts=(),
+        worker=None,
+    )  # fmt: skip
+
+
+def _outcome_text(verdict: Verdict) -> str:
+    return f"{verdict.status} ({verdict.reason.kind})" if verdict.reason else str(verdict.status)

@@ -1,1 +1,0 @@
-"""Run a plan: execute it on a backend, judge every outcome, keep the log."""

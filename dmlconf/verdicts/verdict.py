@@ -1,0 +1,182 @@
+"""Verdicts: the result of each case of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dmlconf.cases.model import Provenance
+from dmlconf.verdicts.status import Status
+
+__all__ = ["Reason", "ReasonKind", "Status", "VariantResult", "Verdict", "failing_variants"]
+
+
+class ReasonKind(StrEnum):
+    """Why a verdict is not simply `passed`."""
+
+    WRONG_VALUES = "wrong values"
+    WRONG_SIZES = "wrong sizes"
+    WRONG_DATA_TYPE = "wrong data type"
+    MISSING_OUTPUT = "missing output"
+    OUTPUT_NOT_WRITTEN = "output not written"
+    ALL_ZEROS = "output all zeros"
+    INPUT_COPIED = "output copies an input"
+    GUARD_BAND_TOUCHED = "guard band touched"
+    INPUT_CHANGED = "input changed"
+    NOT_DETERMINISTIC = "not deterministic"
+    NOT_REPRODUCIBLE = "not reproducible"
+    RELATION = "relation broken"
+    CONTRADICTION = "expectation contradicts the reference"
+    MEMORY_LEAK = "memory not given back"
+    ERROR_MESSAGE = "error message of the driver or a debug layer"
+    ACCEPTED_INVALID = "accepted what must be rejected"
+    REJECTED_SUPPORTED = "rejected what is supported"
+    WRONG_REJECTION = "rejected otherwise than expected"
+    CRASH = "crash"
+    HANG = "hang"
+    DEVICE_REMOVED = "device removed"
+    OUT_OF_MEMORY = "out of memory"
+    BACKEND_ERROR = "backend error"
+    JUDGING_ERROR = "error of dmlconf while judging"
+    FEATURE_LEVEL = "feature level"
+    DATA_TYPE = "data type"
+    MEMORY = "memory"
+    SUBSTRATE = "limit of the substrate"
+    KNOWN_FAULT = "known fault of DirectML"
+    WAIVER = "waiver"
+    WAIVED_PASSES = "passes though waived"
+    FAILS_OTHERWISE = "fails otherwise than waived"
+    FAILS_WORSE = "fails worse than waived"
+    WAIVER_EXPIRED = "waiver expired"
+    DISPUTED_REFERENCE = "disputed by the case"
+    NOT_DOCUMENTED = "not documented as supported"
+    NO_INDEPENDENT_EXPECTATION = "no independent expectation"
+    ANY_VALUE_PERMITTED = "any value permitted"
+    INTERRUPTED = "interrupted"
+    STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
+    TOO_MANY_FAILURES = "stopped after too many failures"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a case has its status.
+
+    Attributes:
+        kind: one of a fixed set.
+        message: the particulars, one sentence.
+        differences: for wrong values, the first elements that differ; each has `tensor`,
+            `coordinates`, `expected` and `actual`.
+        diagnostics: what the backend's process wrote to standard error, or nothing.
+    """
+
+    kind: ReasonKind
+    message: str
+    differences: tuple[Mapping[str, Any], ...] = ()
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """The result of a case in one variant of a backend, such as `metacommands=off`.
+
+    Attributes:
+        status: the judgement on this variant alone.
+        reason: why, unless it passed.
+        message: the particulars of the reason.
+        differing_bits: by output, how many elements have other bits than in the first variant;
+            empty if none has, or if one of the two has no outputs.
+        seconds: how long the backend took.
+        dispatch_seconds: how long each dispatch took by the device's own clock.
+    """
+
+    status: Status
+    reason: ReasonKind | None = None
+    message: str = ""
+    differing_bits: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    dispatch_seconds: tuple[float, ...] = ()
+
+
+def failing_variants(variants: Mapping[str, VariantResult]) -> str:
+    """Return the variants that fail, as `metacommands=on`; empty where none fails, or all do.
+
+    Of several options it names only those that all failing variants have and no other has.
+    """
+    failing = [label for label, result in variants.items() if result.status.fails_run]
+    if not failing or len(failing) == len(variants):
+        return ""
+    shared = [
+        term for term in failing[0].split(",") if all(term in label.split(",") for label in failing)
+    ]
+    matching = [label for label in variants if set(shared) <= set(label.split(","))]
+    return ",".join(shared) if shared and matching == failing else " and ".join(failing)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on one case.
+
+    Attributes:
+        case: the case's identifier.
+        operator: the operator's name in the catalogue.
+        tags: the case's tags.
+        status: the judgement.
+        expectation: where the expected values come from; None if there are none.
+        reason: why, unless the case passed.
+        figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
+            `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema
+            tells.
+        seconds: how long the backend took.
+        location: the case's file and line.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
+            has none.
+        unchecked_outputs: outputs without independent expected values, in addition to
+            others that were compared.
+        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
+            for comparing the bits of two runs.
+        origin: the source of the case's own expectation, as stated; None if not.
+        files: SHA-256 in hexadecimal of the case's data files, by name.
+        example: the number or name of the documentation's example that the case is, or None.
+        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty if
+            the run did not reach the case.
+        feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
+            which `--feature-level` chooses; None where the run did not reach the case.
+        circumstance: the circumstance under which the case failed, having passed plainly; None for
+            every other verdict.
+        circumstances: the case's result under each circumstance: a status, or `not applicable`;
+            empty if it ran only plainly.
+        variants: the case's result in each variant of the backend, by label; empty if
+            the backend has only one.
+        warnings: of the driver or a debug layer; they do not fail the case.
+        attempts: the status of each run of a case that failed and was run again; empty otherwise.
+        worker: the scheduler's worker that ran the case; None if the run's own machine did.
+        disputes: what the case says is wrong where its expectation contradicts it, `reference`;
+            None for nearly all cases.
+    """
+
+    case: str
+    operator: str
+    tags: tuple[str, ...]
+    status: Status
+    expectation: Provenance | None
+    reason: Reason | None
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seconds: float = 0.0
+    location: str = ""
+    dispatch_seconds: tuple[float, ...] = ()
+    unchecked_outputs: tuple[str, ...] = ()
+    output_digests: Mapping[str, str] = field(default_factory=dict)
+    origin: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    example: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    feature_level: str | None = None
+    circumstance: str | None = None
+    circumstances: Mapping[str, str] = field(default_factory=dict)
+    variants: Mapping[str, VariantResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    attempts: tuple[Status, ...] = ()
+    worker: str | None = None
+    disputes: str | None = None

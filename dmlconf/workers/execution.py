@@ -1,0 +1,112 @@
+"""How a run executes: which processes run its cases and judge their outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from dmlconf.backends.registry import BackendName
+from dmlconf.workers.processors import usable_processors
+from dmlconf.workers.scratch import temporary_folder
+
+__all__ = [
+    "WORKER_MEMORY",
+    "Execution",
+    "Limits",
+    "execution_of",
+    "limits_of",
+    "processes_that_pay",
+]
+
+WORKER_MEMORY: Final = 2048 << 20
+"""Bytes by which a worker process may grow, unless the user says otherwise."""
+
+_CASES: Final = 2000
+"""For fewer cases another process is not worth its start and its reading of a recording."""
+
+_PROCESS_BYTES: Final = 400 << 20
+"""Memory for each process: 150 MiB for Python, NumPy and the plan, and 250 MiB for a case."""
+
+_MOST_PROCESSES: Final = 8
+"""More would wait for this process, which loads the suite and writes the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The resources that a run may use.
+
+    Attributes:
+        jobs: worker processes side by side.
+        timeout: seconds that one case may take in a worker process.
+        memory: bytes by which a worker process may grow before it is replaced.
+    """
+
+    jobs: int = 1
+    timeout: float = 60.0
+    memory: int = WORKER_MEMORY
+
+
+class Execution(Enum):
+    """Where cases run, and where their outcomes are judged."""
+
+    IN_PROCESS = "this process runs cases and judges them"
+    ISOLATED = "worker processes run cases, and this process judges them"
+    JUDGED_IN_WORKERS = "worker processes run cases and judge them"
+
+
+def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
+    """Choose how to execute cases on a backend.
+
+    One that may break down runs in worker processes, and its outcomes are judged here. For one
+    that is trusted, building and judging a case takes longer than running it, so several
+    processes do all three.
+
+    Args:
+        backend: the backend.
+        limits: how to run.
+        judged: whether outcomes are judged and only the verdicts are needed.
+    """
+    if backend.isolated:
+        return Execution.ISOLATED
+    if limits.jobs == 1:
+        return Execution.IN_PROCESS
+    return Execution.JUDGED_IN_WORKERS if judged else Execution.ISOLATED
+
+
+def limits_of(
+    backend: BackendName,
+    jobs: int | None,
+    timeout: float,
+    cases: int,
+    memory: int = WORKER_MEMORY,
+) -> Limits:
+    """Return the resources for a run, with as many processes as are useful if no number is given.
+
+    Args:
+        backend: the backend; one device serves one process at a time unless the user says more.
+        jobs: the number of processes that the user gave, or None.
+        timeout: seconds that one case may take.
+        cases: how many there are.
+        memory: bytes by which a worker process may grow.
+    """
+    processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
+    return Limits(processes, timeout, memory)
+
+
+def processes_that_pay(cases: int) -> int:
+    """Return how many processes to use if the user gives no number.
+
+    It is one where there is no temporary folder, which worker processes need, and there are no more
+    than fit into memory.
+    """
+    processes = max(1, min(_MOST_PROCESSES, usable_processors(), cases // _CASES))
+    if processes > 1:
+        from dmlconf.workers.memory import machine_memory  # Small runs need it later, if at all.
+
+        processes = max(1, min(processes, machine_memory() // _PROCESS_BYTES))
+        try:
+            temporary_folder()
+        except OSError:
+            return 1
+    return processes

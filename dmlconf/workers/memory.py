@@ -1,0 +1,159 @@
+"""Whether a case fits into memory, derived from its desc before anything is allocated."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import Final
+
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.workers.control_groups import memory_limit
+
+__all__ = [
+    "MUCH",
+    "judged_bytes",
+    "killed_for_memory",
+    "machine_memory",
+    "may_take_much",
+    "shortage",
+    "tensor_bytes",
+]
+
+_COPIES: Final = 4
+"""How many times its tensors' bytes a case may need in a process."""
+
+_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
+
+_ELEMENT: Final = 64
+"""Bytes that an element of a case takes where it is judged as well, as measured."""
+
+MUCH: Final = 250 << 20
+_SHARE: Final = 8
+"""A case that may take more than so many bytes, or than this part of all memory, takes much."""
+
+_SMALL: Final = 1 << 20
+"""Tensors of so few bytes fit everywhere."""
+
+
+def tensor_bytes(case: Case) -> int:
+    """Return the bytes of all tensors of a case, in buffers or element by element."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    return sum(_bytes(tensor) for _, _, tensor in tensors_of(case.operator, case.desc, *kinds))
+
+
+@lru_cache(maxsize=4096)
+def _bytes(tensor: TensorDesc) -> int:
+    elements = tensor.ElementCount * tensor.DataType.bits // 8
+    return max(tensor.TotalTensorSizeInBytes, elements)
+
+
+def shortage(case: Case, device: int | None = None, machine: int | None = None) -> str | None:
+    """Return why a case does not fit into memory; None if it does.
+
+    Args:
+        case: the case.
+        device: bytes that the device can address; None if unknown.
+        machine: bytes of this machine; None for what it has.
+    """
+    needed = tensor_bytes(case)
+    if needed < _SMALL:
+        return None
+    if device is not None and needed > device:
+        return f"its tensors have {_spoken(needed)}, and the device {_spoken(device)}"
+    available = machine_memory() if machine is None else machine
+    if _COPIES * needed > available:
+        least = _spoken(_COPIES * needed)
+        return f"needs up to {least} of memory, and this machine has {_spoken(available)}"
+    return None
+
+
+def killed_for_memory(ending: str) -> str:
+    """Return what to add about a process that may have been killed because memory ran out.
+
+    Args:
+        ending: how the process ended; the system gives no other reason than SIGKILL.
+    """
+    if not ending.endswith("SIGKILL"):
+        return ""
+    limit = _spoken(machine_memory())
+    return f"; the system does so when memory runs out, and here processes may use {limit}"
+
+
+def may_take_much(case: Case) -> bool:
+    """Return whether running and judging a case may take so much memory that a process may die.
+
+    Such a case runs in a process of its own, so that its end leaves the run's log alone.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        return False  # No tensor of it is made.
+    return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
+
+
+def judged_bytes(case: Case) -> int:
+    """Return about how much memory running and judging a case takes beyond that of its process.
+
+    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
+    is permitted are FLOAT64 on the way.
+    """
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    elements = sum(
+        tensor.ElementCount for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)
+    )
+    return max(_ELEMENT * elements, _COPIES * tensor_bytes(case))
+
+
+def _spoken(count: int) -> str:
+    for power, unit in ((40, "TiB"), (30, "GiB")):
+        if count >> power:
+            return f"{count / (1 << power):,.1f} {unit}"
+    return f"{count / (1 << 20):,.1f} MiB"
+
+
+@cache
+def machine_memory() -> int:
+    """Return the bytes of memory that this process may use at most.
+
+    They are those of the machine or, where that is less, the limit of its control group or what
+    the environment variable `DMLCONF_MEMORY_MIB` says, in MiB.
+    """
+    memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
+    limit = memory_limit()
+    memory = memory if limit is None else min(memory, limit)
+    with suppress(KeyError, ValueError):
+        memory = min(memory, int(os.environ[_VARIABLE]) << 20)
+    return memory
+
+
+def _posix_memory() -> int:
+    with suppress(OSError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return sys.maxsize
+
+
+class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX of sysinfoapi.h."""
+
+    _fields_ = (
+        ("dwLength", ctypes.c_uint32),
+        ("dwMemoryLoad", ctypes.c_uint32),
+        ("ullTotalPhys", ctypes.c_uint64),
+        ("ullAvailPhys", ctypes.c_uint64),
+        ("ullTotalPageFile", ctypes.c_uint64),
+        ("ullAvailPageFile", ctypes.c_uint64),
+        ("ullTotalVirtual", ctypes.c_uint64),
+        ("ullAvailVirtual", ctypes.c_uint64),
+        ("ullAvailExtendedVirtual", ctypes.c_uint64),
+    )
+
+
+def _windows_memory() -> int:
+    status = _MemoryStatus(dwLength=ctypes.sizeof(_MemoryStatus))
+    kernel = ctypes.CDLL("kernel32.dll")
+    if not kernel.GlobalMemoryStatusEx(ctypes.byref(status)):
+        return sys.maxsize
+    return int(status.ullTotalPhys)

@@ -1,0 +1,407 @@
+"""Worker processes, which may crash or hang: each such case costs only its own verdict.
+
+A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
+ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
+it without an outcome may have killed the worker: these are no batch again, but run one at a time.
+A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
+A worker that has grown too much is replaced between batches: what a backend keeps, as DirectML
+keeps every pipeline until its device closes, ends with its process.
+If several cases of an operator died alone in the same way, the next one of it that dies so is
+blamed at once. If many in a row did, the others of their batches are not run: starting a process
+takes a second or more, and an operator may have hundreds of cases.
+
+An interrupt does not discard what workers have reached: `run` asks them for it, yields it, and only
+then raises `KeyboardInterrupt`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final, Generic, TypeVar
+
+from dmlconf.backends.circumstances import Exercise
+from dmlconf.backends.errors import ProcessError
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.workers.execution import WORKER_MEMORY
+from dmlconf.workers.interrupts import Grace, deferred_interrupts, grace
+from dmlconf.workers.memory import killed_for_memory
+from dmlconf.workers.process import START_SECONDS, WorkerProcess, wait_for_messages
+from dmlconf.workers.scratch import ScratchFolder
+from dmlconf.workers.worker import (
+    Raised,
+    Ready,
+    Refused,
+    Results,
+    Task,
+    outcomes,
+)
+
+__all__ = ["WorkerPool"]
+
+BATCH: Final = 32
+"""Cases that a worker gets at once."""
+
+REPEATS: Final = 3
+"""After so many cases of an operator died alone in the same way, the next is blamed at once."""
+
+HOPELESS: Final = 16
+"""After so many crashes of an operator in a row, cases of it that would run alone are not run."""
+
+_START_ATTEMPTS: Final = 3
+"""How many workers in a row may fail to start before the run ends."""
+
+_RESTART_SECONDS: Final = 0.5
+"""How long to wait after a failed start: a device that was reset needs a moment."""
+
+
+_Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
+
+
+class _Queue(Generic[_Case]):
+    """The cases that are still to run.
+
+    Attributes:
+        suspects: cases to be tried once, alone in a fresh process: those whose worker broke down,
+            and those that may harm others.
+        singles: cases of batches that broke down, to be tried one at a time.
+    """
+
+    def __init__(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> None:
+        self._cases: Iterator[_Case] = self._harmless(cases, alone)
+        self._next: deque[_Case] = deque()
+        self.suspects: deque[_Case] = deque()
+        self.singles: deque[_Case] = deque()
+
+    def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
+        """Yield the cases that harm no others, and put aside those that may.
+
+        Between others each would cost two processes: its own, and the next one for the others.
+        """
+        harmful: list[_Case] = []
+        for case in cases:
+            if alone(case):
+                harmful.append(case)
+            else:
+                yield case
+        self.suspects.extend(harmful)
+
+    def waiting(self) -> bool:
+        """Return whether any case still waits for a worker."""
+        if not self._next:
+            # Those that run alone follow the last of the others.
+            self._next.extend(islice(self._cases, 1))
+        return bool(self.suspects or self.singles or self._next)
+
+    def batch(self) -> list[_Case]:
+        """Take the next cases: a single one, or at most a batch of them."""
+        if self.singles:
+            return [self.singles.popleft()]
+        batch = list(self._next)
+        self._next.clear()
+        return batch + list(islice(self._cases, BATCH - len(batch)))
+
+
+class WorkerPool:
+    """Gives cases to worker processes, each with a backend of its own.
+
+    Use as a context manager; leaving it ends every worker.
+
+    Attributes:
+        started: how many processes were started.
+    """
+
+    def __init__(
+        self,
+        backend: BackendName,
+        workers: int,
+        timeout: float,
+        task: Task = outcomes,
+        *,
+        memory: int = WORKER_MEMORY,
+    ) -> None:
+        """Prepare; workers are started as they are needed.
+
+        Args:
+            backend: the backend.
+            workers: how many processes run side by side.
+            timeout: seconds that one case may take.
+            task: what a worker does with cases; it must be possible to pickle it.
+            memory: bytes by which a worker may grow before it is replaced.
+
+        Raises:
+            ProcessError: the folder for temporary files cannot be used.
+        """
+        self._backend = backend
+        self._task = task
+        self._size = workers
+        self._timeout = timeout
+        self._memory = memory
+        try:
+            with deferred_interrupts():
+                self._scratch = ScratchFolder()
+        except OSError as error:
+            raise ProcessError(
+                f"{backend} needs a temporary folder for its processes: {error}. "
+                "The environment variable TMPDIR (on Windows TEMP) names another one"
+            ) from error
+        self.started = 0
+        self._failed_starts = 0
+        self._workers: list[WorkerProcess] = []
+        self._crashes: Counter[tuple[str, str]] = Counter()
+        self._row: Counter[str] = Counter()
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every worker, and remove their files."""
+        for worker in self._workers:
+            if worker.idle:
+                worker.end()
+            else:
+                worker.kill()
+        self._workers.clear()
+        self._scratch.remove()
+
+    def ready(self) -> Ready:
+        """Wait until one worker's backend is ready, and return its environment and capabilities.
+
+        Raises:
+            BackendError: it cannot be used.
+        """
+        worker = self._start()
+        wait_for_messages([worker])
+        refusal = self._refusal(worker)
+        if refusal is not None:
+            raise BackendError(refusal)
+        assert worker.ready is not None
+        return worker.ready
+
+    def start(self) -> None:
+        """Start all workers at once; otherwise `run` starts another whenever one is ready.
+
+        Raises:
+            ProcessError: the system lets no process start.
+        """
+        while len(self._workers) < self._size:
+            self._start()
+
+    def _start(self) -> WorkerProcess:
+        self.started += 1
+        with deferred_interrupts(inherited=True):
+            try:
+                worker = WorkerProcess(
+                    self._backend,
+                    self._task,
+                    Path(self._scratch.path),
+                    self.started,
+                    self._timeout,
+                )
+            except OSError as error:
+                message = f"{self._backend}: no process could be started: {error}"
+                raise ProcessError(message) from error
+            self._workers.append(worker)
+        return worker
+
+    def _drop(self, worker: WorkerProcess) -> None:
+        worker.kill()
+        self._workers.remove(worker)
+
+    def _refusal(self, worker: WorkerProcess) -> str | None:
+        """Receive a worker's first message; return why it cannot be used, or None if it can."""
+        message = worker.received()
+        if isinstance(message, Ready):
+            worker.ready, worker.idle = message, True
+            self._failed_starts = 0
+            return None
+        if isinstance(message, Refused):
+            reason = message.message
+        elif not worker.dead and monotonic() >= worker.deadline:
+            reason = f"{self._backend} was not ready after {START_SECONDS:.0f} seconds"
+        else:
+            reason = f"{self._backend}: its process {worker.ending()} at the start"
+        self._drop(worker)
+        return "\n".join(filter(None, (reason, worker.diagnostics())))
+
+    def run(
+        self, cases: Iterator[_Case], alone: Callable[[_Case], bool] = lambda case: False
+    ) -> Iterator[tuple[_Case, Any]]:
+        """Yield each case with its result, as soon as it is known.
+
+        The result is the task's, or a breakdown if its process broke down.
+
+        Args:
+            cases: what to run; it is read only as fast as workers need it.
+            alone: whether a case may harm others; each such case has a process to itself.
+
+        Raises:
+            ProcessError: several workers in a row could not be started or replaced.
+            KeyboardInterrupt: there was an interrupt, and what had been reached was yielded.
+            Exception: the error that a worker sent as `Raised`.
+        """
+        with grace() as interrupt:
+            yield from self._run(_Queue(cases, alone), interrupt)
+
+    def _run(self, queue: _Queue[_Case], interrupt: Grace) -> Iterator[tuple[_Case, Any]]:
+        while True:
+            if interrupt.requested:
+                yield from self._reached()
+                interrupt.deliver()
+            yield from self._given_up(queue)
+            for worker in list(self._workers):
+                if worker.idle:
+                    yield from self._give_batch(worker, queue)
+            busy = [worker for worker in self._workers if not worker.idle]
+            if queue.waiting() and len(self._workers) < self._size:
+                busy.append(self._start())
+            if not busy:
+                if not queue.waiting():
+                    return
+                continue
+            for worker in wait_for_messages(busy, lambda: interrupt.requested):
+                yield from self._receive(worker, queue)
+
+    def _reached(self) -> Iterator[tuple[Any, Any]]:
+        """Yield what workers have reached by now; it ends after `GRACE_SECONDS` at the latest."""
+        asked = [worker for worker in self._workers if worker.batch and worker.stop()]
+        while asked:
+            for worker in wait_for_messages(asked):
+                message = worker.received()
+                if not isinstance(message, Results):
+                    asked.remove(worker)  # It has sent all, or is dead or overdue.
+                    continue
+                for outcome in message.results:
+                    if isinstance(outcome, Raised):
+                        raise outcome.error
+                    if isinstance(outcome, Breakdown) and outcome.device_lost:
+                        break  # Not a result yet: the case would be tried again.
+                    yield worker.batch.popleft(), outcome
+
+    def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Yield a breakdown for each case that waits to run alone, of operators that only crash."""
+        for waiting in (queue.suspects, queue.singles):
+            for case in [waiting.popleft() for _ in range(len(waiting))]:
+                if self._row[_operator(case)] < HOPELESS:
+                    waiting.append(case)
+                    continue
+                message = f"not run: the {HOPELESS} cases of its operator before it crashed"
+                yield case, Breakdown(BreakdownKind.CRASH, message)
+
+    def _give_batch(
+        self, worker: WorkerProcess, queue: _Queue[_Case]
+    ) -> Iterator[tuple[_Case, Any]]:
+        """Send the next batch; if the worker has died meanwhile, the batch breaks down."""
+        if not queue.waiting():
+            return
+        apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
+        if apart or worker.growth > self._memory:
+            # A suspect has a process of its own; `run` starts another one where cases wait.
+            worker.end()
+            self._workers.remove(worker)
+            return
+        worker.ran_suspect = bool(queue.suspects)
+        batch = [queue.suspects.popleft()] if queue.suspects else queue.batch()
+        if not worker.send(batch):
+            yield from self._break_down(worker, queue, BreakdownKind.CRASH)
+
+    def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Receive what a worker sent; it gets its next batch before its outcomes are judged."""
+        if worker.ready is None:
+            self._admit(worker)
+            return
+        try:
+            message = worker.connection.recv() if worker.connection.poll() else None
+        except Exception:  # What arrives from a process that dies may be cut anywhere.
+            yield from self._break_down(worker, queue, BreakdownKind.CRASH)
+            return
+        if message is None:
+            kind = BreakdownKind.CRASH if worker.dead else BreakdownKind.HANG
+            yield from self._break_down(worker, queue, kind)
+            return
+        worker.extend()
+        yield from self._results(worker, queue, message)
+
+    def _admit(self, worker: WorkerProcess) -> None:
+        """Receive another worker's first message; one that fails to start is replaced.
+
+        Raises:
+            ProcessError: so many in a row failed to start that no other attempt is made.
+        """
+        refusal = self._refusal(worker)
+        if refusal is None:
+            return
+        self._failed_starts += 1
+        if self._failed_starts >= _START_ATTEMPTS:
+            raise ProcessError(f"{refusal}\n{_START_ATTEMPTS} processes in a row did not start")
+        sleep(_RESTART_SECONDS)
+
+    def _results(
+        self, worker: WorkerProcess, queue: _Queue[_Case], message: Results
+    ) -> Iterator[tuple[_Case, Any]]:
+        received: list[tuple[_Case, Any]] = []
+        error: Exception | None = None
+        for outcome in message.results:
+            if isinstance(outcome, Raised):
+                error = outcome.error
+                break
+            if isinstance(outcome, Breakdown) and outcome.device_lost:
+                received += self._break_down(worker, queue, outcome.kind, outcome)
+                break
+            case = worker.batch.popleft()
+            self._row[_operator(case)] = 0
+            received.append((case, outcome))
+        worker.idle = message.last
+        if message.last and worker.ready is not None:
+            worker.growth = message.memory - worker.ready.memory
+        if worker in self._workers and worker.idle:
+            received += self._give_batch(worker, queue)
+        yield from received
+        if error is not None:
+            raise error
+
+    def _break_down(
+        self,
+        worker: WorkerProcess,
+        queue: _Queue[_Case],
+        kind: BreakdownKind,
+        outcome: Breakdown | None = None,
+    ) -> Iterator[tuple[_Case, Any]]:
+        """End a worker that broke down; blame its case, or keep it for another try alone."""
+        ending = worker.ending() if kind is BreakdownKind.CRASH else ""
+        self._drop(worker)
+        if not worker.batch:
+            return
+        suspect = worker.batch[0]
+        crash = (_operator(suspect), ending)
+        repeated = bool(ending) and worker.single and self._crashes[crash] >= REPEATS
+        if not worker.alone and not repeated:
+            # In a batch any case may be the cause; a case that ran by itself is the suspect.
+            later = queue.suspects if worker.single else queue.singles
+            later.extend(worker.batch)
+            return
+        self._crashes[crash] += worker.alone
+        self._row[crash[0]] += kind is BreakdownKind.CRASH
+        worker.batch.clear()
+        if outcome is None:
+            overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
+            died = f"its process {ending}{killed_for_memory(ending)}"
+            message = overdue if kind is BreakdownKind.HANG else died
+            outcome = Breakdown(kind, message, worker.diagnostics())
+        elif not outcome.diagnostics:
+            outcome = replace(outcome, diagnostics=worker.diagnostics())
+        yield suspect, outcome
+
+
+def _operator(case: Case | PlannedCase | Exercise) -> str:
+    """Return the first part of a case's identifier, which is known before the case is built."""
+    return case.identifier.partition("/")[0]

@@ -1,0 +1,196 @@
+"""One worker process, as dmlconf sees it: the pipe, the deadline, and what it wrote."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.registry import BackendName
+from dmlconf.workers.worker import Ready, Stop, Task, work
+from dmlconf.workers.working_folder import existing_working_folder
+
+__all__ = ["START_SECONDS", "WorkerProcess", "wait_for_messages"]
+
+START_SECONDS: Final = 120.0
+"""How long a worker may take until its backend is ready."""
+
+_POLL_SECONDS: Final = 0.25
+"""How often to check whether a process is dead although another one keeps its pipe open."""
+
+_DIAGNOSTICS_BYTES: Final = 8192
+"""Bytes of a worker's standard error that are kept with a verdict, from the end."""
+
+_DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
+"""Size from which on the file of a worker's standard error is truncated."""
+
+_END_SECONDS: Final = 1.0
+"""How long a worker may take to close its backend."""
+
+
+class WorkerProcess:
+    """One process, and the batch that it is running.
+
+    Attributes:
+        ready: the backend's environment and capabilities, once it can be used.
+        batch: cases that were sent and have no result yet.
+        idle: whether it waits for the next batch.
+        single: whether the batch had one case.
+        alone: whether that was the first case of the process.
+        fresh: whether it was sent nothing yet.
+        ran_suspect: whether it was sent a case that must have a process of its own.
+        growth: bytes by which it had grown after its last batch since its backend was ready.
+        deadline: when it is overdue, by the monotonic clock.
+    """
+
+    def __init__(
+        self, backend: BackendName, task: Task, directory: Path, number: int, timeout: float
+    ) -> None:
+        """Start the process.
+
+        Args:
+            backend: the backend that it creates.
+            task: what it does with batches.
+            directory: receives its standard error.
+            number: identifies the worker.
+            timeout: seconds that one case may take.
+
+        Raises:
+            OSError: the system lets no process start.
+        """
+        context = multiprocessing.get_context("spawn")
+        self._diagnostics = directory / f"worker-{number}.stderr"
+        self._diagnostics.touch()
+        self._timeout = timeout
+        self._earlier_diagnostics = b""
+        self.connection, theirs = context.Pipe()
+        arguments = (theirs, backend, task, self._diagnostics, timeout)
+        self._process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
+        try:
+            with existing_working_folder():
+                self._process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+        self.ready: Ready | None = None
+        self.batch: deque[Any] = deque()
+        self.idle = False
+        self.single = False
+        self.alone = False
+        self.fresh = True
+        self.ran_suspect = False
+        self.growth = 0
+        self.deadline = monotonic() + START_SECONDS
+
+    def send(self, cases: Sequence[Any]) -> bool:
+        """Send the next batch, and return whether the process was alive to receive it."""
+        self.batch = deque(cases)
+        self.single = len(cases) == 1
+        self.alone = self.fresh and self.single
+        self.fresh = self.idle = False
+        self.extend()
+        try:
+            self.connection.send(cases)
+        except OSError:
+            return False
+        return True
+
+    def received(self) -> Any:
+        """Return the next message; None if there is none, or the process died while it sent it."""
+        try:
+            return self.connection.recv() if self.connection.poll() else None
+        except Exception:  # What arrives from a process that dies may be cut anywhere.
+            return None
+
+    def stop(self) -> bool:
+        """Ask the process for what it has, and return whether it was alive to be asked."""
+        try:
+            self.connection.send(Stop())
+        except OSError:
+            return False
+        return True
+
+    def extend(self) -> None:
+        """Move the deadline by the time for another case."""
+        self.deadline = monotonic() + self._timeout
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process has ended, though its pipe may still be open elsewhere."""
+        return self._process.exitcode is not None
+
+    def end(self) -> None:
+        """Ask the process to end, and kill it if it does not."""
+        with suppress(OSError):
+            self.connection.send(None)
+        self._process.join(_END_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and those that it started, at once."""
+        process = self._process.pid
+        if hasattr(os, "killpg") and process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process, signal.SIGKILL)
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+    def ending(self) -> str:
+        """Wait for a process that has closed its pipe, and say how it ended."""
+        return how_it_ended(self._process)
+
+    def diagnostics(self) -> str:
+        """Return the end of what the process wrote to standard error."""
+        content = self._earlier_diagnostics + _tail(self._diagnostics)
+        return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
+
+    def limit_diagnostics(self) -> None:
+        """Truncate what the process wrote to standard error if it is much."""
+        with suppress(OSError):
+            if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
+                self._earlier_diagnostics = _tail(self._diagnostics)
+                os.truncate(self._diagnostics, 0)
+
+
+def wait_for_messages(
+    workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
+) -> list[WorkerProcess]:
+    """Return the workers that sent something, died or are overdue, waiting for the first.
+
+    Args:
+        workers: whom to wait for.
+        given_up: whether to stop waiting, and return none.
+    """
+    while True:
+        patience = min(worker.deadline for worker in workers) - monotonic()
+        connections = [worker.connection for worker in workers]
+        speaking = wait(connections, max(0.0, min(patience, _POLL_SECONDS)))
+        now = monotonic()
+        for worker in workers:
+            worker.limit_diagnostics()
+        noticed = [
+            worker for worker in workers
+            if worker.connection in speaking or worker.dead or now >= worker.deadline
+        ]  # fmt: skip
+        if noticed or given_up():
+            return noticed
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, stream.tell() - _DIAGNOSTICS_BYTES))
+        return stream.read(_DIAGNOSTICS_BYTES)

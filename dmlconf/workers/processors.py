@@ -1,0 +1,28 @@
+"""How many processors this process may use."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dmlconf.workers.control_groups import processor_quota
+
+__all__ = ["usable_processors"]
+
+
+def usable_processors() -> int:
+    """Return the processors that this process may use, at least 1.
+
+    They are those of the machine, less what `taskset` or a scheduler takes away from the process;
+    from Python 3.13 on `PYTHON_CPU_COUNT` may say otherwise. The quota of a container may be lower:
+    on a machine of 64 processors, `docker run --cpus 1.5` leaves 2.
+    """
+    count: int | None
+    if sys.version_info >= (3, 13):
+        count = os.process_cpu_count()
+    elif hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count()
+    quota = processor_quota()
+    return max(1, min(count or 1, quota or sys.maxsize))

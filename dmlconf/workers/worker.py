@@ -1,0 +1,373 @@
+"""The worker process: runs batches of cases on a backend that may break down.
+
+Messages to a worker are batches of cases, `Stop`, or None to end it. Messages from it are `Ready`
+or `Refused` once, then `Results` with one result for each case, in order. The last message of a
+batch says so: only then is the next batch sent, because a process that hangs would not run it. The
+answer to `Stop` is `Stopped`, after the results that were reached by then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.backends import registry
+from dmlconf.backends.process_memory import committed_bytes
+from dmlconf.backends.protocol import (
+    Backend,
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Environment,
+    Outcome,
+    WaitsForDevice,
+)
+from dmlconf.cases.model import Case
+from dmlconf.workers.boundary import (
+    checked_capabilities,
+    checked_environment,
+    checked_outcome,
+)
+from dmlconf.workers.tuning import collect_garbage_seldom
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+__all__ = [
+    "Raised",
+    "Ready",
+    "Refused",
+    "Results",
+    "Stop",
+    "Stopped",
+    "Task",
+    "outcomes",
+    "run_batch",
+    "with_errors",
+    "work",
+]
+
+_LONGEST_TRACE: Final = 8192
+"""Characters of a traceback that are kept, from the end."""
+
+GATHER_SECONDS: Final = 0.02
+"""How long results wait for others: a message takes longer than most cases."""
+
+_WAIT_SHARE: Final = 0.9
+"""Share of a case's time limit that a wait for the device may take, so that it can be reported."""
+
+_PR_SET_PDEATHSIG: Final = 1
+"""From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
+
+Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
+"""Creates, once in each worker, the function from a batch of cases to their results, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker's backend can be used.
+
+    Attributes:
+        environment: what it runs on.
+        capabilities: what it can run.
+        memory: bytes that the process has committed so far.
+    """
+
+    environment: Environment
+    capabilities: Capabilities
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The worker's backend cannot be used; the message says why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """In place of a result: an error that is not the backend's, for dmlconf to raise."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Some results of a batch.
+
+    Attributes:
+        results: one for each of the next cases.
+        last: whether the batch is done, and the worker waits for the next one.
+        memory: bytes that the process has committed, of the last results.
+    """
+
+    results: Sequence[Any]
+    last: bool
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The worker is to send what it has, and nothing after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The worker has sent all results that it had when it was asked to stop."""
+
+
+def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
+    """Return the task of a worker that only runs cases."""
+    return partial(run_batch, backend)
+
+
+def with_errors(
+    results: Callable[[Sequence[Any]], Iterator[Any]],
+) -> Callable[[Sequence[Any]], Iterator[Any]]:
+    """Return a task that ends with `Raised` if dmlconf itself is at fault."""
+
+    def raising(batch: Sequence[Any]) -> Iterator[Any]:
+        try:
+            yield from results(batch)
+        except Exception as error:
+            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+            yield Raised(error)
+
+    return raising
+
+
+def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Yield one outcome for each case, whatever exceptions the backend raises.
+
+    A backend may run a whole batch before it returns the first outcome, so an exception belongs to
+    no particular case: the rest then runs one at a time, and a case that raises alone is to blame.
+    """
+    done, together = 0, len(cases)
+    while done < len(cases):
+        batch = cases[done : done + together]
+        try:
+            for outcome in _as_many(backend.run(batch), len(batch)):
+                yield checked_outcome(outcome, cases[done])
+                done += 1
+        except Exception as error:
+            if len(batch) > 1 and not isinstance(error, _TooManyError):
+                together = 1
+                continue
+            yield _broken(error, cases[done])
+            done += 1
+
+
+class _TooFewError(Exception):
+    """A backend returned fewer outcomes than it was given cases."""
+
+
+class _TooManyError(Exception):
+    """A backend returned more outcomes than it was given cases."""
+
+
+def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
+    """Yield the outcomes, the last one only when it is certain that no other follows.
+
+    Raises:
+        _TooFewError: there are fewer.
+        _TooManyError: there are more.
+    """
+    iterator = iter(outcomes)
+    for place in range(count):
+        outcome = next(iterator, _NOTHING)
+        if outcome is _NOTHING:
+            raise _TooFewError("the backend returned fewer outcomes than cases")
+        if place == count - 1 and next(iterator, _NOTHING) is not _NOTHING:
+            raise _TooManyError(
+                f"the backend returned more than {count} outcomes for the batch of {count} cases "
+                "that ends here; any of them may be another case's"
+            )
+        yield outcome
+
+
+_NOTHING: Final[Any] = object()
+
+
+def _broken(error: Exception, case: Case) -> Outcome:
+    if isinstance(error, MemoryError):
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
+    if isinstance(error, _TooFewError | _TooManyError):
+        return Breakdown(BreakdownKind.ERROR, str(error))
+    message = f"{type(error).__name__}: {_spoken(error)}"
+    trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace), case)
+
+
+def _spoken(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # A plugin's own exception may fail to give a text.
+        return "an exception whose text raises another one"
+
+
+def work(
+    connection: Connection,
+    backend: registry.BackendName,
+    task: Task,
+    diagnostics: Path,
+    timeout: float,
+) -> None:
+    """Serve batches until the message to end.
+
+    Args:
+        connection: the pipe to dmlconf.
+        backend: which backend to make.
+        task: what to do with a batch.
+        diagnostics: the file that receives what the process writes to standard error.
+        timeout: seconds after which dmlconf ends a process that sent no result.
+    """
+    _isolate(diagnostics)
+    collect_garbage_seldom()
+    try:
+        instance = registry.create(backend)
+        if isinstance(instance, WaitsForDevice):
+            instance.limit_waits(_WAIT_SHARE * timeout)
+        results = task(instance)
+        environment = checked_environment(instance.environment())
+        capabilities = checked_capabilities(instance.capabilities())
+        if not callable(getattr(instance, "exercise", None)):
+            # A plugin that forwards another backend's capabilities has no circumstances itself.
+            capabilities = replace(capabilities, circumstances=frozenset())
+        connection.send(Ready(environment, capabilities, committed_bytes()))
+    except BackendError as error:
+        connection.send(Refused(str(error)))
+        return
+    except Exception as error:
+        connection.send(Refused(f"{backend}: {type(error).__name__}: {_spoken(error)}"))
+        return
+    sender = _Sender(connection)
+    batches: SimpleQueue[Any] = SimpleQueue()
+    reader = (connection, batches, sender)
+    threading.Thread(target=_read, args=reader, name="batches", daemon=True).start()
+    try:
+        while (batch := batches.get()) is not None:
+            if isinstance(batch, Exception):
+                raise batch
+            sender.begin_batch()
+            for result in results(batch):
+                sender.add(result)
+            sender.end_batch()
+    except (EOFError, OSError):
+        pass  # dmlconf has ended; nothing waits for results.
+    finally:
+        instance.close()
+
+
+def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
+    """Pass on what dmlconf sends; a thread of its own, as `Stop` may come while a case runs."""
+    try:
+        while True:
+            message = connection.recv()
+            if isinstance(message, Stop):
+                sender.stop()
+                continue
+            batches.put(message)
+            if message is None:
+                return
+    except Exception as error:
+        batches.put(error)
+
+
+class _Sender:
+    """Sends together the results that come within a short time, from either thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._together: list[Any] = []
+        self._began = monotonic()
+        self._stopped = False
+
+    def begin_batch(self) -> None:
+        """Note when a batch begins."""
+        self._began = monotonic()
+
+    def add(self, result: Any) -> None:
+        """Send a result, now or with the next ones."""
+        with self._lock:
+            self._together.append(result)
+            if monotonic() - self._began >= GATHER_SECONDS:
+                self._send(last=False)
+
+    def end_batch(self) -> None:
+        """Send the rest of a batch."""
+        with self._lock:
+            self._send(last=True)
+
+    def stop(self) -> None:
+        """Send what there is, and then nothing any more."""
+        with self._lock, suppress(OSError):
+            if self._together:
+                self._send(last=False)
+            self._stopped = True
+            self._connection.send(Stopped())
+
+    def _send(self, *, last: bool) -> None:
+        if self._stopped:
+            return
+        memory = committed_bytes() if last else 0
+        self._connection.send(Results(self._together, last=last, memory=memory))
+        self._together, self._began = [], monotonic()
+
+
+def _isolate(diagnostics: Path) -> None:
+    """Keep the process from disturbing dmlconf and from outliving it.
+
+    Args:
+        diagnostics: the file that receives what the process writes, also to standard output, which
+            may carry a report.
+    """
+    # A terminal sends Ctrl-C to all processes; dmlconf ends the workers.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)  # Processes that the backend starts are in this group, and end with it.
+    _end_with_parent()
+    with suppress(OSError):  # Only Linux has it: where memory runs out, the log's process lives.
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    with diagnostics.open("ab") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+
+
+def _end_with_parent() -> None:
+    """End the process as soon as dmlconf has ended, whatever the backend is doing."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+    if sys.platform == "linux":
+        # A backend that hangs inside a call may keep other threads from running.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if not parent.is_alive():
+            os._exit(1)
