@@ -47,6 +47,7 @@ def _meet(kind: str, seed: int, folder: Path) -> str:
     folder.mkdir(exist_ok=True)
     path = folder / f"mutant{subject.suffix}"
     path.write_bytes(mutant.content)
+    _tell({"seed": seed})  # What making it took is not dmlconf's work.
     _forget_peak()
     try:
         problem = subject.feed(random, path, mutant.base)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
@@ -240,7 +241,7 @@ def archived(random: Random, members: Mapping[str, bytes]) -> bytes:
 
 def _damage(random: Random, content: bytearray) -> None:
     """Change a field of a header, or what was packed."""
-    entries = [at for at in range(len(content) - 46) if content[at : at + 4] == b"PK\1\2"]
+    entries = [each.start() for each in re.finditer(rb"PK\x01\x02", content[:-43])]
     if not entries:
         return
     at = random.choice(entries)
