@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final
 
 from dmlconf.limits import DEEPEST_DOCUMENT, DEEPEST_JSON, LONGEST_NUMBER
 
 __all__ = ["TreeError", "parsed_json", "parsed_toml", "require_shallow"]
 
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
+_LARGE_NUMBER: Final = re.compile(rb"[0-9]{200}|[eE]\+?0*[0-9]{3}")
+"""Anything that might be longer than a number may be, or larger than FLOAT64 holds."""
 _OPENING: Final = re.compile(rb"[\[{]")
 _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
 
@@ -33,7 +35,7 @@ class TreeError(ValueError):
 
 
 def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) -> Any:
-    """Return the value of JSON text: no infinities, no NaN, and no number of endless digits.
+    """Return the value of JSON text: no infinities, not as 1e999 either, no NaN, no endless digits.
 
     Args:
         content: in UTF-8.
@@ -41,10 +43,10 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        TreeError: it is not JSON, is nested too deeply, or has a number that is too long.
+        TreeError: it is not JSON, is nested too deeply, or has a number too long or too large.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
-    if _LONG_NUMBER.search(content):  # Perhaps in a text, so each number is looked at.
+    if _LARGE_NUMBER.search(content):  # Perhaps in a text, so each number is looked at.
         more |= {"parse_int": _integer, "parse_float": _float}
     if whole:
         more["parse_float"] = _fraction
@@ -69,7 +71,10 @@ def _integer(text: str) -> int:
 
 def _float(text: str) -> float:
     _require_short(text)
-    return float(text)
+    value = float(text)
+    if not isfinite(value):
+        raise TreeError(f"{text[:40]} is larger than FLOAT64 holds")
+    return value
 
 
 def _fraction(text: str) -> Any:
