@@ -45,8 +45,12 @@ from dmlconf.workers.worker import (
 
 __all__ = ["WorkerPool"]
 
-BATCH: Final = 32
-"""Cases that a worker gets at once."""
+BATCH: Final = 16
+"""Cases that a worker gets at once.
+
+SIGKILL of the main process costs at most so many outcomes that each worker has reached, and as many
+that the main process has received and not judged yet.
+"""
 
 REPEATS: Final = 3
 """After so many cases of an operator died alone in the same way, the next is blamed at once."""

@@ -17,7 +17,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
-from dmlconf.workers.pool import HOPELESS, WorkerPool
+from dmlconf.workers.pool import BATCH, HOPELESS, WorkerPool
 from tests.runner.cases import many
 from tests.runner.processes import running
 
@@ -210,15 +210,15 @@ def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
     # Once in its batch, once singly, and once more alone in a process of its own, unless it had
     # been the first of its process before.
     counts = [len(call) - 1 for call in with_fault]
-    assert counts == [32, 1, 1] or (workers == 2 and counts == [32, 1])
+    assert counts == [BATCH, 1, 1] or (workers == 2 and counts == [BATCH, 1])
     assert len({call[0] for call in with_fault}) == 3
     alone = with_fault[-1][0]
     assert [call[0] for call in calls].count(alone) == 1
-    assert max(len(call) - 1 for call in calls) == 32
+    assert max(len(call) - 1 for call in calls) == BATCH
 
 
 def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together: Path) -> None:
-    outcomes = run(tmp_path, "together:crash@0]", 32)
+    outcomes = run(tmp_path, "together:crash@0]", 2 * BATCH)
     broken = [n for n, outcome in outcomes.items() if isinstance(outcome, Breakdown)]
     assert broken == [0, 10, 20, 30]
     processes = {line.split()[0] for line in together.read_text("utf-8").splitlines()}
@@ -371,7 +371,7 @@ def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, unruly: 
     with WorkerPool(registry.parse("unruly:no further start"), 1, 5) as pool:
         pool.ready()
         results = pool.run(build(planned) for planned in plan)
-        assert len(list(islice(results, 32))) == 32
+        assert len(list(islice(results, BATCH))) == BATCH
         with pytest.raises(BackendError, match="3 processes in a row did not start"):
             deque(results, maxlen=0)
 
@@ -413,12 +413,12 @@ def test_a_worker_that_has_grown_too_much_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, processes: int
 ) -> None:
     plugin(tmp_path, monkeypatch, "keeps", KEEPS)
-    plan = many(tmp_path, 96)
+    plan = many(tmp_path, 3 * BATCH)
     with WorkerPool(registry.parse("keeps"), 1, 60, memory=mebibytes << 20) as pool:
         pool.ready()
         outcomes = [outcome for _, outcome in pool.run(build(planned) for planned in plan)]
         assert pool.started == processes
-    assert [type(outcome) for outcome in outcomes] == [Outputs] * 96
+    assert [type(outcome) for outcome in outcomes] == [Outputs] * 3 * BATCH
 
 
 @posix
@@ -481,8 +481,8 @@ def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
     broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
     assert len(heard) == 60
     assert broken == [f"tile/many[Number={number}]" for number in (5, 15, 25, 35, 45, 55)]
-    # The first; one after each of 2 batches that died; after each of 6 crashes; 3 to try again.
-    assert started <= 1 + 2 + 6 + 3
+    # The first; one after each of 4 batches that died; after each of 6 crashes; 3 to try again.
+    assert started <= 1 + 4 + 6 + 3
 
 
 @pytest.mark.parametrize("alone", [False, True])
