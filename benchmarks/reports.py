@@ -24,7 +24,7 @@ from typing import Final
 from rich.console import Console
 
 from dmlconf.diagnosis.shared_properties import shared_properties
-from dmlconf.reports import html, junit, terminal
+from dmlconf.reports.runs import html, junit, terminal
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread

@@ -33,9 +33,10 @@ LAYERS: Final = (
     {"judging"},
     {"engine"},
     {"diagnosis", "expectations", "fleet"},
-    {"reports", "strength", "coverage", "fuzzing"},
+    {"strength", "coverage", "fuzzing"},
     {"comparison"},
     {"certification"},
+    {"reports"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from dmlconf.comparison.scoreboard import render, scoreboard
 from dmlconf.excuses.known_faults import KnownFault, read_known_faults
 from dmlconf.excuses.scope import parse_version
+from dmlconf.reports.comparisons.scoreboard import render_markdown, scoreboard
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from winelab.errors import LabError
@@ -110,7 +110,7 @@ def scoreboard_page(chosen: Sequence[Release], logs: Path) -> str:
     """
     runs = _runs(chosen, logs)
     files = [release.version for release in chosen]
-    table = render(scoreboard([run.log for run in runs], files), "markdown")
+    table = render_markdown(scoreboard([run.log for run in runs], files))
     return f"{_SCOREBOARD_HEAD}\n{table}"
 
 

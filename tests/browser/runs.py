@@ -8,8 +8,8 @@ from typing import Final
 from playwright.sync_api import Page
 
 from dmlconf.comparison.compare import compare
-from dmlconf.comparison.html import render_html
-from dmlconf.comparison.scoreboard import render, scoreboard
+from dmlconf.reports.comparisons import html
+from dmlconf.reports.comparisons.scoreboard import render_html, scoreboard
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
@@ -84,14 +84,14 @@ def opened(page: Page, address: str) -> Page:
 def comparison_page() -> str:
     """Return a comparison of two runs: a case fails newly, one still, and one is mended."""
     base, new = _two_runs()
-    return render_html([(compare(base, new), (f"base {HOSTILE}", "new"))])
+    return html.render_html([(compare(base, new), (f"base {HOSTILE}", "new"))])
 
 
 def scoreboard_page(operator: str = "TOP_K") -> str:
     """Return the scoreboard of two runs that both have failures; the operator has none."""
     case = verdict(f"{operator.lower()}/a", operator, Status.PASSED)
     base, new = (replace(run, verdicts=(case, *run.verdicts)) for run in _two_runs())
-    return render(scoreboard([base, new], ["base.jsonl", "new.jsonl"]), "html")
+    return render_html(scoreboard([base, new], ["base.jsonl", "new.jsonl"]))
 
 
 def _two_runs() -> tuple[RunLog, RunLog]:

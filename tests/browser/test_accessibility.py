@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from dmlconf.reports import html
+from dmlconf.reports.runs import html
 from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dmlconf.cases.handles import handles
-from dmlconf.reports import html
+from dmlconf.reports.runs import html
 from dmlconf.verdicts.verdict import Status
 from tests.browser.runs import VERDICTS, opened, run_log, verdict
 from tests.reports import logs

@@ -16,7 +16,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
     [
         (completion.complete_operator, "til", ["TILE"]),
         (completion.complete_level, "3", ["3_0", "3_1"]),
-        (completion.complete_report, "j", ["json", "junit"]),
+        (completion.completion_among(("html", "json", "junit")), "j", ["json", "junit"]),
         (completion.complete_backend, "faul", ["faulty"]),
         (completion.complete_backend, "directml:meta",
          ["directml:metacommands=on", "directml:metacommands=off", "directml:metacommands=both"]),

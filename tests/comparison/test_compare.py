@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from dmlconf.comparison.compare import Change, compare
-from dmlconf.comparison.html import render_html
-from dmlconf.comparison.reports import closing_sentence, render_json, render_markdown
-from dmlconf.comparison.scoreboard import render, scoreboard
 from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports.comparisons.changes import closing_sentence, render_json, render_markdown
+from dmlconf.reports.comparisons.html import render_html
+from dmlconf.reports.comparisons.scoreboard import scoreboard
+from dmlconf.reports.formats import SCOREBOARD_FORMATS
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.certification.suite import BACKEND, certified, furnished
@@ -101,7 +102,7 @@ def test_a_run_that_ended_early_is_named_in_every_report() -> None:
     assert closing_sentence(compare(early, whole)).endswith("; the base ended early")
     assert "ended early" not in closing_sentence(compare(whole, whole))
     names = ("a", "b")
-    for text in (render_html([(comparison, names)]), render_markdown(comparison, names)):
+    for text in (render_html([(comparison, names)]), render_markdown([(comparison, names)])):
         assert "the new run ended early" in text
     (data,) = json.loads(render_json([(comparison, names)]))["comparisons"]
     assert (data["base_complete"], data["new_complete"]) == (True, False)
@@ -135,7 +136,7 @@ def test_hostile_names_stay_text_in_every_report() -> None:
     assert page.count("<script>") == 1  # The page's own.
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
-    for text in (page, render_markdown(comparison, ("<a>", "b"))):
+    for text in (page, render_markdown([(comparison, ("<a>", "b"))])):
         assert "\x1b" not in text
 
 
@@ -178,9 +179,9 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
     assert totals["failed"] == ("0", "1", "0")
     assert len(set(board.names)) == 3
     for name in ("html", "json", "markdown"):
-        assert "GATHER" in render(board, name)
-    assert 'href="#gather-1"' in render(board, "html")
-    assert 'id="gather-1"' in render(board, "html")
+        assert "GATHER" in SCOREBOARD_FORMATS[name].text(board)
+    assert 'href="#gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
+    assert 'id="gather-1"' in SCOREBOARD_FORMATS["html"].text(board)
 
 
 def test_a_share_with_failures_never_rounds_to_all() -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dmlconf.comparison.compare import compare
-from dmlconf.comparison.html import render_html
-from dmlconf.comparison.reports import render_json, render_markdown
 from dmlconf.comparison.timing import ALL_OPERATORS, retimed, timing, timing_lines
 from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports.comparisons.changes import render_json, render_markdown
+from dmlconf.reports.comparisons.html import render_html
 from dmlconf.run_log.consistency import cases_digest
 from dmlconf.run_log.log import Footer, LogWriter, RunLog
 from dmlconf.verdicts.verdict import Verdict
@@ -169,7 +169,7 @@ def test_reports_of_a_comparison_name_slower_operators() -> None:
     data = json.loads(render_json([pair]))
     validator(bundled_schema("comparison")).validate(data)
     assert [each["operator"] for each in data["comparisons"][0]["slower"]] == ["TILE"]
-    assert "## Slower than noise allows" in render_markdown(*pair)
+    assert "## Slower than noise allows" in render_markdown([pair])
     assert "Slower than noise allows" in render_html([pair])
 
 

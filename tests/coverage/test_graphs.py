@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.coverage.graphs import graph_coverage
-from dmlconf.coverage.report import graph_sentence
+from dmlconf.reports.suites.coverage import graph_sentence
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 

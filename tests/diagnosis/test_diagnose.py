@@ -12,9 +12,9 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
-from dmlconf.diagnosis.folder import write_diagnosis
-from dmlconf.diagnosis.report import culprit_sentence
 from dmlconf.engine.session import environment_record
+from dmlconf.reports.diagnoses.folder import write_diagnosis
+from dmlconf.reports.diagnoses.report import culprit_sentence
 from dmlconf.resources import cases_directory
 from tests.diagnosis.export.graph_cases import graph_of
 from tests.diagnosis.in_process import InProcessBench

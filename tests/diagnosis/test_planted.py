@@ -13,7 +13,7 @@ from dmlconf.backends import registry
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.engine.session import in_process, judged, make_header
-from dmlconf.reports import terminal
+from dmlconf.reports.runs import terminal
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import RunLog
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend

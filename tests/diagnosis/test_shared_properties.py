@@ -9,7 +9,7 @@ import pytest
 
 from dmlconf.diagnosis.atoms import round_number
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
-from dmlconf.reports.shared_properties import shared_lines, shown_failures
+from dmlconf.reports.runs.shared_properties import shared_lines, shown_failures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 

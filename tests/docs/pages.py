@@ -11,8 +11,8 @@ import click
 
 from dmlconf.cli.commands.operators import markdown_table
 from dmlconf.cli.entry_point import cli
-from dmlconf.excuses.fault_text import faults_page
 from dmlconf.excuses.known_faults import read_known_faults
+from dmlconf.reports.faults import faults_page
 from dmlconf.resources import schemas_directory
 from tests.docs import tutorials
 

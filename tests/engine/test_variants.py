@@ -17,8 +17,8 @@ from dmlconf.diagnosis.groups import operator_failures
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.engine.session import OpenBackend, in_process, open_backend, reference
 from dmlconf.engine.variants import judged_variants
-from dmlconf.reports.remarks import variant_lines
-from dmlconf.reports.shared_properties import shared_lines
+from dmlconf.reports.runs.remarks import variant_lines
+from dmlconf.reports.runs.shared_properties import shared_lines
 from dmlconf.run_log.log import RunLog, verdict_data
 from dmlconf.run_log.variant_record import read_variants
 from dmlconf.verdicts.verdict import (

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.reports import html, json_report, junit, markdown, picture
+from dmlconf.reports.runs import html, json_report, junit, markdown, picture
 from tests.reports import logs
 
 DISPUTING = replace(logs.PASSED, disputes="reference")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.reports import json_report, markdown, picture
+from dmlconf.reports.runs import json_report, markdown, picture
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs

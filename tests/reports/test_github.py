@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlconf.reports import github
+from dmlconf.reports.runs import github
 from tests.reports import logs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmlconf.reports.histogram import bars, columns
+from dmlconf.reports.runs.histogram import bars, columns
 
 MARKS = "12345678"
 

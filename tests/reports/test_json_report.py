@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dmlconf.documents.schema import bundled_schema, validator
-from dmlconf.reports import json_report
+from dmlconf.reports.runs import json_report
 from dmlconf.run_log.log import FORMAT, RunLog, verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.reports import logs

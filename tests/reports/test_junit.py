@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dmlconf.reports import junit
+from dmlconf.reports.runs import junit
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs

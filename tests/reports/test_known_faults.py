@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from dmlconf.reports import json_report, junit, markdown, remarks, summary
-from dmlconf.reports.registry import FORMATS
+from dmlconf.reports.formats import RUN_FORMATS
+from dmlconf.reports.runs import json_report, junit, markdown, remarks, summary
 from tests.reports import logs
 
 LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
@@ -18,9 +18,9 @@ def test_each_fault_is_named_with_the_number_of_its_cases() -> None:
 
 
 def test_text_and_markdown_have_a_section_of_them() -> None:
-    text = FORMATS["text"](LOG)
+    text = RUN_FORMATS["text"].text(LOG)
     assert f"Waived for known faults of DirectML\n  {LINE}\n" in text
-    assert "Waived for known faults" not in FORMATS["text"](logs.plain())
+    assert "Waived for known faults" not in RUN_FORMATS["text"].text(logs.plain())
     assert f"Waived for known faults of DirectML:\n\n- {LINE}\n" in markdown.render(LOG).replace(
         "\\", ""
     )

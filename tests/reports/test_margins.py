@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dmlconf.reports import junit, markdown, picture
+from dmlconf.reports.runs import junit, markdown, picture
 from dmlconf.verdicts.verdict import Verdict
 from tests.reports import logs
 

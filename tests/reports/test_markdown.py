@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
-from dmlconf.reports import markdown
+from dmlconf.reports.runs import markdown
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind
 from tests.reports import logs

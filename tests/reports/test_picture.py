@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from dmlconf.reports import picture, terminal
+from dmlconf.reports.runs import picture, terminal
 from dmlconf.run_log.log import RunLog
 from tests.reports import logs
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.reports.places import file_and_line
+from dmlconf.reports.runs.places import file_and_line
 from dmlconf.resources import cases_directory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from dmlconf.reports import json_report, junit, markdown, picture
+from dmlconf.reports.runs import json_report, junit, markdown, picture
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from dmlconf.catalogue.loader import operator_names
-from dmlconf.reports import summary, terminal
+from dmlconf.reports.runs import summary, terminal
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status
 from tests.reports import logs

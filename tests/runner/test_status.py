@@ -37,7 +37,7 @@ REPORTS = """
 import sys
 from dataclasses import replace
 from dmlconf.cases.model import Provenance
-from dmlconf.reports.registry import rendered
+from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import Footer, Header, RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
@@ -48,7 +48,7 @@ header = Header("0", "2026-01-01T00:00:00+00:00", "x", "numpy", environment, (),
 footer = Footer("2026-01-01T00:00:01+00:00", 1.0, True, {"suspect": 1})
 log = RunLog(header, (verdict,), footer)
 for name in sys.argv[1:]:
-    text = "".join(rendered(log, name))
+    text = RUN_FORMATS[name].text(log)
     assert "suspect" in text, name
     assert name != "junit" or 'failures="1"' in text, text
     assert name != "html" or "#123456" in text, name

@@ -8,8 +8,8 @@ from pathlib import Path
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reports.strength.cases import case_lines, case_share, useless_cases
 from dmlconf.resources import cases_directory
-from dmlconf.strength.case_report import case_lines, case_share, useless_cases
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import CaseTally

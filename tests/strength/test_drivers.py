@@ -10,11 +10,11 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reports.strength.drivers import driver_data, driver_lines, driver_share
 from dmlconf.strength.drivers.catalogue import driver_defects, reports
 from dmlconf.strength.drivers.conditions import condition
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
-from dmlconf.strength.drivers.report import driver_data, driver_lines, driver_share
 from dmlconf.strength.drivers.run import Run
 from tests.cli.process import dmlconf_here
 

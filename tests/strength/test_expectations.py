@@ -13,7 +13,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Recorded
-from dmlconf.strength.expectation_report import expectation_lines, permitted_lines, weak_operators
+from dmlconf.reports.strength.expectations import expectation_lines, permitted_lines, weak_operators
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS
 from tests.cli.process import dmlconf_here

@@ -9,8 +9,8 @@ import pytest
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reports.strength.perturbations import kind_shares, perturbation_lines, weak_kinds
 from dmlconf.strength.measure import Method, Strength, measure
-from dmlconf.strength.perturbation_report import kind_shares, perturbation_lines, weak_kinds
 from dmlconf.strength.perturbations import KINDS
 
 EXACT = """

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reports.strength.sizes import size_share
 from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
-from dmlconf.strength.drivers.size_report import size_share
 from tests.cli.process import dmlconf_here
 
 NEGATION = """

@@ -10,10 +10,10 @@ import pytest
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.reports.strength.defects import closing_sentence, operator_strengths, survivors
 from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
 from dmlconf.strength.parallel import measure_in_processes
-from dmlconf.strength.report import closing_sentence, operator_strengths, survivors
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 

@@ -15,13 +15,12 @@ from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_op
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
 from dmlconf.cli.runs.run_sources import read_run
+from dmlconf.reports.formats import COMPARISON_FORMATS
 
 if TYPE_CHECKING:
     from dmlconf.comparison.compare import Comparison
 
 __all__ = ["command"]
-
-_FORMATS = ("html", "json", "markdown")
 
 
 @click.command("compare", cls=Command, short_help="Show what changed between two runs.")
@@ -34,7 +33,7 @@ _FORMATS = ("html", "json", "markdown")
         help="The case files that recordings belong to; the bundled suite by default.",
         )  # fmt: skip
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", help=FAIL_SLOWER_HELP)
-@report_option(_FORMATS)
+@report_option(COMPARISON_FORMATS)
 @option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
         help="Show only new failures and the last line.")  # fmt: skip
@@ -59,29 +58,20 @@ def command(
     """
     from rich.console import Group
 
-    from dmlconf.comparison import reports
     from dmlconf.comparison.compare import compare
+    from dmlconf.reports.comparisons.changes import render_terminal
 
-    formats = parse_reports(report_options, _FORMATS)
+    reports = parse_reports(report_options, COMPARISON_FORMATS)
     old = read_run(base, suite)
     compared: list[tuple[Comparison, tuple[str, str]]] = [
         (compare(old, read_run(path, suite), drift), (str(base), str(path))) for path in new
     ]
 
-    def render(name: str) -> str:
-        if name == "json":
-            return reports.render_json(compared)
-        if name == "html":
-            from dmlconf.comparison.html import render_html
-
-            return render_html(compared)
-        return "\n".join(reports.render_markdown(*pair) for pair in compared)
-
     parts = [
-        reports.render_terminal(comparison, names, verbose=verbose, quiet=quiet)
+        render_terminal(comparison, names, verbose=verbose, quiet=quiet)
         for comparison, names in compared
     ]
-    shown = write(formats, render, Group(*parts), color)
+    shown = write(reports, compared, Group(*parts), color)
     slower = [each for comparison, _ in compared for each in comparison.timing.slower]
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
     for each in failing:

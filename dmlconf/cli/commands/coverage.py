@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -18,29 +17,21 @@ from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number, color_option
 from dmlconf.cli.options.named_operators import expand_operators
-from dmlconf.cli.options.reporting import Report, parse_reports, report_option, write
+from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.progress import progress
-from dmlconf.coverage import question_report, report
 from dmlconf.coverage.graphs import graph_coverage
 from dmlconf.coverage.measure import measure
 from dmlconf.coverage.networks import network_coverage
-from dmlconf.coverage.questions import measure_questions
+from dmlconf.coverage.questions import QuestionCoverage, measure_questions
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import recorded_in, suite_recordings
+from dmlconf.reports.formats import COVERAGE_FORMATS, QUESTION_FORMATS, Report
+from dmlconf.reports.suites import coverage as report
+from dmlconf.reports.suites import questions as question_report
+from dmlconf.reports.suites.coverage import Coverage
 
 __all__ = ["command"]
-
-_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
-    "json": report.render_json,
-    "markdown": report.render_markdown,
-}
-
-
-_QUESTION_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
-    "json": question_report.render_json,
-    "markdown": question_report.render_markdown,
-}
 
 
 @click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
@@ -51,7 +42,7 @@ _QUESTION_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
 @option("--questions", is_flag=True,
         help="Show which questions of schemas/questions.yaml the cases ask.")  # fmt: skip
 @option("--missing", is_flag=True, help="List what no case covers.")
-@report_option(_FORMATS)
+@report_option(COVERAGE_FORMATS)
 @option("--fail-under", type=Number(0, 100), metavar="PERCENT",
               help="Fail if a lower share is covered.")  # fmt: skip
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -80,7 +71,8 @@ def command(
 
     Exit codes: as for `run`; 1 if the share is below --fail-under.
     """
-    reports = parse_reports(report_options, _FORMATS)
+    reports = [] if questions else parse_reports(report_options, COVERAGE_FORMATS)
+    on_questions = parse_reports(report_options, QUESTION_FORMATS) if questions else []
     try:
         operators = [operator(name) for name in names or operator_names()]
     except UnknownOperatorError as error:
@@ -90,7 +82,7 @@ def command(
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
     if questions:
         chosen |= set() if names else {GRAPHS}
-        return _questions(operators, chosen, suite, missing, reports, fail_under, quiet, color)
+        return _questions(operators, chosen, suite, missing, on_questions, fail_under, quiet, color)
     recorded = recorded_in(suite_recordings(suite_paths(paths)))
     with progress(len(plan), quiet=quiet, color=color) as advance:
         coverage = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
@@ -98,8 +90,9 @@ def command(
     width = shutil.get_terminal_size((80, 24)).columns
     networks = network_coverage(plan)
     graphs = graph_coverage(suite.plan(), chosen)
-    table = report.render_table(rows, networks, graphs, width=width, missing=missing)
-    written = write(reports, lambda name: _FORMATS[name](rows, networks, graphs), table, color)
+    figures = Coverage(rows, networks, graphs)
+    table = report.render_table(figures, width=width, missing=missing)
+    written = write(reports, figures, table, color)
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
@@ -112,7 +105,7 @@ def _questions(
     chosen: set[str],
     suite: Suite,
     missing: bool,
-    reports: Sequence[Report],
+    reports: Sequence[Report[Sequence[QuestionCoverage]]],
     fail_under: float | None,
     quiet: bool,
     color: str,
@@ -127,7 +120,7 @@ def _questions(
         rows = measure_questions(operators, map(valid_case, plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows) if name in chosen]
     table = question_report.render_table(ordered, missing=missing)
-    written = write(reports, lambda name: _QUESTION_FORMATS[name](ordered), table, color)
+    written = write(reports, ordered, table, color)
     asked, of = question_report.total_share(ordered)
     if fail_under is not None and 100 * asked < fail_under * of:
         click.echo(f"Error: {100 * asked / of:.2f}% is below {fail_under:g}%", err=True)

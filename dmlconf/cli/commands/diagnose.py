@@ -141,7 +141,7 @@ def _log(failure: str | None) -> RunLog | None:
 
 def _failures(log: RunLog) -> Iterator[_Failure]:
     """Yield the simplest case of each group of failures, with what the group shares."""
-    from dmlconf.reports.shared_properties import shared_lines
+    from dmlconf.reports.runs.shared_properties import shared_lines
 
     for line in shared_lines(log):
         alike = tuple(dict.fromkeys(verdict.case for verdict in line.shared.failures))
@@ -164,9 +164,9 @@ def _diagnosed(
 ) -> Diagnosis:
     """Diagnose a case, write its folder, and print the result."""
     from dmlconf.diagnosis.diagnose import diagnose
-    from dmlconf.diagnosis.folder import write_case, write_diagnosis
-    from dmlconf.diagnosis.report import culprit_sentence, reduction_sentence
     from dmlconf.engine.session import environment_record
+    from dmlconf.reports.diagnoses.folder import write_case, write_diagnosis
+    from dmlconf.reports.diagnoses.report import culprit_sentence, reduction_sentence
 
     click.echo(printable(failure.shared or failure.case))
 

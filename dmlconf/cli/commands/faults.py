@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
 
 import click
 from rich.text import Text
@@ -16,18 +14,12 @@ from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import expand_operators
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.documents.problems import printable
-from dmlconf.excuses.fault_text import fault_entry, fault_lines, faults_page
 from dmlconf.excuses.known_faults import KnownFault, faults_of_version, read_known_faults
 from dmlconf.excuses.scope import parse_version
+from dmlconf.reports.faults import fault_lines
+from dmlconf.reports.formats import FAULT_FORMATS
 
 __all__ = ["command"]
-
-_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
-    "json": lambda faults: json.dumps(
-        {"format": 1, "faults": [fault_entry(fault) for fault in faults]}, indent=1
-    ),
-    "markdown": faults_page,
-}
 
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
@@ -37,7 +29,7 @@ _FORMATS: Final[Mapping[str, Callable[..., str]]] = {
         help="Only faults of this operator.")  # fmt: skip
 @option("--directml", "version", metavar="VERSION",
         help="Only faults of this version of DirectML, such as 1.15.4.")  # fmt: skip
-@report_option(_FORMATS)
+@report_option(FAULT_FORMATS)
 @color_option
 def command(
     names: tuple[str, ...],
@@ -55,10 +47,10 @@ def command(
     Exit codes: 0 success; 2 wrong usage, such as an unknown name; 8 a report that could not be
     written.
     """
-    reports = parse_reports(report_options, _FORMATS)
+    reports = parse_reports(report_options, FAULT_FORMATS)
     chosen = list(_chosen(names, operators, version))
     text = Text("\n".join(_lines(chosen, whole=bool(names))), no_wrap=True, overflow="ignore")
-    written = write(reports, lambda name: _FORMATS[name](chosen), text, color)
+    written = write(reports, chosen, text, color)
     return ExitCode.SUCCESS if written else ExitCode.OUTPUT
 
 

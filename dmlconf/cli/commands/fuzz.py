@@ -28,6 +28,7 @@ from dmlconf.cli.options.outcome import Demands, run_exit_code
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
+    files_of,
     parse_reports,
     report_option,
     show,
@@ -46,6 +47,7 @@ from dmlconf.engine.target import local_target
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
+from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import LogWriter, RunLog, read_log, rewrite
 from dmlconf.verdicts.verdict import Verdict
 
@@ -108,7 +110,7 @@ def _operators(
         "this long in total; 0 turns this off.")  # fmt: skip
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
-@report_option()
+@report_option(RUN_FORMATS)
 @detail_options
 @color_option
 def command(
@@ -142,12 +144,12 @@ def command(
         raise click.UsageError("--cases, --time and --number exclude each other")
     if graphs and invalid:
         raise click.UsageError("--graphs and --invalid exclude each other")
-    reports = parse_reports(report_options, log=log_file)
+    reports = parse_reports(report_options, RUN_FORMATS, log=log_file)
     name = device_options.tested(backend)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
     fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
-    files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
+    files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
     prepare_files(files)
     known = device_options.known_limits()

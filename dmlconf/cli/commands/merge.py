@@ -12,11 +12,18 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.outcome import Demands, demand_options, log_exit_code
-from dmlconf.cli.options.reporting import detail_options, parse_reports, report_option, show
+from dmlconf.cli.options.reporting import (
+    detail_options,
+    files_of,
+    parse_reports,
+    report_option,
+    show,
+)
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.outputs import prepare_files
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
+from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import LogWriteError, read_log
 from dmlconf.run_log.merging import Merger
 from dmlconf.verdicts.verdict import Status
@@ -39,7 +46,7 @@ __all__ = ["command"]
         help="Also merge runs whose machines, adapters or drivers differ; each verdict then names "
         "its log.")  # fmt: skip
 @demand_options
-@report_option()
+@report_option(RUN_FORMATS)
 @detail_options
 @color_option
 def command(
@@ -58,7 +65,7 @@ def command(
     a case, or differ in suite, backend, options or environment, are rejected. Exit codes are those
     of `dmlconf run`; 6 if verdicts are missing, which `dmlconf run --resume` adds.
     """
-    reports = parse_reports(report_options, log=output)
+    reports = parse_reports(report_options, RUN_FORMATS, log=output)
     if resolved(output) in {resolved(log) for log in logs}:
         message = f"-o {output} is one of the logs to merge; give the merged log its own name"
         raise click.UsageError(printable(message))
@@ -66,7 +73,7 @@ def command(
     for log in logs:
         merger.add(log)
     merger.require_one_run(other_environments=other_environments)
-    files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
+    files = files_of(reports)
     prepare_files([(f"-o {output}", output), *files], inputs=logs, log=output)
     try:
         _write(merger, output)

@@ -33,6 +33,7 @@ from dmlconf.cli.pages.operator_text import (
     typical_text,
 )
 from dmlconf.documents.problems import printable
+from dmlconf.reports.markdown_text import cell, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,12 +89,9 @@ def _listed() -> list[dict[str, Any]]:
 
 def markdown_table() -> str:
     """Return the operators as a Markdown table, as in the README."""
-    lines = ["| Operator | Since | What it does |", "|---|---|---|"]
-    for entry in map(operator, operator_names()):
-        lines.append(
-            f"| {_named(entry)} | {entry.since} | {entry.summary.replace('|', '&#124;')} |"
-        )
-    return "\n".join(lines) + "\n"
+    entries = map(operator, operator_names())
+    rows = ((_named(each), str(each.since), cell(each.summary)) for each in entries)
+    return "\n".join(table(["Operator", "Since", "What it does"], rows)) + "\n"
 
 
 def _named(entry: Operator) -> str:

@@ -18,6 +18,7 @@ from dmlconf.cli.options.reporting import (
     show,
     write,
 )
+from dmlconf.reports.formats import RUN_FORMATS, SCOREBOARD_FORMATS
 from dmlconf.run_log.log import read_log
 
 __all__ = ["command"]
@@ -25,7 +26,7 @@ __all__ = ["command"]
 
 @click.command("report", cls=Command, short_help="Generate reports from the log of a run.")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
-@report_option()
+@report_option(RUN_FORMATS)
 @detail_options
 @color_option
 def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
@@ -36,7 +37,7 @@ def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str,
     """
     if len(logs) > 1:
         return _scoreboard(logs, report_options, color)
-    reports = parse_reports(report_options, log=logs[0] if logs else None)
+    reports = parse_reports(report_options, RUN_FORMATS, log=logs[0] if logs else None)
     path = logs[0] if logs else latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")
@@ -45,9 +46,9 @@ def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str,
 
 
 def _scoreboard(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str) -> int:
-    from dmlconf.comparison.scoreboard import FORMATS, render, render_terminal, scoreboard
+    from dmlconf.reports.comparisons.scoreboard import render_terminal, scoreboard
 
-    reports = parse_reports(report_options, FORMATS)
+    reports = parse_reports(report_options, SCOREBOARD_FORMATS)
     board = scoreboard([read_log(path) for path in logs], list(map(str, logs)))
-    shown = write(reports, lambda name: render(board, name), render_terminal(board), color)
+    shown = write(reports, board, render_terminal(board), color)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

@@ -28,6 +28,7 @@ from dmlconf.cli.options.outcome import EXIT_GROUP, Demands, demand_options, sev
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
+    files_of,
     parse_reports,
     report_option,
 )
@@ -55,6 +56,7 @@ from dmlconf.engine.run import How, Run
 from dmlconf.engine.shards import Shard
 from dmlconf.excuses.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.excuses.waiver_file import read_waivers
+from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.execution import limits_of
@@ -113,7 +115,7 @@ __all__ = ["command"]
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
-@report_option()
+@report_option(RUN_FORMATS)
 @detail_options
 @option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
@@ -167,10 +169,10 @@ def command(
         raise click.UsageError("--no-known-faults judges on this machine: leave out --scheduler")
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
-    reports = parse_reports(report_options, log=log_file)
+    reports = parse_reports(report_options, RUN_FORMATS, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
-    if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
+    if len(names) > 1 and (log_file is not None or files_of(reports)):
         option_name = "--report to a file" if log_file is None else "--log"
         raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
@@ -184,7 +186,7 @@ def command(
         accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection)
-    files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
+    files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
     inputs = _inputs(paths, names, against, selection, waiver_file, substrate, slower_than)

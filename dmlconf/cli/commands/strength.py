@@ -24,34 +24,30 @@ from dmlconf.cli.options.selection import (
 )
 from dmlconf.cli.output.console import warn
 from dmlconf.cli.output.progress import progress
-from dmlconf.strength import measurement as figures
-from dmlconf.strength import report
-from dmlconf.strength.case_report import case_share
+from dmlconf.reports.formats import STRENGTH_FORMATS
+from dmlconf.reports.strength import defects as report
+from dmlconf.reports.strength import measurement as figures
+from dmlconf.reports.strength.cases import case_share
+from dmlconf.reports.strength.drivers import driver_share
+from dmlconf.reports.strength.expectations import weak_operators
+from dmlconf.reports.strength.measurement import Measurement
+from dmlconf.reports.strength.perturbations import weak_kinds
+from dmlconf.reports.strength.sizes import size_share
 from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
 from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
-from dmlconf.strength.drivers.report import driver_share
-from dmlconf.strength.drivers.size_report import size_share
-from dmlconf.strength.expectation_report import weak_operators
 from dmlconf.strength.graph_figure import graph_share
 from dmlconf.strength.measure import Method, Strength
-from dmlconf.strength.measurement import Measurement
 from dmlconf.strength.parallel import (
     measure_expectations_in_processes,
     measure_graphs_in_processes,
     measure_in_processes,
     measure_rewrites_in_processes,
 )
-from dmlconf.strength.perturbation_report import weak_kinds
 from dmlconf.strength.rewrite_figure import rewrite_lines, rewrite_share
 from dmlconf.strength.sampling import sampled
 
 __all__ = ["command"]
-
-_FORMATS: Final[Mapping[str, Callable[[Measurement], str]]] = {
-    "json": figures.render_json,
-    "markdown": figures.render_markdown,
-}
 
 _FIGURES: Final = ("defects", "perturbations", "drivers")
 _OF_MODELS: Final = "sizes"
@@ -121,7 +117,7 @@ def _thresholds(
     metavar="N",
     help="The random seed for samples and places of perturbations.",
 )
-@report_option(_FORMATS)
+@report_option(STRENGTH_FORMATS)
 @option(
     "--fail-under",
     "thresholds",
@@ -179,7 +175,7 @@ def command(
 
     Exit codes: as for `run`; 1 if a figure is below --fail-under.
     """
-    reports = parse_reports(report_options, _FORMATS)
+    reports = parse_reports(report_options, STRENGTH_FORMATS)
     _, plan = load_chosen(paths, **selection)
     models = [case for case in plan if MODEL_TAG in case.template.tags]
     figure_names = chosen or _FIGURES
@@ -254,7 +250,7 @@ def command(
         rewrites=of_rewrites,
     )
     table = figures.render_table(measured, verbose=verbose)
-    written = write(reports, lambda name: _FORMATS[name](measured), table, color)
+    written = write(reports, measured, table, color)
     return _exit_code(measured, thresholds) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
 
 

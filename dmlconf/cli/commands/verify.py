@@ -11,7 +11,6 @@ import click
 
 from dmlconf.certification.findings import Result
 from dmlconf.certification.keys import read_public_keys
-from dmlconf.certification.reports import FORMATS, table
 from dmlconf.certification.verification import Demand, verify
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.common.cache import checked_files
@@ -20,12 +19,14 @@ from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import challenge_option, color_option, jobs_option
 from dmlconf.cli.options.max_waived import max_waived_option
-from dmlconf.cli.options.reporting import parse_reports, write
+from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import named_profile, suite_paths
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LARGEST_DOCUMENT
+from dmlconf.reports.formats import VERIFICATION_FORMATS
+from dmlconf.reports.verification import table
 from dmlconf.workers.execution import Limits
 
 __all__ = ["command"]
@@ -59,8 +60,7 @@ _CODES: Final = {
               "directml without an adapter and a driver.")  # fmt: skip
 @max_waived_option
 @jobs_option("as many as pay off")
-@option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json or markdown.")  # fmt: skip
+@report_option(VERIFICATION_FORMATS)
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
@@ -86,7 +86,7 @@ def command(
     Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is not a
     certificate, or was changed after it was made.
     """
-    reports = parse_reports(report_options, FORMATS)
+    reports = parse_reports(report_options, VERIFICATION_FORMATS)
     demand = Demand(
         suite_paths=suite_paths(paths),
         keys=tuple(key for file_of_keys in keys for key in read_public_keys(file_of_keys)),
@@ -104,7 +104,7 @@ def command(
             return stack.enter_context(progress(cases, quiet=quiet, color=color))
 
         verification = verify(file, demand, on_start)
-    shown = write(reports, lambda name: FORMATS[name](verification), table(verification), color)
+    shown = write(reports, verification, table(verification), color)
     code = _CODES[verification.result]
     return code if code or shown else ExitCode.OUTPUT
 

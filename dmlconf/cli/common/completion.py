@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import click
 
@@ -13,7 +13,6 @@ from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.certification.profiles import profile_names
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.configuration import configured_profiles
-from dmlconf.reports.registry import FORMATS
 from dmlconf.resources import cases_directory
 
 __all__ = [
@@ -22,10 +21,12 @@ __all__ = [
     "complete_level",
     "complete_operator",
     "complete_profile",
-    "complete_report",
     "complete_tag",
+    "completion_among",
     "operators_of",
 ]
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -58,9 +59,13 @@ def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the report formats that begin with the text."""
-    return [name for name in FORMATS if name.startswith(incomplete)]
+def completion_among(words: Iterable[str]) -> Complete:
+    """Return a function that completes to one of the words."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
 
 
 def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -12,7 +12,7 @@ from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number
 from dmlconf.documents.problems import printable
-from dmlconf.reports.summary import status_counts
+from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import Footer, RunLog
 from dmlconf.verdicts.verdict import Status
 

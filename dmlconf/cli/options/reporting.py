@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from dmlconf.cli.common.command import option
-from dmlconf.cli.common.completion import complete_report
+from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import ParamType
 from dmlconf.cli.output.outputs import require_replaceable
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
-from dmlconf.reports.registry import FORMATS, GITHUB, parse_report, rendered
+from dmlconf.reports.formats import Formats, Report, parse_report
 from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
@@ -26,26 +26,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPORT_GROUP",
-    "Report",
     "detail_options",
+    "files_of",
     "parse_reports",
     "report_option",
     "show",
     "write",
 ]
 
-Report = tuple[str, Path | None]
-
 REPORT_GROUP: Final = "Report"
 """The heading of options that say what to report, and where."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Subject = TypeVar("_Subject")
 
 
 def parse_reports(
-    options: Sequence[str], formats: Collection[str] = FORMATS, *, log: Path | None = None
-) -> list[Report]:
-    """Return the formats and files that `--report FORMAT[:FILE]` names.
+    options: Sequence[str], formats: Formats[_Subject], *, log: Path | None = None
+) -> list[Report[_Subject]]:
+    """Return the reports that `--report FORMAT[:FILE]` asks for.
 
     Args:
         options: what the user gave.
@@ -57,30 +56,34 @@ def parse_reports(
             standard output.
     """
     try:
-        reports = [parse_report(option, formats) for option in options]
+        reports = [parse_report(each, formats) for each in options]
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--report") from error
-    if sum(file is None and name != GITHUB for name, file in reports) > 1:
+    if sum(report.to_output for report in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")
     taken = {resolved(log)} if log else set()
-    for _, file in reports:
-        if file is not None and resolved(file) in taken:
+    for _, file in files_of(reports):
+        if resolved(file) in taken:
             message = f"{file} would be written twice; give each report and the log its own file"
             raise click.BadParameter(printable(message), param_hint="--report")
-        taken |= {resolved(file)} if file else set()
-    for name, file in reports:
-        if file is not None:
-            require_replaceable(f"--report {name}:{file}", file)
+        taken.add(resolved(file))
+    for name, file in files_of(reports):
+        require_replaceable(name, file)
     return reports
 
 
-def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _Function]:
+def files_of(reports: Sequence[Report[_Subject]]) -> list[tuple[str, Path]]:
+    """Return the files of reports, each preceded by the option that names it."""
+    return [(report.option, report.file) for report in reports if report.file is not None]
+
+
+def report_option(formats: Formats[Any]) -> Callable[[_Function], _Function]:
     """Return a decorator that adds `--report` to a command that knows these formats."""
     names = ", ".join(formats)
     return option(
         "--report", "report_options", multiple=True, metavar="FORMAT[:FILE]", group=REPORT_GROUP,
-        shell_complete=complete_report, help=f"Also report in this format: {names}.",
+        shell_complete=completion_among(formats), help=f"Also report in this format: {names}.",
     )  # fmt: skip
 
 
@@ -118,7 +121,7 @@ def detail_options(function: _Function) -> _Function:
 
 def show(
     log: RunLog,
-    reports: Sequence[Report],
+    reports: Sequence[Report[RunLog]],
     *,
     verbose: bool,
     quiet: bool,
@@ -130,7 +133,7 @@ def show(
 
     Args:
         log: the run's log.
-        reports: formats and files.
+        reports: the reports that were asked for.
         verbose: whether the table shows more.
         quiet: whether it shows failures only.
         color: the value of `--color`.
@@ -139,16 +142,14 @@ def show(
     """
     from rich.console import Group
 
-    from dmlconf.reports import terminal
-    from dmlconf.reports.durations import slowest_lines
+    from dmlconf.reports.runs import terminal
+    from dmlconf.reports.runs.durations import slowest_lines
 
     table = terminal.render(log, verbose=verbose, quiet=quiet, failures=failures)
     if durations:
         lines = [f"  {line}" for line in slowest_lines(log, durations)]
         table = Group(_plain(["Slowest cases", *lines, ""]), table)
-    others = [(name, file) for name, file in reports if name != GITHUB]
-    written = write(others, lambda name: rendered(log, name), table, color, announce=not quiet)
-    return _published(log) and written if len(others) < len(reports) else written
+    return write(reports, log, table, color, announce=not quiet)
 
 
 def _plain(lines: Sequence[str]) -> Text:
@@ -157,17 +158,9 @@ def _plain(lines: Sequence[str]) -> Text:
     return Text("\n".join(map(printable, lines)), no_wrap=True, overflow="ignore")
 
 
-def _published(log: RunLog) -> bool:
-    from dmlconf.cli.output.github import publish
-
-    with _reported(f"--report {GITHUB}") as problems:
-        publish(log)
-    return not problems
-
-
 def write(
-    reports: Sequence[Report],
-    render: Callable[[str], str | Iterator[str]],
+    reports: Sequence[Report[_Subject]],
+    subject: _Subject,
     table: RenderableType,
     color: str,
     *,
@@ -176,11 +169,11 @@ def write(
     """Write reports and a table; a report on standard output sends the table to standard error.
 
     A failure to write is reported on standard error and does not stop the rest. A reader that
-    closes standard output early is not a failure.
+    closes standard output early is not a failure. What has a place of its own is published last.
 
     Args:
-        reports: formats and files.
-        render: returns the text of a format, or yields it in parts.
+        reports: the reports that were asked for.
+        subject: what they report on.
         table: what the terminal shows.
         color: the value of `--color`.
         announce: whether to say which files were written.
@@ -188,21 +181,29 @@ def write(
     Returns:
         whether everything could be written.
     """
-    from dmlconf.cli.output.console import make_console, say
+    from dmlconf.cli.output.console import make_console, say, warn
 
     wrote: list[str] = []
-    to_output = any(file is None for _, file in reports)
+    to_output = any(report.to_output for report in reports)
     with _reported("the table") as problems:
         make_console(color, stderr=to_output).print(table, crop=False)
-    for name, file in reports:
-        text = render(name)
-        with _reported(f"--report {name}:{file}" if file else f"--report {name}") as more:
-            _write_text(text, file)
-        problems += more
-        if announce and file is not None and not more:
-            wrote.append(f"{file} ({name})")
-    if wrote:
+    for report in reports:
+        if report.format.takes_file:
+            parts = report.format.parts(subject)
+            with _reported(report.option) as more:
+                _write_text(parts, report.file)
+            problems += more
+            if report.file is not None and not more:
+                wrote.append(f"{report.file} ({report.format.name})")
+    if announce and wrote:
         say(printable(f"Wrote {', '.join(wrote)}"))
+    for report in reports:
+        if report.format.publish is not None:
+            with _reported(report.option) as more:
+                warning = report.format.publish(subject)
+            problems += more
+            if not more and warning:
+                warn(f"{report.option}: {warning}")
     return not problems
 
 
@@ -220,8 +221,7 @@ def _reported(output: str) -> Iterator[list[str]]:
         say(problems[0])
 
 
-def _write_text(text: str | Iterator[str], file: Path | None) -> None:
-    parts = [text] if isinstance(text, str) else text
+def _write_text(parts: Iterator[str], file: Path | None) -> None:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         # A named pipe that nobody reads is an error; opening it the usual way would block.

@@ -18,6 +18,7 @@ from dmlconf.cli.pages.operator_text import (
     special_case_text,
     typical_text,
 )
+from dmlconf.reports.markdown_text import cell, table
 
 __all__ = ["operator_page"]
 
@@ -53,10 +54,7 @@ def operator_page(entry: Operator) -> str:
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table; cells are Markdown already, except for unescaped bars."""
-    yield f"| {' | '.join(columns)} |"
-    yield "|" + "---|" * len(columns)
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |"
+    yield from table(columns, (map(cell, row) for row in rows))
 
 
 def _code(text: object) -> str:

@@ -13,7 +13,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
 from dmlconf.cli.options.outcome import Demands, run_exit_code
-from dmlconf.cli.options.reporting import Report, show
+from dmlconf.cli.options.reporting import show
 from dmlconf.cli.options.resumption import earlier_run, require_same_run
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
@@ -25,6 +25,7 @@ from dmlconf.engine.events import Event, Finished, Repeated
 from dmlconf.engine.run import Run
 from dmlconf.engine.shards import Selected
 from dmlconf.engine.target import Target
+from dmlconf.reports.formats import Report
 from dmlconf.run_log.log import Footer, LogWriter, RunLog, read_log
 from dmlconf.run_log.packed import MANY
 from dmlconf.verdicts.verdict import Status
@@ -42,7 +43,7 @@ class Presentation:
     Attributes:
         log_file: where the log goes; None for the folder of logs.
         resume: whether to continue the run in the log.
-        reports: formats and files.
+        reports: the reports that were asked for.
         dump_folder: where failing cases are written; None for nowhere.
         demands: what the run must meet.
         base_run: an earlier run whose times are compared; None for none.
@@ -52,7 +53,7 @@ class Presentation:
 
     log_file: Path | None
     resume: bool
-    reports: Sequence[Report]
+    reports: Sequence[Report[RunLog]]
     dump_folder: Path | None
     demands: Demands
     base_run: RunLog | None
@@ -116,7 +117,7 @@ def run_and_report(run: Run, target: Target, shown: Presentation) -> ExitCode:
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
     """Report on a run from its log; return whether every report could be written."""
     written = read_log(ended.log, own=True)
-    reports = [(name, labelled(file, label)) for name, file in shown.reports]
+    reports = [replace(each, file=labelled(each.file, label)) for each in shown.reports]
     could_write = show(written, reports, **shown.details)
     if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
         _give_hints(written, plan)

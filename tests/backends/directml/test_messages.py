@@ -19,7 +19,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.building.build import build
 from dmlconf.judging.judge import judge
-from dmlconf.reports.remarks import debug_layer_note, warning_lines
+from dmlconf.reports.runs.remarks import debug_layer_note, warning_lines
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.reports.logs import HEADER, verdict

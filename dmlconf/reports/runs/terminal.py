@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, shared_properties, summary
-from dmlconf.reports.failure_details import (
+from dmlconf.reports.runs import remarks, shared_properties, summary
+from dmlconf.reports.runs.failure_details import (
     Sources,
     difference_cells,
     difference_columns,
     rule_lines,
 )
-from dmlconf.reports.heading import heading_lines
-from dmlconf.reports.histogram import Histograms
-from dmlconf.reports.shared_properties import ShownFailure
-from dmlconf.reports.table import shown_table
+from dmlconf.reports.runs.heading import heading_lines
+from dmlconf.reports.runs.histogram import Histograms
+from dmlconf.reports.runs.shared_properties import ShownFailure
+from dmlconf.reports.runs.table import shown_table
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Reason, Verdict
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
 from dmlconf.coverage.graphs import GraphCoverage
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
 from dmlconf.coverage.networks import NetworkCoverage
+from dmlconf.reports.markdown_text import table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "Coverage",
     "closing_sentence",
     "graph_sentence",
     "render_json",
@@ -40,6 +42,21 @@ _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
 _MIDDLE: Final = ("Operator", *map(str.capitalize, KINDS), *_SHORT[2:])
 _WIDE: Final = 130
 _NARROW: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a suite covers.
+
+    Attributes:
+        rows: what is covered, by operator.
+        networks: those whose layers are covered.
+        graphs: the operators that graphs connect; None if that was not measured.
+    """
+
+    rows: Sequence[OperatorCoverage]
+    networks: Sequence[NetworkCoverage] = ()
+    graphs: GraphCoverage | None = None
 
 
 def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
@@ -100,20 +117,11 @@ def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
             yield f"{row.operator}: {part.kind} {part.name}, which no case can cover: {reason}"
 
 
-def render_table(
-    rows: Sequence[OperatorCoverage],
-    networks: Sequence[NetworkCoverage] = (),
-    graphs: GraphCoverage | None = None,
-    *,
-    width: int,
-    missing: bool = False,
-) -> RenderableType:
+def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> RenderableType:
     """Return the report for the terminal.
 
     Args:
-        rows: what is covered, by operator.
-        networks: those whose layers are covered.
-        graphs: the operators that graphs connect.
+        coverage: what is covered.
         width: columns of the terminal; a narrow one gets fewer table columns.
         missing: whether to list each part that no case covers.
     """
@@ -122,6 +130,7 @@ def render_table(
     from rich.table import Table
     from rich.text import Text
 
+    rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     if missing:
         return Group(*map(Text, _missing(rows)), Text(closing_sentence(rows), "bold"))
     headings, cells = _columns(width)
@@ -193,34 +202,27 @@ def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], 
     return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)
 
 
-def render_markdown(
-    rows: Sequence[OperatorCoverage],
-    networks: Sequence[NetworkCoverage] = (),
-    graphs: GraphCoverage | None = None,
-) -> str:
+def render_markdown(coverage: Coverage) -> str:
     """Return the report as Markdown."""
+    rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     lines = [
         "# Coverage of the documentation", "", f"{closing_sentence(rows)}.", "",
-        f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
-        *(f"| {' | '.join(_cells(row))} |" for row in rows),
+        *table(_HEADINGS, map(_cells, rows), "lr"),
     ]  # fmt: skip
     missing = [f"- {line}" for line in _missing(rows)]
     if networks:
-        lines += ["", "| Network | Layers | Operators | Cases |", "|---|---:|---:|---:|"]
-        lines += [f"| {n.network} | {n.layers} | {n.operators} | {n.cases} |" for n in networks]
+        counts = ((n.network, *map(str, (n.layers, n.operators, n.cases))) for n in networks)
+        lines += ["", *table(["Network", "Layers", "Operators", "Cases"], counts, "lr")]
     if graphs is not None and graphs.cases:
         lines += ["", f"{graph_sentence(graphs)}.", ""]
-        lines += ["| Operator | Feeds | Graphs |", "|---|---|---:|"]
-        lines += [f"| {a} | {b} | {n} |" for (a, b), n in sorted(graphs.neighbours.items())]
+        pairs = ((a, b, str(n)) for (a, b), n in sorted(graphs.neighbours.items()))
+        lines += table(["Operator", "Feeds", "Graphs"], pairs, "llr")
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
 
 
-def render_json(
-    rows: Sequence[OperatorCoverage],
-    networks: Sequence[NetworkCoverage] = (),
-    graphs: GraphCoverage | None = None,
-) -> str:
+def render_json(coverage: Coverage) -> str:
     """Return the report as JSON."""
+    rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     covered, of = total_share(rows)
     data: dict[str, Any] = {
         "format": 1,

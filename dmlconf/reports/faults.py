@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dmlconf.excuses.known_faults import KnownFault
+from dmlconf.reports.markdown_text import table
 
-__all__ = ["condition_of", "fault_entry", "fault_lines", "faults_page"]
+__all__ = ["condition_of", "fault_entry", "fault_lines", "faults_json", "faults_page"]
 
 
 def condition_of(fault: KnownFault) -> str:
@@ -88,18 +90,20 @@ python3 lab/lab.py run -- run cases/ -b directml --no-known-faults --case CASE
 explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may
 be absent where a driver's metacommand replaces the kernel.
 
-| Fault | DirectML | What it does |
-|---|---|---|
 """
 
 
 def faults_page(faults: Iterable[KnownFault]) -> str:
     """Return the page of the docs."""
     known = list(faults)
-    rows = "".join(
-        f"| [{fault.name}](#{fault.name}) | {fault.releases} | {fault.title} |\n" for fault in known
-    )
-    return _HEAD + rows + "".join(map(_section, known))
+    rows = ((f"[{each.name}](#{each.name})", each.releases, each.title) for each in known)
+    listed = "\n".join(table(["Fault", "DirectML", "What it does"], rows))
+    return f"{_HEAD}{listed}\n" + "".join(map(_section, known))
+
+
+def faults_json(faults: Iterable[KnownFault]) -> str:
+    """Return faults as JSON."""
+    return json.dumps({"format": 1, "faults": [fault_entry(each) for each in faults]}, indent=1)
 
 
 def _section(fault: KnownFault) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dmlconf.cases.facts import element_count
-from dmlconf.reports.summary import status_counts
+from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 

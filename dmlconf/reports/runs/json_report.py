@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
-from dmlconf.reports import remarks, summary
-from dmlconf.reports.shared_properties import SharedLine, shared_lines
+from dmlconf.reports.runs import remarks, summary
+from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import RunLog, verdict_data
 
 __all__ = ["VERSION", "render", "render_parts", "report_data"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
+from dmlconf.reports.markdown_text import table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,10 +70,11 @@ def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> 
 def render_markdown(rows: Sequence[QuestionCoverage]) -> str:
     """Return the report as Markdown."""
     lines = ["# Questions", "", f"{_sentence(rows)}.", ""]
-    lines += ["| Question | Asks | Operators | Asked |", "|---|---|---:|---:|"]
+    cells = []
     for question in read_questions():
         concerned, asked, of = _of_question(question, rows)
-        lines.append(f"| {question.name} | {question.asks} | {concerned:,} | {asked:,}/{of:,} |")
+        cells.append((question.name, question.asks, f"{concerned:,}", f"{asked:,}/{of:,}"))
+    lines += table(["Question", "Asks", "Operators", "Asked"], cells, "llr")
     missing = [f"- {line}" for line in _missing(rows)]
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
 from dmlconf.documents.problems import printable
+from dmlconf.reports.markdown_text import table
 from dmlconf.strength.measure import Mutant, Strength, Tally
 from dmlconf.strength.tallies import share
 
@@ -185,8 +186,7 @@ def render_markdown(strength: Strength) -> str:
     lines = [
         "# Strength of the suite", "", f"{closing_sentence(strength)}.", "",
         *_LEGEND, "",
-        f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
-        *(f"| {' | '.join(row)} |" for row in _rows(strength)),
+        *table(_HEADINGS, _rows(strength), "lr"),
     ]  # fmt: skip
     remarks = [f"- {printable(remark)}" for remark in _remarks(strength)]
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"

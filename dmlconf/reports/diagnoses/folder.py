@@ -16,7 +16,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis
 from dmlconf.diagnosis.export.cpp import MOST_BYTES, cpp_program
 from dmlconf.diagnosis.export.dxdispatch import unsupported_part, write_model
-from dmlconf.diagnosis.report import FAILURES, render
+from dmlconf.reports.diagnoses.report import FAILURES, render
 
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 

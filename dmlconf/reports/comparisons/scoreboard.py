@@ -10,21 +10,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.documents.problems import printable
-from dmlconf.reports import summary
-from dmlconf.reports.heading import run_facts, tested_facts
+from dmlconf.reports.markdown_text import escaped, table
 from dmlconf.reports.pages import closing_style, render_page
+from dmlconf.reports.runs import summary
+from dmlconf.reports.runs.heading import run_facts, tested_facts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["FORMATS", "Cell", "Scoreboard", "render", "render_terminal", "scoreboard"]
+__all__ = [
+    "Cell",
+    "Scoreboard",
+    "render_html",
+    "render_json",
+    "render_markdown",
+    "render_terminal",
+    "scoreboard",
+]
 
 MOST_FAILURES: Final = 100
 """Failures that the page lists of each operator in each run."""
-
-FORMATS: Final = ("html", "json", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +155,8 @@ def render_terminal(board: Scoreboard) -> Table:
     return table
 
 
-def render(board: Scoreboard, name: str) -> str:
-    """Return the scoreboard in one of `FORMATS`."""
-    return {"html": _html, "json": _json, "markdown": _markdown}[name](board)
-
-
-def _json(board: Scoreboard) -> str:
+def render_json(board: Scoreboard) -> str:
+    """Return the scoreboard as JSON."""
     data = {
         "schema": "dmlconf-scoreboard",
         "version": 1,
@@ -171,21 +174,16 @@ def _json(board: Scoreboard) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def _markdown(board: Scoreboard) -> str:
-    def cell(text: str) -> str:
-        return printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-    lines = [f"| Operator | {' | '.join(map(cell, board.names))} |"]
-    lines.append("|---" * (len(board.names) + 1) + "|")
-    for label, totals in board.totals():
-        lines.append(f"| **{label}** | {' | '.join(map(cell, totals))} |")
+def render_markdown(board: Scoreboard) -> str:
+    """Return the scoreboard as Markdown."""
+    rows = [[f"**{label}**", *map(escaped, totals)] for label, totals in board.totals()]
     for operator, cells in _failing_first(board):
-        texts = " | ".join(cell(share.text) for share in cells)
-        lines.append(f"| {cell(operator)} | {texts} |")
-    return "\n".join(lines) + "\n"
+        rows.append([escaped(operator), *(escaped(cell.text) for cell in cells)])
+    return "\n".join(table(["Operator", *map(escaped, board.names)], rows)) + "\n"
 
 
-def _html(board: Scoreboard) -> str:
+def render_html(board: Scoreboard) -> str:
+    """Return the scoreboard as HTML."""
     values = {
         "runs": [
             {

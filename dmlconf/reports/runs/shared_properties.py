@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from dmlconf.reports.summary import run_command
+from dmlconf.reports.runs.summary import run_command
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 

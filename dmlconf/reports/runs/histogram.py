@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dmlconf.reports import summary
+from dmlconf.reports.runs import summary
 from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:

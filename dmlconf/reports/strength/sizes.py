@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from dmlconf.reports.strength.drivers import driver_data, driver_lines
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
-from dmlconf.strength.drivers.report import driver_data, driver_lines
 from dmlconf.strength.tallies import share
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dmlconf.reports.heading import recording_of
-from dmlconf.reports.summary import margin_text
+from dmlconf.reports.runs.heading import recording_of
+from dmlconf.reports.runs.summary import margin_text
 from dmlconf.run_log.log import Header
 from dmlconf.verdicts.verdict import Verdict
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import summary
-from dmlconf.reports.summary import OperatorTotals
+from dmlconf.reports.runs import summary
+from dmlconf.reports.runs.summary import OperatorTotals
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.status import Status
 

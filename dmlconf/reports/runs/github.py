@@ -1,20 +1,50 @@
-"""Workflow commands of GitHub Actions, which show failures next to the lines of their cases."""
+"""What a run reports to GitHub Actions: annotations next to the lines of cases, and the summary."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import summary
-from dmlconf.reports.places import file_and_line
+from dmlconf.reports.runs import markdown, summary
+from dmlconf.reports.runs.places import file_and_line
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["MOST_ANNOTATIONS", "render"]
+__all__ = ["MOST_ANNOTATIONS", "publish", "render"]
 
 MOST_ANNOTATIONS: Final = 10
 """GitHub shows no more errors of one step. Source: Usage limits for annotations, GitHub Docs."""
+
+_MOST_SUMMARY_BYTES: Final = 1_000_000
+"""GitHub refuses a summary of more than 1 MiB. Source: Workflow commands, GitHub Docs."""
+
+
+def publish(log: RunLog) -> str:
+    """Print annotations, and append the run as Markdown to the step's summary.
+
+    Outside a workflow it returns a warning instead.
+
+    Raises:
+        OSError: the summary cannot be written.
+    """
+    if not os.environ.get("GITHUB_ACTIONS"):
+        return "GITHUB_ACTIONS is not set, so nothing was reported to GitHub"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(render(log).encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if file:
+        text = markdown.render(log).encode("utf-8", "backslashreplace")
+        if len(text) > _MOST_SUMMARY_BYTES:
+            head = text[:_MOST_SUMMARY_BYTES].rpartition(b"\n")[0]
+            text = head + b"\n\nThe rest is too long for GitHub.\n"
+        with Path(file).open("ab") as stream:
+            stream.write(text)
+    return ""
 
 
 def render(log: RunLog) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.comparison.compare import Change, Changed, Comparison
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
-from dmlconf.reports import shared_properties
-from dmlconf.reports.shared_properties import SharedLine
-from dmlconf.reports.summary import missing_shards_text
+from dmlconf.reports.markdown_text import code, escaped, items, table
+from dmlconf.reports.runs import shared_properties
+from dmlconf.reports.runs.shared_properties import SharedLine
+from dmlconf.reports.runs.summary import missing_shards_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
+    "Compared",
     "closing_sentence",
     "comparison_data",
     "render_json",
@@ -47,6 +49,9 @@ _STYLES: Final = {
     Change.MENDED: "green", Change.STATUS: "yellow", Change.DRIFTED: "yellow", Change.BITS: "cyan",
     Change.NEW: "", Change.GONE: "", Change.SAME: "dim",
 }  # fmt: skip
+
+Compared = tuple[Comparison, tuple[str, str]]
+"""A comparison, with what the base and the new run are called."""
 
 _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
@@ -192,51 +197,41 @@ def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
     return sorted(shown, key=entries.index)
 
 
-def render_markdown(comparison: Comparison, names: tuple[str, str]) -> str:
+def render_markdown(comparisons: Sequence[Compared]) -> str:
+    """Return comparisons as Markdown."""
+    return "\n".join(_markdown(*each) for each in comparisons)
+
+
+def _markdown(comparison: Comparison, names: tuple[str, str]) -> str:
     """Return the comparison as Markdown."""
-    lines = [f"# {_escaped(closing_sentence(comparison))}", ""]
-    lines += [f"| | {_cell(names[0])} | {_cell(names[1])} |", "|---|---|---|"]
-    for difference in comparison.differences:
-        lines.append(
-            f"| {_cell(difference.name)} | {_cell(difference.base)} | {_cell(difference.new)} |"
-        )
+    lines = [f"# {escaped(closing_sentence(comparison))}", ""]
+    differences = (
+        map(escaped, (each.name, each.base, each.new)) for each in comparison.differences
+    )
+    lines += table(["", *map(escaped, names)], differences)
     lines.append("")
     note = suite_note(comparison)
     lines += [f"{note[0].upper()}{note[1:]}.", ""] if note else []
     counts = Counter(entry.change for entry in comparison.changes)
-    lines += ["| Change | Cases |", "|---|---:|"]
-    lines += [f"| {change} | {counts[change]:,} |" for change in Change if counts[change]]
+    changes = ([str(change), f"{counts[change]:,}"] for change in Change if counts[change])
+    lines += table(["Change", "Cases"], changes, "lr")
     lines.append("")
     for line in shared_lines(comparison):
-        lines += [f"- {_escaped(line.sentence)}: `{_code(line.command)}`"]
+        lines += [f"- {escaped(line.sentence)}: {code(line.command)}"]
     lines += [""] if comparison.fails_newly else []
     for change in _LISTED:
         entries = comparison.of(change)
         if entries:
             lines += [f"## {change[0].upper()}{change[1:]}", ""]
             shown = _spread(entries, 10 * MOST_CASES)
-            lines += [f"- `{_code(entry.case)}`: {_escaped(entry.detail)}" for entry in shown]
+            lines += [f"- {code(entry.case)}: {escaped(entry.detail)}" for entry in shown]
             more = len(entries) - len(shown)
             lines += [f"- and {more:,} more"] if more else []
             lines.append("")
     slower = timing_lines(comparison.timing)
     if slower:
-        lines += [f"## {SLOWER}", "", *(f"- {_escaped(line)}" for line in slower), ""]
+        lines += [f"## {SLOWER}", "", *items(slower), ""]
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return _escaped(text).replace("|", "\\|")
-
-
-def _escaped(text: str) -> str:
-    for character in "\\`*_[]<>#":
-        text = text.replace(character, f"\\{character}")
-    return printable(text)
-
-
-def _code(text: str) -> str:
-    return printable(text).replace("`", "'")
 
 
 def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
@@ -279,7 +274,7 @@ def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str,
     }
 
 
-def render_json(comparisons: Sequence[tuple[Comparison, tuple[str, str]]]) -> str:
+def render_json(comparisons: Sequence[Compared]) -> str:
     """Return comparisons as one JSON object, of the form `schemas/comparison.schema.json`."""
     data = {
         "schema": "dmlconf-comparison",

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from dmlconf.reports import terminal
+from dmlconf.reports.runs import terminal
 from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:

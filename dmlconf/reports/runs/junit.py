@@ -14,15 +14,15 @@ from typing import Final
 from xml.etree import ElementTree
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, summary
-from dmlconf.reports.failure_details import (
+from dmlconf.reports.runs import remarks, summary
+from dmlconf.reports.runs.failure_details import (
     Sources,
     difference_cells,
     difference_columns,
     rule_lines,
 )
-from dmlconf.reports.places import file_and_line
-from dmlconf.reports.shared_properties import SharedLine, shared_lines
+from dmlconf.reports.runs.places import file_and_line
+from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.documents.problems import printable
-from dmlconf.reports import heading, remarks, shared_properties, summary
-from dmlconf.reports.failure_details import difference_cells, difference_columns
 from dmlconf.reports.pages import closing_style, render_page
-from dmlconf.reports.summary import OperatorTotals
+from dmlconf.reports.runs import heading, remarks, shared_properties, summary
+from dmlconf.reports.runs.failure_details import difference_cells, difference_columns
+from dmlconf.reports.runs.summary import OperatorTotals
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 

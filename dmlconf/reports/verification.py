@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.certification.acceptance import share_text
 from dmlconf.certification.findings import Result, Verification
 from dmlconf.documents.problems import printable
+from dmlconf.reports.markdown_text import escaped, items
+from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.verdicts.verdict import ReasonKind
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["FORMATS", "VERSION", "facts", "json_text", "markdown", "sentence", "table"]
+__all__ = ["VERSION", "facts", "json_text", "markdown", "sentence", "table"]
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
 
 _MOST_CASES: Final = 10
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=])")
 
 
 def sentence(verification: Verification) -> str:
@@ -191,34 +191,21 @@ def markdown(verification: Verification) -> str:
 
 
 def _page(verification: Verification) -> Iterator[str]:
-    yield f"# Certificate {_escaped(verification.result)}"
+    yield f"# Certificate {escaped(verification.result)}"
     yield ""
-    yield f"{_escaped(sentence(verification))}."
+    yield f"{escaped(sentence(verification))}."
     if verification.predicate is not None:
         yield ""
-        yield "| | |"
-        yield "|---|---|"
-        for name, value in facts(verification):
-            yield f"| {_escaped(name)} | {_escaped(value)} |"
+        rows = (map(escaped, fact) for fact in facts(verification))
+        yield from markdown_table(["", ""], rows)
     for heading, lines in _lines(verification):
         yield ""
         yield f"## {heading}"
         yield ""
-        yield from (f"- {_escaped(line)}" for line in lines)
+        yield from items(lines)
     text = verification.statement.get("text")
     if text:
         yield ""
         yield "## Statement of the sender"
         yield ""
-        yield _escaped(str(text))
-
-
-def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
-
-
-FORMATS: Final[Mapping[str, Callable[[Verification], str]]] = {
-    "json": json_text,
-    "markdown": markdown,
-}
-"""Functions from a verification to text, by the name of their format."""
+        yield escaped(str(text))

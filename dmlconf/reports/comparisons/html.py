@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.comparison.compare import Change, Comparison
-from dmlconf.comparison.reports import closing_sentence, shared_lines, suite_note
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
-from dmlconf.reports.heading import tested_facts
+from dmlconf.reports.comparisons.changes import Compared, closing_sentence, shared_lines, suite_note
 from dmlconf.reports.pages import closing_style, render_page
+from dmlconf.reports.runs.heading import tested_facts
 from dmlconf.verdicts.status import Status
 
 __all__ = ["render_html"]
@@ -33,7 +33,7 @@ _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
 _COUNTED: Final = (Change.FAILS_NEWLY, Change.MENDED, Change.STILL_FAILS)
 
 
-def render_html(comparisons: Sequence[tuple[Comparison, tuple[str, str]]]) -> str:
+def render_html(comparisons: Sequence[Compared]) -> str:
     """Return comparisons, each with the names of its two runs, as HTML."""
     closing = [closing_sentence(comparison) for comparison, _ in comparisons]
     values = {

@@ -16,6 +16,7 @@ from dmlconf.cases.writing.desc_entry import attribute_entry
 from dmlconf.diagnosis.diagnose import Diagnosis, Trial
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.graphs.model import Constant, Graph, Slot
+from dmlconf.reports.markdown_text import cell, row, table
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render"]
@@ -149,14 +150,13 @@ def _case(heading: str, case: Case) -> Iterator[str]:
     yield ""
     rows = dict(facts_of(case))
     data = case.inputs() if case.expectation is None else {}
-    yield "| Field | Value | Data |"
-    yield "|---|---|---|"
+    cells = []
     for name, value in rows.items():
         items = value if isinstance(value, list) and f"{name}[0]" in data else [value]
         for index, item in enumerate(items):
             tensor = name if items[0] is value else f"{name}[{index}]"
-            values = _values(data[tensor]) if tensor in data else ""
-            yield f"| {tensor} | {_cell(item)} | {values} |"
+            cells.append((tensor, _cell(item), _values(data[tensor]) if tensor in data else ""))
+    yield from table(["Field", "Value", "Data"], cells)
     yield ""
     if isinstance(case, GraphCase):
         yield from _nodes(case.graph)
@@ -168,12 +168,11 @@ def _nodes(graph: Graph) -> Iterator[str]:
     outputs: dict[Slot, list[str]] = {}
     for name, slot in graph.output_sources().items():
         outputs.setdefault(slot, []).append(name)
-    yield "| Node | Operator | Tensors | Attributes |"
-    yield "|---|---|---|---|"
+    yield from table(["Node", "Operator", "Tensors", "Attributes"], [])
     for node in graph.in_order():
         if isinstance(node, Constant):
             values = _values(node.data)
-            yield f"| {node.name} | constant | {tensor_text(node.tensor)} | {values} |"
+            yield row((node.name, "constant", tensor_text(node.tensor), values))
             continue
         tensors = [
             f"{name} {tensor_text(tensor)} from {_source(sources.get((node.name, name)))}"
@@ -187,10 +186,7 @@ def _nodes(graph: Graph) -> Iterator[str]:
             for field in node.operator.fields
             if not field.is_tensor and node.desc.get(field.name) is not None
         ]
-        yield (
-            f"| {node.name} | {node.operator_name} | {'; '.join(tensors)} "
-            f"| {'; '.join(attributes)} |"
-        )
+        yield row((node.name, node.operator_name, "; ".join(tensors), "; ".join(attributes)))
     yield ""
 
 
@@ -203,7 +199,7 @@ def _cell(value: Any) -> str:
         return ", ".join(f"{key} {item}" for key, item in value.items())
     if isinstance(value, list):
         return ", ".join(map(_cell, value)) or "none"
-    return str(value).replace("|", "\\|")
+    return cell(str(value))
 
 
 def _values(array: np.ndarray[Any, Any]) -> str:
@@ -221,19 +217,21 @@ def _outcome(verdict: Verdict) -> Iterator[str]:
     yield f"{reason.message}."
     yield ""
     if reason.differences:
-        yield "| Tensor | Coordinates | Expected | Allowed | Actual |"
-        yield "|---|---|---|---|---|"
-        for difference in reason.differences[:_MOST_ELEMENTS]:
-            allowed = " or ".join(_interval(ends) for ends in difference.get("allowed", ()))
-            place = ", ".join(map(str, difference["coordinates"]))
-            expected, actual = difference["expected"], difference["actual"]
-            yield f"| {difference['tensor']} | {place} | {expected} | {allowed} | {actual} |"
+        headings = ["Tensor", "Coordinates", "Expected", "Allowed", "Actual"]
+        yield from table(headings, map(_element, reason.differences[:_MOST_ELEMENTS]))
         yield ""
     if reason.diagnostics:
         yield "```text"
         yield from reason.diagnostics.strip().splitlines()[-20:]
         yield "```"
         yield ""
+
+
+def _element(difference: Mapping[str, Any]) -> tuple[str, ...]:
+    allowed = " or ".join(_interval(ends) for ends in difference.get("allowed", ()))
+    place = ", ".join(map(str, difference["coordinates"]))
+    expected, actual = str(difference["expected"]), str(difference["actual"])
+    return str(difference["tensor"]), place, expected, allowed, actual
 
 
 def _interval(ends: Sequence[Any]) -> str:
@@ -246,10 +244,8 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
         return
     yield "## Variants of the smallest case"
     yield ""
-    yield "| Changed | Result |"
-    yield "|---|---|"
-    for trial in trials:
-        yield f"| {_cell(trial.variant.change)} | {_cell(_result(trial))} |"
+    rows = ((_cell(trial.variant.change), _cell(_result(trial))) for trial in trials)
+    yield from table(["Changed", "Result"], rows)
     yield ""
 
 

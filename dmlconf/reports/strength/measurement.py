@@ -8,23 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.strength import report
-from dmlconf.strength.case_report import case_data, case_lines, case_sentence
-from dmlconf.strength.drivers.figure import DriverFigure
-from dmlconf.strength.drivers.report import (
+from dmlconf.reports.markdown_text import table as markdown_table
+from dmlconf.reports.strength import defects as report
+from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence
+from dmlconf.reports.strength.drivers import (
     driver_data,
     driver_lines,
     driver_sentence,
     report_sentence,
 )
-from dmlconf.strength.drivers.size_report import (
-    SIZE_HEADINGS,
-    size_data,
-    size_lines,
-    size_sentence,
-    size_table,
-)
-from dmlconf.strength.expectation_report import (
+from dmlconf.reports.strength.expectations import (
     EXPECTATION_HEADINGS,
     expectation_data,
     expectation_lines,
@@ -32,6 +25,20 @@ from dmlconf.strength.expectation_report import (
     expectation_table,
     permitted_lines,
 )
+from dmlconf.reports.strength.perturbations import (
+    perturbation_data,
+    perturbation_lines,
+    perturbation_sentence,
+    perturbation_table,
+)
+from dmlconf.reports.strength.sizes import (
+    SIZE_HEADINGS,
+    size_data,
+    size_lines,
+    size_sentence,
+    size_table,
+)
+from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.expectations import ExpectationFigure
 from dmlconf.strength.graph_figure import (
     GRAPH_HEADINGS,
@@ -42,12 +49,6 @@ from dmlconf.strength.graph_figure import (
     graph_table,
 )
 from dmlconf.strength.measure import Strength
-from dmlconf.strength.perturbation_report import (
-    perturbation_data,
-    perturbation_lines,
-    perturbation_sentence,
-    perturbation_table,
-)
 from dmlconf.strength.rewrite_figure import (
     REWRITE_HEADINGS,
     RewriteFigure,
@@ -241,10 +242,9 @@ def render_markdown(measurement: Measurement) -> str:
         lines += [
             "## By perturbation",
             "",
-            _row(_PERTURBATION_HEADINGS),
-            "|---|---|---:|---:|---:|---:|",
         ]
-        lines += [_row(row) for row in perturbation_table(measurement.strength.perturbed)]
+        rows = perturbation_table(measurement.strength.perturbed)
+        lines += markdown_table(_PERTURBATION_HEADINGS, rows, "llr")
         lines += ["", "Operators below target:", ""]
         lines += [f"- {printable(o)}" for o in perturbation_lines(measurement.strength.perturbed)]
         lines.append("")
@@ -253,24 +253,25 @@ def render_markdown(measurement: Measurement) -> str:
         lines += [f"- {printable(one)}" for one in driver_lines(measurement.drivers)]
         lines.append("")
     if measurement.sizes is not None:
-        lines += ["## By defect of size", "", _row(SIZE_HEADINGS), "|---|---:|---:|---:|---:|---:|"]
-        lines += [_row(row) for row in size_table(measurement.sizes)]
+        lines += ["## By defect of size", ""]
+        lines += markdown_table(SIZE_HEADINGS, size_table(measurement.sizes), "lr")
         lines += ["", "What survives in all cases of an operator that were tried:", ""]
         lines += [f"- {printable(one)}" for one in size_lines(measurement.sizes)]
         lines.append("")
     if measurement.graphs is not None:
-        lines += ["## By graph", "", _row(GRAPH_HEADINGS), "|---|---:|---:|---:|---:|"]
-        lines += [_row(row) for row in graph_table(measurement.graphs)]
+        lines += ["## By graph", ""]
+        lines += markdown_table(GRAPH_HEADINGS, graph_table(measurement.graphs), "lr")
         unexpected = [f"- {printable(one)}" for one in graph_lines(measurement.graphs)]
         lines += ["", *(["Verdicts that are wrong:", "", *unexpected, ""] if unexpected else [])]
     if measurement.rewrites is not None:
-        lines += ["## By rewrite", "", _row(REWRITE_HEADINGS), "|---|---|---:|---|---:|---:|"]
-        lines += [_row(row) for row in rewrite_table(measurement.rewrites)]
+        lines += ["## By rewrite", ""]
+        lines += markdown_table(REWRITE_HEADINGS, rewrite_table(measurement.rewrites), "llrlr")
         missing = [f"- {printable(one)}" for one in rewrite_lines(measurement.rewrites)]
         lines += ["", *(["What is missing:", "", *missing, ""] if missing else [])]
     if measurement.expectations is not None:
-        lines += ["## By expectation", "", _row(EXPECTATION_HEADINGS), "|---|---:|---:|---:|---:|"]
-        lines += [_row(each) for each in expectation_table(measurement.expectations)]
+        lines += ["## By expectation", ""]
+        rows = expectation_table(measurement.expectations)
+        lines += markdown_table(EXPECTATION_HEADINGS, rows, "lr")
         for heading, each in (
             ("What the source of a rule permits:", permitted_lines(measurement.expectations)),
             ("What is not noticed:", expectation_lines(measurement.expectations)),
@@ -307,10 +308,6 @@ def _command(measurement: Measurement) -> str:
     return " ".join(
         ["dmlconf strength cases/ -j auto", *options, "--report markdown:docs/strength.md"]
     )
-
-
-def _row(cells: tuple[str, ...] | list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def render_json(measurement: Measurement) -> str:

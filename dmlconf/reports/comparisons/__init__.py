@@ -1,0 +1,1 @@
+"""Reports on runs side by side: what changed, and scoreboards."""

@@ -1,0 +1,1 @@
+"""Reports on the diagnosis of a failing case."""

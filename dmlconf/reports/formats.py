@@ -1,0 +1,200 @@
+"""Formats of reports as values, for each kind of report.
+
+A new format is one entry here and the function that renders it. `--report`, its help and its
+completion follow from the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from dmlconf.documents.problems import nearest
+from dmlconf.run_log.log import RunLog
+
+if TYPE_CHECKING:
+    from dmlconf.certification.findings import Verification
+    from dmlconf.coverage.questions import QuestionCoverage
+    from dmlconf.excuses.known_faults import KnownFault
+    from dmlconf.reports.comparisons.changes import Compared
+    from dmlconf.reports.comparisons.scoreboard import Scoreboard
+    from dmlconf.reports.strength.measurement import Measurement
+    from dmlconf.reports.suites.coverage import Coverage
+
+__all__ = [
+    "COMPARISON_FORMATS",
+    "COVERAGE_FORMATS",
+    "FAULT_FORMATS",
+    "QUESTION_FORMATS",
+    "RUN_FORMATS",
+    "SCOREBOARD_FORMATS",
+    "STRENGTH_FORMATS",
+    "VERIFICATION_FORMATS",
+    "Format",
+    "Formats",
+    "Report",
+    "formats",
+    "late",
+    "parse_report",
+]
+
+Subject = TypeVar("Subject")
+"""What a report is about: a run, a comparison, a suite's coverage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format(Generic[Subject]):
+    """A format of reports.
+
+    Attributes:
+        name: what `--report` calls it.
+        render: returns the text or, for reports of any length, yields it in parts.
+        publish: writes the report to its own place, for a format that takes no file; returns a
+            warning if that place is missing.
+        place: that place, for messages.
+        needs: modules that rendering imports and that an installation may lack.
+        extra: what installs them, as in `pip install 'dmlconf[EXTRA]'`.
+    """
+
+    name: str
+    render: Callable[[Subject], str | Iterator[str]]
+    publish: Callable[[Subject], str] | None = None
+    place: str = ""
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+
+    @property
+    def takes_file(self) -> bool:
+        """Whether it goes to a file or to standard output, as the user says."""
+        return self.publish is None
+
+    def parts(self, subject: Subject) -> Iterator[str]:
+        """Render the report, and return its parts."""
+        rendered = self.render(subject)
+        return iter((rendered,)) if isinstance(rendered, str) else rendered
+
+    def text(self, subject: Subject) -> str:
+        """Return the report as one text."""
+        return "".join(self.parts(subject))
+
+
+Formats = Mapping[str, Format[Subject]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Generic[Subject]):
+    """A report that was asked for.
+
+    Attributes:
+        format: its format.
+        file: where it goes; None for standard output or the format's own place.
+    """
+
+    format: Format[Subject]
+    file: Path | None
+
+    @property
+    def option(self) -> str:
+        """The option that asks for it."""
+        return f"--report {self.format.name}" + (f":{self.file}" if self.file else "")
+
+    @property
+    def to_output(self) -> bool:
+        """Whether it goes to standard output."""
+        return self.file is None and self.format.takes_file
+
+
+def formats(*each: Format[Subject]) -> Formats[Subject]:
+    """Return formats by name, in this order."""
+    return {one.name: one for one in each}
+
+
+def late(module: str, function: str = "render") -> Callable[[Any], Any]:
+    """Return a function of a module of this package; the module is imported by the call."""
+
+    def call(subject: Any) -> Any:
+        return getattr(import_module(f"dmlconf.reports.{module}"), function)(subject)
+
+    return call
+
+
+RUN_FORMATS: Final[Formats[RunLog]] = formats(
+    Format("html", late("runs.html")),
+    Format("json", late("runs.json_report", "render_parts")),
+    Format("junit", late("runs.junit")),
+    Format("markdown", late("runs.markdown")),
+    Format("svg", late("runs.picture", "render_svg")),
+    Format("text", late("runs.picture", "render_text")),
+    Format(
+        "github",
+        late("runs.github"),
+        publish=late("runs.github", "publish"),
+        place="the step's log and summary",
+    ),
+)
+
+SCOREBOARD_FORMATS: Final[Formats[Scoreboard]] = formats(
+    Format("html", late("comparisons.scoreboard", "render_html")),
+    Format("json", late("comparisons.scoreboard", "render_json")),
+    Format("markdown", late("comparisons.scoreboard", "render_markdown")),
+)
+
+COMPARISON_FORMATS: Final[Formats[Sequence[Compared]]] = formats(
+    Format("html", late("comparisons.html", "render_html")),
+    Format("json", late("comparisons.changes", "render_json")),
+    Format("markdown", late("comparisons.changes", "render_markdown")),
+)
+
+COVERAGE_FORMATS: Final[Formats[Coverage]] = formats(
+    Format("json", late("suites.coverage", "render_json")),
+    Format("markdown", late("suites.coverage", "render_markdown")),
+)
+
+QUESTION_FORMATS: Final[Formats[Sequence[QuestionCoverage]]] = formats(
+    Format("json", late("suites.questions", "render_json")),
+    Format("markdown", late("suites.questions", "render_markdown")),
+)
+
+STRENGTH_FORMATS: Final[Formats[Measurement]] = formats(
+    Format("json", late("strength.measurement", "render_json")),
+    Format("markdown", late("strength.measurement", "render_markdown")),
+)
+
+VERIFICATION_FORMATS: Final[Formats[Verification]] = formats(
+    Format("json", late("verification", "json_text")),
+    Format("markdown", late("verification", "markdown")),
+)
+
+FAULT_FORMATS: Final[Formats[Sequence[KnownFault]]] = formats(
+    Format("json", late("faults", "faults_json")),
+    Format("markdown", late("faults", "faults_page")),
+)
+
+
+def parse_report(option: str, known: Formats[Subject]) -> Report[Subject]:
+    """Return the report that `FORMAT[:FILE]` asks for.
+
+    Raises:
+        ValueError: there is no such format, a module that it needs is missing, it takes no file,
+            or no file follows the colon.
+    """
+    name, colon, file = option.partition(":")
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean {near}? " if near else ""
+        listed = f"the formats are {', '.join(known)}"
+        raise ValueError(f"there is no report format {name!r}: {hint}{listed}")
+    chosen = known[name]
+    missing = [module for module in chosen.needs if find_spec(module) is None]
+    if missing:
+        install = f"pip install 'dmlconf[{chosen.extra}]'"
+        raise ValueError(f"{name} needs {', '.join(missing)}; to install: {install}")
+    if colon and not chosen.takes_file:
+        raise ValueError(f"{name} takes no file: it goes to {chosen.place}")
+    if colon and not file:
+        raise ValueError(f"{option!r} names no file after the colon")
+    return Report(chosen, Path(file) if file else None)

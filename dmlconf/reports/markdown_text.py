@@ -1,0 +1,69 @@
+"""Markdown of all reports: one table, one escape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from dmlconf.documents.problems import printable
+
+__all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "row", "table"]
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
+
+
+def one_line(text: str) -> str:
+    """Return a stranger's text on one line, without characters that cannot be seen."""
+    return printable(" ".join(text.split()))
+
+
+def escaped(text: str) -> str:
+    r"""Return a stranger's text so that Markdown shows just that: `a_b | c` as `a\_b \| c`."""
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def cell(markdown: str) -> str:
+    """Return our own Markdown for the cell of a table, which a bar would end."""
+    return markdown.replace("|", "&#124;")
+
+
+def code(text: str) -> str:
+    """Return text as code within a line."""
+    return f"`{printable(text).replace('`', chr(39))}`"
+
+
+def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
+    """Yield lines as a block of code, fenced by more backticks than they have in a row."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}{language}"
+    yield from map(printable, lines)
+    yield fence
+    yield ""
+
+
+def items(lines: Iterable[str]) -> Iterator[str]:
+    """Yield strangers' lines as the items of a list."""
+    yield from (f"- {escaped(line)}" for line in lines)
+
+
+def row(cells: Iterable[str]) -> str:
+    """Return a row of a table; the cells are Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def table(
+    headings: Sequence[str], rows: Iterable[Iterable[str]], align: str = "l"
+) -> Iterator[str]:
+    """Yield a table.
+
+    Args:
+        headings: of the columns.
+        rows: the cells, which are Markdown.
+        align: of each column, `l` or `r`; the last letter holds for all further columns.
+    """
+    sides = align.ljust(len(headings), align[-1])
+    yield row(headings)
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in sides)}|"
+    yield from map(row, rows)
