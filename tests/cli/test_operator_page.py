@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.entry_point import cli
+from tests.cli.process import dmlconf_here
 
 
 def page(name: str) -> str:
@@ -41,14 +43,14 @@ def test_the_page_shows_constraints_rules_with_source_and_errors_of_the_official
         assert f"| `{constraint.name}` | `{constraint.require}` |" in section(text, "Constraints")
 
 
-def test_the_page_counts_the_cases_of_each_file() -> None:
+def test_the_page_counts_the_cases_of_each_file(tmp_path: Path) -> None:
     rows = re.findall(
         r"^\| `?(\w+)`? \| ([\d,]+) \|$", section(page("tile"), "Cases in the suite"), re.M
     )
     *files, total = [(name, int(count.replace(",", ""))) for name, count in rows]
     assert {"documented", "matrix", "boundary", "invalid"} <= {name for name, _ in files}
     assert total == ("all", sum(count for _, count in files))
-    listed = CliRunner().invoke(cli, ["list", "-o", "TILE"])
+    listed = dmlconf_here(tmp_path, "list", "-o", "TILE")
     assert total[1] == len(listed.stdout.splitlines())
 
 

@@ -38,6 +38,7 @@ import asyncio, sys
 import cryptography.x509, distributed.comm.tcp, distributed.protocol
 from distributed.comm import connect
 from distributed.security import Security
+other = Security.temporary()
 BECOME_NOBODY
 async def attempt(address, security):
     try:
@@ -48,7 +49,6 @@ async def attempt(address, security):
         pass
 
 async def attempts():
-    other = Security.temporary()
     each = [attempt(f"tls://127.0.0.1:{port}", other) for port in sys.argv[1:]]
     each += [attempt(f"tcp://127.0.0.1:{port}", Security()) for port in sys.argv[1:]]
     await asyncio.wait([asyncio.ensure_future(one) for one in each], timeout=5)
