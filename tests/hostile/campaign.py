@@ -17,9 +17,15 @@ __all__ = ["Campaign", "opened_campaign", "run_campaign", "table"]
 
 _STATE: Final = "campaign.json"
 _CHUNK: Final = 250
-_SLOW_CHUNK: Final = 10
-_SLOW: Final = frozenset({"certificate", "plugin"})
-"""Kinds whose mutants take a hundred times as long: there is one for each 25 of another kind."""
+_COSTS: Final = {
+    "certificate": 25,
+    "plugin": 25,
+    "where": 5,
+    "matrix": 5,
+    "graph": 5,
+    "log-kinds": 5,
+}
+"""How many mutants of another kind are tried for each of these, which take as much longer."""
 
 
 @dataclass(slots=True)
@@ -71,7 +77,7 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
     while campaign.total < count and time.monotonic() - began < seconds:
         kind = min(SUBJECTS, key=lambda each: campaign.tried.get(each, 0) * _weight(each))
         tried, start = campaign.tried.get(kind, 0), time.monotonic()
-        chunk = _SLOW_CHUNK if kind in _SLOW else _CHUNK
+        chunk = _CHUNK // _weight(kind)
         for finding in trial(kind, folder / kind, campaign.seed + tried + 1, chunk):
             campaign.findings.append(str(finding))
             yield finding
@@ -84,7 +90,7 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
 
 
 def _weight(kind: str) -> int:
-    return _CHUNK // _SLOW_CHUNK if kind in _SLOW else 1
+    return _COSTS.get(kind, 1)
 
 
 def table(campaign: Campaign) -> str:
