@@ -13,9 +13,13 @@ from dmlconf.verdicts.verdict import Reason, Verdict
 
 __all__ = ["compared", "wrong_log"]
 
+_FIGURES = "figures"
+
 
 def compared(verdict: Verdict) -> Verdict:
     """Return the compared parts of a verdict, with a digest in place of its large figures.
+
+    The digest stands among those of the outputs.
 
     Everything else in a stranger's log may have any size.
     """
@@ -23,7 +27,7 @@ def compared(verdict: Verdict) -> Verdict:
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
     return Verdict(
         verdict.case, verdict.operator, verdict.tags, verdict.status, None, reason,
-        figures={"sha256": {"digest": sha256(figures).hexdigest()}},
+        output_digests={_FIGURES: sha256(figures).hexdigest()},
         unchecked_outputs=verdict.unchecked_outputs,
     )  # fmt: skip
 

@@ -177,7 +177,7 @@ def _reason(verdict: Verdict) -> str:
 
 def _margin(verdict: Verdict) -> float:
     """Return the greatest share of its limit that an output uses; 0 if no rule has a limit."""
-    margins = (float(output.get("margin") or 0.0) for output in verdict.figures.values())
+    margins = ((output.margin or 0.0) for output in verdict.figures.values())
     return max(margins, default=0.0)
 
 

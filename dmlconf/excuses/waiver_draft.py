@@ -15,6 +15,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.excuses.scope import parse_version
 from dmlconf.excuses.waiver_file import NO_LINK, REJECTIONS, UNEXPLAINED
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["draft"]
@@ -128,9 +129,9 @@ def _waiver(
 def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
     """Return the maximum of each figure, without those that have no bound, as with NaN."""
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
-    bound: dict[str, Any] = {"elements": max([1, *(each["differing"] for each in figures)])}
+    bound: dict[str, Any] = {"elements": max([1, *(each.differing for each in figures)])}
     ulp = max(map(_ulp, figures), default=0)
-    share = max((each.get("margin") or 0 for each in figures), default=0)
+    share = max((each.margin or 0 for each in figures), default=0)
     if 0 < ulp < math.inf:
         bound["ulp"] = math.ceil(ulp)
     if 0 < share < math.inf:
@@ -138,11 +139,11 @@ def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
     return bound
 
 
-def _ulp(figures: Mapping[str, Any]) -> float:
+def _ulp(figures: Figures) -> float:
     """Return the worst element's error in ULP; infinity for wrong integers."""
-    if figures["worst_ulp"] is None:
-        return math.inf if figures["differing"] else 0
-    return float(figures["worst_ulp"])
+    if figures.worst_ulp is None:
+        return math.inf if figures.differing else 0
+    return float(figures.worst_ulp)
 
 
 def _devices(header: Header) -> dict[str, Any]:

@@ -52,13 +52,13 @@ class Bound:
         """Return which figure of a verdict exceeds the bound; None if none does."""
         for output, figures in verdict.figures.items():
             for name, figure, most in (
-                ("elements", figures["differing"], self.elements),
-                ("ULP", figures["worst_ulp"], self.ulp),
-                ("times the limit", figures.get("margin"), self.share_of_limit),
+                ("elements", figures.differing, self.elements),
+                ("ULP", figures.worst_ulp, self.ulp),
+                ("times the limit", figures.margin, self.share_of_limit),
             ):
                 if most is None:
                     continue
-                if figure is None and figures["differing"]:
+                if figure is None and figures.differing:
                     return f"{output} has wrong integers, not the {most:,g} {name} waived"
                 if figure is not None and not figure <= most:
                     return f"{output} is off by {figure:,g} {name}, more than the {most:,g} waived"

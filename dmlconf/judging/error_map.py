@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.figures import ErrorMap
 
-__all__ = ["ErrorMap", "error_map"]
+__all__ = ["error_map"]
 
 MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
 
 _DECADES: Final = 8
 """Level 1 is an error up to 1e-8 of the largest expected number, level 9 one beyond its tenth."""
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorMap:
-    """The worst error in each cell of a grid over an output.
-
-    Attributes:
-        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for
-            errors by powers of ten of the largest expected number; 9 also for a NaN or an
-            infinity on one side alone.
-        axes: how many of the output's axes, from the first, the rows run over; the columns run
-            over the others.
-        sizes: of the output.
-    """
-
-    rows: tuple[str, ...]
-    axes: int
-    sizes: tuple[int, ...]
 
 
 def error_map(actual: Array, expected: Array) -> ErrorMap:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from dmlconf.cases.model import Provenance
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
 from dmlconf.precision.room import Room
 from dmlconf.tensors.sample import Sample
+from dmlconf.verdicts.figures import Figures
 
 __all__ = ["figures_of"]
 
@@ -21,7 +20,7 @@ def figures_of(
     room: Room,
     provenance: Provenance,
     sample: Sample | None = None,
-) -> Mapping[str, Any]:
+) -> Figures:
     """Return what the log keeps of a comparison.
 
     Args:
@@ -31,33 +30,29 @@ def figures_of(
         provenance: where the expected values of the output are from.
         sample: of the output, if only a sample was recorded.
     """
-    figures: dict[str, Any] = {
-        "elements": comparison.elements,
-        "differing": comparison.differing,
-        "worst_ulp": comparison.worst_ulp,
-        "rule": str(rule.kind),
-        "limit": rule.limit,
-        "margin": _margin(comparison),
-        "source": rule.source,
-        "expectation": str(provenance),
-        "open": room.open,
-        "loose": room.loose,
-    }
-    if rule.typical is not None:
-        figures["typical"] = rule.typical
-        figures["typical_margin"] = _rounded(comparison.margin / rule.typical)
-    if rule.kind == RuleKind.ACCUMULATE:
-        figures["products"] = rule.products
-    if sample is not None:
-        figures["sample"] = len(sample.values)
-    if comparison.worst_coordinates is not None:
-        figures["worst_coordinates"] = list(comparison.worst_coordinates)
-    if comparison.histogram:
-        figures["histogram"] = {
+    typical = rule.typical
+    worst = comparison.worst_coordinates
+    return Figures(
+        elements=comparison.elements,
+        differing=comparison.differing,
+        worst_ulp=comparison.worst_ulp,
+        rule=str(rule.kind),
+        limit=rule.limit,
+        margin=_margin(comparison),
+        source=rule.source,
+        expectation=provenance,
+        open=room.open,
+        loose=room.loose,
+        typical=typical,
+        typical_margin=None if typical is None else _rounded(comparison.margin / typical),
+        products=rule.products if rule.kind == RuleKind.ACCUMULATE else None,
+        sample=None if sample is None else len(sample.values),
+        worst_coordinates=None if worst is None else tuple(worst),
+        histogram={
             "NaN" if math.isinf(step) else f"{step:.0f}": count
             for step, count in comparison.histogram.items()
-        }
-    return figures
+        },
+    )
 
 
 def _margin(comparison: Comparison) -> float:

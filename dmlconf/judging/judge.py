@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from operator import lt
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.memory import shortage
 
@@ -186,7 +187,7 @@ def _verdict(
     status: Status,
     provenance: Provenance | None,
     reason: Reason | None = None,
-    figures: Mapping[str, Mapping[str, Any]] | None = None,
+    figures: Mapping[str, Figures] | None = None,
     unchecked_outputs: tuple[str, ...] = (),
 ) -> Verdict:
     return Verdict(
@@ -304,7 +305,7 @@ def _judge_outputs(
 ) -> Verdict:
     faults = _conduct(outcome)
     differences: list[Mapping[str, Any]] = []
-    figures: dict[str, Mapping[str, Any]] = {}
+    figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
     contradictions: list[Contradiction] = []
     for name, target in wanted_outputs.items():
@@ -343,8 +344,8 @@ def _judge_outputs(
             faults.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
             differences += _differences(name, comparison, pair, rule, permitted)
             if pair.sample is None and pair.actual.size:
-                grid = asdict(error_map(pair.actual, pair.expected))
-                figures[name] = {**figures[name], "error_map": grid}
+                grid = error_map(pair.actual, pair.expected)
+                figures[name] = replace(figures[name], error_map=grid)
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
     status, reason = Status.PASSED, None
@@ -354,7 +355,7 @@ def _judge_outputs(
         status, reason = Status.FAILED, _reason(faults, _with_actual(case, contradicted, outcome))
     elif faults:
         status, reason = Status.FAILED, _reason(faults, differences)
-    elif all(output["open"] == output["elements"] for output in figures.values()):
+    elif all(output.open == output.elements for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
     unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
     return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)

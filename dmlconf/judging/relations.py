@@ -29,6 +29,7 @@ from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.graph_evaluation import seen_through
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = ["Stopped", "in_other_form", "judge_relation", "with_unfused"]
@@ -188,17 +189,17 @@ def judge_relation(
         reason = Reason(ReasonKind.RELATION, message)
         return replace(verdict, status=Status.FAILED, reason=reason, figures={})
     allowances = CaseAllowances(case, half_precision=half)
-    figures: dict[str, Mapping[str, Any]] = {}
+    figures: dict[str, Figures] = {}
     complaints: list[str] = []
     differences: list[Mapping[str, Any]] = []
     for name, array in other.items():
         rule, allowance = case.rule(name), allowances.of(name)
         comparison = compare(outcome.arrays[name], array, rule, allowance)
         open_room = room(array, rule, allowance)
-        figures[name] = {
-            **figures_of(comparison, rule, open_room, Provenance.RELATION),
-            "same_bits": _same_bits(outcome.arrays[name], array),
-        }
+        figures[name] = replace(
+            figures_of(comparison, rule, open_room, Provenance.RELATION),
+            same_bits=_same_bits(outcome.arrays[name], array),
+        )
         if not comparison.passed:
             complaints.append(
                 f"{comparison.differing:,} of {comparison.elements:,} elements of {name} differ "
@@ -261,7 +262,7 @@ def with_unfused(
     if isinstance(unfused, Stopped):
         return _with_remark(verdict, f"unfused, {unfused}")
     figures = {
-        name: {**known, "unfused_same_bits": _same_bits(outcome.arrays[name], unfused[name])}
+        name: replace(known, unfused_same_bits=_same_bits(outcome.arrays[name], unfused[name]))
         if name in unfused and name in outcome.arrays
         else known
         for name, known in verdict.figures.items()

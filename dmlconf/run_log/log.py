@@ -9,20 +9,18 @@ log without its footer, and with every verdict that it had reached. The form is
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final
 
-from dmlconf.cases.model import Provenance
 from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.run_log.consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.run_log.lines import FORMAT, InvalidLogError, log_lines
 from dmlconf.run_log.packed import MANY, packing
-from dmlconf.run_log.variant_record import read_variants, variants_data
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.record import record_of, value_of
+from dmlconf.verdicts.verdict import Verdict
 
 __all__ = [
     "FORMAT",
@@ -161,8 +159,7 @@ class LogWriter:
 
     def header(self, header: Header) -> None:
         """Write the first line."""
-        record = _without({"record": "header", "format": FORMAT, **asdict(header)}, _OPTIONAL)
-        self._write(record)
+        self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
         """Write one verdict.
@@ -179,7 +176,7 @@ class LogWriter:
 
     def footer(self, footer: Footer) -> None:
         """Write the last line."""
-        self._write(_without({"record": "footer", **asdict(footer)}, _OPTIONAL))
+        self._write({"record": "footer", **record_of(footer)})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         line = _ENCODER.encode(record) + "\n"
@@ -205,80 +202,9 @@ def rewrite(log: RunLog, writer: LogWriter) -> None:
         writer.footer(log.footer)
 
 
-_OPTIONAL: Final = ("cases_digest", "shard", "workers", "merged_shards", "kept_verdicts")
-
-
-def _without(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the record without those of these fields that are empty."""
-    return {key: value for key, value in record.items() if key not in names or value not in _EMPTY}
-
-
-_EMPTY: Final = (None, ())
-
-
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as JSON values, with infinities and NaN spelled as text."""
-    reason = verdict.reason
-    data: dict[str, Any] = {
-        "case": verdict.case,
-        "operator": verdict.operator,
-        "tags": verdict.tags,
-        "status": verdict.status,
-        "expectation": verdict.expectation,
-        "reason": None,
-        "figures": {name: _finite(figures) for name, figures in verdict.figures.items()},
-        "seconds": round(verdict.seconds, 6),
-        "location": verdict.location,
-    }
-    if verdict.dispatch_seconds:
-        data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
-    if verdict.unchecked_outputs:
-        data["unchecked_outputs"] = list(verdict.unchecked_outputs)
-    if verdict.output_digests:
-        data["output_digests"] = dict(verdict.output_digests)
-    if verdict.origin is not None:
-        data["origin"] = verdict.origin
-    if verdict.files:
-        data["files"] = dict(verdict.files)
-    if verdict.example is not None:
-        data["example"] = str(verdict.example)
-    if verdict.facts:
-        data["facts"] = dict(verdict.facts)
-    if verdict.feature_level is not None:
-        data["feature_level"] = verdict.feature_level
-    if verdict.warnings:
-        data["warnings"] = list(verdict.warnings)
-    if verdict.circumstance is not None:
-        data["circumstance"] = verdict.circumstance
-    if verdict.circumstances:
-        data["circumstances"] = dict(verdict.circumstances)
-    if verdict.variants:
-        data["variants"] = variants_data(verdict.variants)
-    if verdict.attempts:
-        data["attempts"] = list(verdict.attempts)
-    if verdict.worker is not None:
-        data["worker"] = verdict.worker
-    if verdict.disputes is not None:
-        data["disputes"] = verdict.disputes
-    if reason is not None:
-        data["reason"] = {
-            "kind": reason.kind,
-            "message": reason.message,
-            "differences": [_finite(difference) for difference in reason.differences],
-            "diagnostics": reason.diagnostics,
-        }
-    return data
-
-
-def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return JSON values with infinities and NaN, which JSON lacks, as text that `float` reads."""
-    return {key: _spelled(value) for key, value in record.items()}
-
-
-def _spelled(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    return [_spelled(item) for item in value] if isinstance(value, list) else value
+    return record_of(verdict)
 
 
 def read_log(
@@ -356,45 +282,14 @@ def _check_consistency(
 
 def header_of(record: Mapping[str, Any]) -> Header:
     """Return the header in a record of a log."""
-    data = {key: value for key, value in record.items() if key not in ("record", "format")}
-    header = Header(**data)
-    return replace(header, paths=tuple(header.paths), workers=tuple(header.workers))
+    return value_of(Header, record)
 
 
 def footer_of(record: Mapping[str, Any]) -> Footer:
     """Return the footer in a record of a log."""
-    return Footer(**{key: value for key, value in record.items() if key != "record"})
+    return value_of(Footer, record)
 
 
 def verdict_of(record: Mapping[str, Any]) -> Verdict:
     """Return the verdict in a record of a log."""
-    data = {key: value for key, value in record.items() if key not in ("record", "place")}
-    data["tags"] = tuple(data["tags"])
-    data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
-    data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
-    data["warnings"] = tuple(data.get("warnings", ()))
-    data["status"] = Status(data["status"])
-    data["attempts"] = tuple(map(Status, data.get("attempts", ())))
-    data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
-    if data["reason"] is not None:
-        reason = data["reason"]
-        data["reason"] = Reason(
-            ReasonKind(reason["kind"]),
-            reason["message"],
-            tuple(_numbers(difference) for difference in reason["differences"]),
-            reason["diagnostics"],
-        )
-    data["figures"] = {name: _numbers(figures) for name, figures in data["figures"].items()}
-    data["variants"] = read_variants(data.get("variants", {}))
-    return Verdict(**data)
-
-
-def _numbers(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo `_finite`."""
-    return {key: _number(value) for key, value in record.items()}
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_number(item) for item in value]
-    return float(value) if value in ("inf", "-inf", "nan") else value
+    return value_of(Verdict, record)

@@ -13,9 +13,11 @@ from functools import lru_cache
 from sys import intern
 from typing import Any, Final
 
+from dmlconf.verdicts.figures import Figures
+from dmlconf.verdicts.record import record_of, value_of
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["MANY", "Packed", "packing"]
+__all__ = ["MANY", "Packed", "PackedFigures", "packing"]
 
 MANY: Final = 100_000
 """Logs with more verdicts are read packed."""
@@ -31,19 +33,36 @@ class Packed(Mapping[str, Any]):
         self._text = text
 
     def __getitem__(self, key: str) -> Any:
-        return _unpacked(self._text)[key]
+        return self._unpacked()[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_unpacked(self._text))
+        return iter(self._unpacked())
 
     def __len__(self) -> int:
-        return len(_unpacked(self._text))
+        return len(self._unpacked())
+
+    def _unpacked(self) -> Mapping[str, Any]:
+        return _plain(self._text)
+
+
+class PackedFigures(Packed):
+    """A verdict's figures, kept as JSON."""
+
+    __slots__ = ()
+
+    def _unpacked(self) -> Mapping[str, Any]:
+        return _figures(self._text)
 
 
 @lru_cache(maxsize=256)
-def _unpacked(text: str) -> dict[str, Any]:
+def _plain(text: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(text)
     return data
+
+
+@lru_cache(maxsize=256)
+def _figures(text: str) -> dict[str, Figures]:
+    return {name: value_of(Figures, record) for name, record in json.loads(text).items()}
 
 
 def packing() -> Callable[[Verdict], Verdict]:
@@ -55,13 +74,18 @@ def packing() -> Callable[[Verdict], Verdict]:
         text = json.dumps(mapping, separators=(",", ":"))
         return known.setdefault(text, Packed(text)) if mapping else _NOTHING
 
+    def packed_figures(figures: Mapping[str, Figures]) -> Mapping[str, Figures]:
+        records = {name: record_of(each) for name, each in figures.items()}
+        text = json.dumps(records, separators=(",", ":"))
+        return known.setdefault(text, PackedFigures(text)) if figures else _NOTHING
+
     def pack(verdict: Verdict) -> Verdict:
         return replace(
             verdict,
             operator=intern(verdict.operator),
             location=intern(verdict.location),
             tags=tags.setdefault(verdict.tags, verdict.tags),
-            figures=packed(verdict.figures),
+            figures=packed_figures(verdict.figures),
             facts=packed(verdict.facts),
             output_digests=packed(verdict.output_digests),
             files=packed(verdict.files),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from dmlconf.cases.model import Provenance
+from dmlconf.verdicts.figures import Figures
+from dmlconf.verdicts.record import ALWAYS, NUMBERS, Rounded
 from dmlconf.verdicts.status import Status
 
 __all__ = ["Reason", "ReasonKind", "Status", "VariantResult", "Verdict", "failing_variants"]
@@ -73,8 +75,10 @@ class Reason:
 
     kind: ReasonKind
     message: str
-    differences: tuple[Mapping[str, Any], ...] = ()
-    diagnostics: str = ""
+    differences: tuple[Mapping[str, Annotated[Any, NUMBERS]], ...] = field(
+        default=(), metadata=ALWAYS
+    )
+    diagnostics: str = field(default="", metadata=ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,8 @@ class VariantResult:
     reason: ReasonKind | None = None
     message: str = ""
     differing_bits: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    dispatch_seconds: tuple[float, ...] = ()
+    seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
+    dispatch_seconds: tuple[Annotated[float, Rounded(9)], ...] = ()
 
 
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
@@ -125,9 +129,7 @@ class Verdict:
         status: the judgement.
         expectation: where the expected values come from; None if there are none.
         reason: why, unless the case passed.
-        figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
-            `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema
-            tells.
+        figures: what was measured, by output tensor.
         seconds: how long the backend took.
         location: the case's file and line.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
@@ -162,10 +164,10 @@ class Verdict:
     status: Status
     expectation: Provenance | None
     reason: Reason | None
-    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    seconds: float = 0.0
-    location: str = ""
-    dispatch_seconds: tuple[float, ...] = ()
+    figures: Mapping[str, Figures] = field(default_factory=dict, metadata=ALWAYS)
+    seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
+    location: str = field(default="", metadata=ALWAYS)
+    dispatch_seconds: tuple[Annotated[float, Rounded(9)], ...] = ()
     unchecked_outputs: tuple[str, ...] = ()
     output_digests: Mapping[str, str] = field(default_factory=dict)
     origin: str | None = None

@@ -11,6 +11,7 @@ from dmlconf.comparison.compare import compare
 from dmlconf.reports.comparisons import html
 from dmlconf.reports.comparisons.scoreboard import render_html, scoreboard
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.figures import ErrorMap, Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 
@@ -38,11 +39,10 @@ def verdict(
         }  # fmt: skip
         reason = Reason(ReasonKind.WRONG_VALUES, message, (difference,), message)
     figures = {
-        "OutputTensor": {
-            "elements": 4, "differing": 1, "worst_ulp": 8.0, "rule": "ulp", "limit": 2.0,
-            "margin": 4.0, "source": message, "histogram": {"0": 3, "8": 1},
-            "error_map": {"rows": ["09", "10"], "axes": 1, "sizes": [2, 2]},
-        }
+        "OutputTensor": Figures(
+            4, 1, 8.0, "ulp", 2.0, margin=4.0, source=message, histogram={"0": 3, "8": 1},
+            error_map=ErrorMap(("09", "10"), 1, (2, 2)),
+        )
     }  # fmt: skip
     facts = {"InputTensor": "FLOAT16 2x2", "Axis": 1}
     return Verdict(

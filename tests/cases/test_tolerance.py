@@ -53,7 +53,7 @@ def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
     assert verdict(rule, 0.0005, 1).status is Status.PASSED
     assert verdict(less, 0.0005, 1).status is Status.FAILED
     assert verdict(less, 0.000005, 1).status is Status.PASSED
-    assert verdict(less, 0.000005, 1).figures["OutputTensor"]["source"] == "tolerance of the case"
+    assert verdict(less, 0.000005, 1).figures["OutputTensor"].source == "tolerance of the case"
     assert verdict(more, 0.01, 1).status is Status.FAILED
 
 
@@ -62,7 +62,7 @@ def test_a_tolerance_with_a_reason_replaces_the_rule(tmp_path: Path) -> None:
     case = case_of(tmp_path, line)
     judged = verdict(case, 0.009, 1.1)
     assert judged.status is Status.PASSED
-    assert judged.figures["OutputTensor"]["source"] == "tolerance of the case: tables of 8 bits"
+    assert judged.figures["OutputTensor"].source == "tolerance of the case: tables of 8 bits"
     assert verdict(case, 0.011, 1).status is Status.FAILED
     assert verdict(case, 0, 1.12).status is Status.FAILED
 

@@ -13,6 +13,7 @@ from dmlconf.reports.comparisons.html import render_html
 from dmlconf.reports.comparisons.scoreboard import scoreboard
 from dmlconf.reports.formats import SCOREBOARD_FORMATS
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 from tests.certification.suite import BACKEND, certified, furnished
 from tests.cli.process import TILE, dmlconf_here, write
@@ -24,10 +25,7 @@ def verdict(
     margin: float = 0.5, digest: str = "0" * 16,
 ) -> Verdict:  # fmt: skip
     reason = None if status is Status.PASSED else Reason(kind, str(kind))
-    figures = {"OutputTensor": {
-        "elements": 1, "differing": 0, "worst_ulp": 1.0, "rule": "ulp", "limit": 2.0,
-        "margin": margin,
-    }}  # fmt: skip
+    figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
     return Verdict(
         case, case.partition("/")[0].upper(), ("matrix",), status, None, reason, figures,

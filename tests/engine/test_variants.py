@@ -19,8 +19,7 @@ from dmlconf.engine.session import OpenBackend, in_process, open_backend, refere
 from dmlconf.engine.variants import judged_variants
 from dmlconf.reports.runs.remarks import variant_lines
 from dmlconf.reports.runs.shared_properties import shared_lines
-from dmlconf.run_log.log import RunLog, verdict_data
-from dmlconf.run_log.variant_record import read_variants
+from dmlconf.run_log.log import RunLog, verdict_data, verdict_of
 from dmlconf.verdicts.verdict import (
     ReasonKind,
     Status,
@@ -145,7 +144,7 @@ def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
         schema = bundled_schema(name)
         inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
         jsonschema.validate(data, inside)
-    read = read_variants(data["variants"])
+    read = verdict_of(data).variants
     assert [result.status for result in read.values()] == [Status.PASSED, Status.FAILED]
     assert read["half=on"].differing_bits == {"OutputTensor": 4}
 

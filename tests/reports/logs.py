@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.run_log.log import Footer, Header, LogWriter, RunLog
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 NASTY: Final = "[red]a|b[/] `c` ```d``` <e>&\x1b[31m\x07\u202e\ufffe\ud800\r\n# f"
@@ -38,17 +39,9 @@ HEADER: Final = Header(
 )
 
 
-def figures(worst_ulp: float | None, differing: int = 0) -> dict[str, dict[str, Any]]:
+def figures(worst_ulp: float | None, differing: int = 0) -> dict[str, Figures]:
     """Return the figures of one output."""
-    return {
-        "OutputTensor": {
-            "elements": 12,
-            "differing": differing,
-            "worst_ulp": worst_ulp,
-            "rule": "ulp",
-            "limit": 1,
-        }
-    }
+    return {"OutputTensor": Figures(12, differing, worst_ulp, "ulp", 1)}
 
 
 def difference(coordinates: list[int], expected: float, actual: float) -> dict[str, Any]:

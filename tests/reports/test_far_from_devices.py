@@ -18,8 +18,8 @@ HEADING = "Right by the documentation, and far from what devices give"
 
 def far(case: str, operator: str, typical_margin: float, verdict: Verdict = logs.PASSED) -> Verdict:
     """Return a verdict with one output that is so many times off as measured devices are."""
-    more = {"margin": 0.05, "typical": 0.0001, "typical_margin": typical_margin}
-    figures = {**logs.figures(900.0)["OutputTensor"], **more}
+    plain = logs.figures(900.0)["OutputTensor"]
+    figures = replace(plain, margin=0.05, typical=0.0001, typical_margin=typical_margin)
     return replace(verdict, case=case, operator=operator, figures={"OutputTensor": figures})
 
 

@@ -11,7 +11,8 @@ from tests.reports import logs
 
 def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
     """Return the verdict with a margin, and whatever else its figures are to say."""
-    figures = {**logs.figures(1.0)["OutputTensor"], "margin": margin, "source": "its page", **more}
+    plain = logs.figures(1.0)["OutputTensor"]
+    figures = replace(plain, margin=margin, source="its page", **more)
     return replace(verdict, figures={"OutputTensor": figures})
 
 

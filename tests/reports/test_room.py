@@ -13,8 +13,9 @@ from tests.reports import logs
 
 def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
     """Return the verdict with figures of 12 elements, of which some have much room."""
-    figures = {**logs.figures(1.0)["OutputTensor"], "margin": 0.5, "source": "its page"}
-    return replace(verdict, figures={"OutputTensor": {**figures, "open": is_open, "loose": loose}})
+    plain = logs.figures(1.0)["OutputTensor"]
+    figures = replace(plain, margin=0.5, source="its page", open=is_open, loose=loose)
+    return replace(verdict, figures={"OutputTensor": figures})
 
 
 def log() -> RunLog:
@@ -52,5 +53,5 @@ def test_junit_has_the_sums_of_each_operator() -> None:
     assert suite is not None
     properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
     gather = [v for v in log().verdicts if v.operator == "GATHER"]
-    counted = sum(v.figures["OutputTensor"].get("open", 0) for v in gather)
+    counted = sum(v.figures["OutputTensor"].open or 0 for v in gather)
     assert (properties["open"], properties["elements"]) == (str(counted), str(12 * len(gather)))

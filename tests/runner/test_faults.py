@@ -36,7 +36,7 @@ def test_right_values_with_a_fault_fail(tmp_path: Path, kind: FaultKind) -> None
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind(kind.value)
     assert verdict.reason.message == f"told of {kind}"
-    assert verdict.figures["OutputTensor"]["differing"] == 0
+    assert verdict.figures["OutputTensor"].differing == 0
 
 
 def test_fault_comes_before_wrong_values(tmp_path: Path) -> None:

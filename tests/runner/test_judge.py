@@ -27,6 +27,7 @@ from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.judging.judge import Against, Recorded, judge, unsupported_reason
 from dmlconf.run_log.log import LogWriter, read_log, verdict_data
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.reports.logs import HEADER
 from tests.runner.cases import plan, write
@@ -52,11 +53,11 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 1, 2), no_expectation)
     assert text(verdict) == (Status.PASSED, None)
     assert verdict.expectation is Provenance.DOCUMENTED
-    assert verdict.figures["OutputTensor"] == {
-        "elements": 4, "differing": 0, "worst_ulp": 0.0, "rule": "exact", "limit": 0.0,
-        "margin": 0.0, "source": verdict.figures["OutputTensor"]["source"], "open": 0, "loose": 0,
-        "expectation": "documented",
-    }  # fmt: skip
+    assert verdict.figures["OutputTensor"] == Figures(
+        4, 0, 0.0, "exact", 0.0,
+        margin=0.0, source=verdict.figures["OutputTensor"].source, open=0, loose=0,
+        expectation=Provenance.DOCUMENTED,
+    )  # fmt: skip
 
 
 def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
@@ -202,8 +203,8 @@ def one_of_two(directory: Path, against: Against, index: int = 1) -> Verdict:
     return judge(build(planned), Outputs(arrays), against)
 
 
-def provenances(verdict: Verdict) -> dict[str, str]:
-    return {name: figures["expectation"] for name, figures in verdict.figures.items()}
+def provenances(verdict: Verdict) -> dict[str, Provenance | None]:
+    return {name: figures.expectation for name, figures in verdict.figures.items()}
 
 
 def test_each_output_has_the_source_of_its_expected_values(tmp_path: Path) -> None:
@@ -256,6 +257,9 @@ def test_a_right_result_far_from_devices_passes_with_a_figure_of_its_own(tmp_pat
     near = judge(case, Outputs({"OutputTensor": right}), run_case).figures["OutputTensor"]
     off = judge(case, Outputs({"OutputTensor": right + np.float32(6e-5)}), run_case)
     assert off.status is Status.PASSED
-    assert near["typical"] == off.figures["OutputTensor"]["typical"] < 0.001
-    assert near["typical_margin"] <= 1
-    assert 500 < off.figures["OutputTensor"]["typical_margin"] < 1000
+    far = off.figures["OutputTensor"]
+    assert near.typical == far.typical
+    assert (near.typical or 1) < 0.001
+    assert near.typical_margin is not None
+    assert near.typical_margin <= 1
+    assert 500 < (far.typical_margin or 0) < 1000

@@ -58,7 +58,7 @@ def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
     file.write_text(SINES, encoding="utf-8")
     [planned] = load_suite([file]).plan()
     verdict = judged(build(planned), np.zeros(16, np.float32))
-    assert verdict.figures["OutputTensor"]["differing"] == 0
+    assert verdict.figures["OutputTensor"].differing == 0
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.ALL_ZEROS
@@ -85,7 +85,7 @@ cases:
     [planned] = load_suite([file]).plan()
     case = build(planned)
     copied = judged(case, case.inputs()["InputTensor"])
-    assert copied.figures["OutputTensor"]["differing"] == 0
+    assert copied.figures["OutputTensor"].differing == 0
     assert copied.reason is not None
     assert copied.reason.kind is ReasonKind.INPUT_COPIED
     right = run_case(case)

@@ -70,14 +70,14 @@ def test_a_broken_relation_fails_and_is_named(tmp_path: Path, relation: str) -> 
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.RELATION
     assert verdict.reason.message.startswith(f"relation {relation}: 6 of 6 elements of y differ")
-    assert verdict.figures["y"]["same_bits"] == 0
+    assert verdict.figures["y"].same_bits == 0
 
 
 def test_a_relation_that_holds_between_right_values_passes(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: order\n", NumpyBackend())
     assert verdict.status is Status.PASSED
     assert verdict.expectation is Provenance.RELATION
-    assert verdict.figures["y"]["same_bits"] == 6
+    assert verdict.figures["y"].same_bits == 6
 
 
 def test_a_relation_that_holds_between_wrong_values_fails(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) 
     verdict = verdict_of(tmp_path, GRAPH, FusesWrongly(), compare_unfused=True)
     assert verdict.reason is not None
     assert verdict.reason.message.endswith("the graph compiler is at fault")
-    assert verdict.figures["y"]["unfused_same_bits"] == 0
+    assert verdict.figures["y"].unfused_same_bits == 0
 
 
 def test_an_unfused_run_that_is_wrong_does_not(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_unfused_run_that_is_wrong_does_not(tmp_path: Path) -> None:
 def test_a_graph_that_passes_shows_how_many_bits_are_those_of_its_nodes(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
     assert verdict.status is Status.PASSED
-    assert verdict.figures["y"]["unfused_same_bits"] == 6
+    assert verdict.figures["y"].unfused_same_bits == 6
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +19,7 @@ from dmlconf.engine.against import AUTO, Expectations, expectations
 from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import sample_of
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
@@ -95,7 +94,7 @@ def verdict(
     return judge(case, Outputs({"OutputTensor": actual}), against)
 
 
-def figures(found: Verdict) -> Mapping[str, Any]:
+def figures(found: Verdict) -> Figures:
     return found.figures["OutputTensor"]
 
 
@@ -123,8 +122,8 @@ def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
 def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> None:
     passed = verdict(tmp_path, case, near(case), near(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
-    assert figures(passed)["elements"] == SIZE
-    assert "sample" not in figures(passed)
+    assert figures(passed).elements == SIZE
+    assert figures(passed).sample is None
 
 
 def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
@@ -141,8 +140,8 @@ def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
 def test_other_bits_are_compared_at_the_places_of_the_sample(tmp_path: Path, case: Case) -> None:
     passed = verdict(tmp_path, case, right(case), near(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
-    assert (figures(passed)["elements"], figures(passed)["sample"]) == (512, 512)
-    assert figures(passed)["worst_ulp"] == 1
+    assert (figures(passed).elements, figures(passed).sample) == (512, 512)
+    assert figures(passed).worst_ulp == 1
 
 
 def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
@@ -153,7 +152,7 @@ def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case
     assert failed.reason.kind is ReasonKind.WRONG_VALUES
     coordinates = [place // (SIZE // 2), place % (SIZE // 2)]
     assert [d["coordinates"] for d in failed.reason.differences] == [coordinates]
-    assert figures(failed)["worst_coordinates"] == coordinates
+    assert figures(failed).worst_coordinates == tuple(coordinates)
     assert "1 of 512 elements" in failed.reason.message
 
 
@@ -170,8 +169,8 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "miniature:zeros")
     assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
-    assert (figures(failed)["elements"], figures(failed)["sample"]) == (SIZE, 512)
-    assert figures(failed)["differing"] == 1
+    assert (figures(failed).elements, figures(failed).sample) == (SIZE, 512)
+    assert figures(failed).differing == 1
 
 
 def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
@@ -181,16 +180,16 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     result = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
     # Every other element is one step from the reference, but none of the sample is.
     odd = int(np.count_nonzero(places(case) % 2))
-    assert figures(result)["histogram"]["1"] == SIZE // 2 - odd + 1
+    assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 
 
 def test_the_reference_gives_all_elements_where_it_has_the_digest(
     tmp_path: Path, case: Case
 ) -> None:
     actual = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
-    assert figures(actual)["elements"] == SIZE
-    assert figures(actual)["histogram"]["1"] == SIZE // 2
-    assert "sample" not in figures(actual)
+    assert figures(actual).elements == SIZE
+    assert figures(actual).histogram["1"] == SIZE // 2
+    assert figures(actual).sample is None
 
 
 def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Case) -> None:
@@ -204,19 +203,19 @@ def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Cas
     disputed = replace(case, disputes="reference")
     actual = verdict(tmp_path, disputed, other, recorded, "miniature:zeros")
     assert actual.status is Status.PASSED
-    assert figures(actual)["elements"] == 512
+    assert figures(actual).elements == 512
 
 
 def test_a_replay_of_a_sample_is_judged_at_its_places(tmp_path: Path, case: Case) -> None:
     outcome = kept(case, near(case)).entries[case.identifier].outcome
     passed = judge(case, outcome, run_case)
     assert passed.status is Status.PASSED
-    assert figures(passed)["elements"] == 512
+    assert figures(passed).elements == 512
     place = int(places(case)[7])
     wrong = kept(case, without(case, place, near(case))).entries[case.identifier].outcome
     assert judge(case, wrong, run_case).status is Status.FAILED
     same = kept(case, right(case)).entries[case.identifier].outcome
-    assert figures(judge(case, same, run_case))["elements"] == SIZE
+    assert figures(judge(case, same, run_case)).elements == SIZE
 
 
 def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) -> None:
@@ -239,7 +238,7 @@ def test_a_sample_that_was_not_taken_of_its_digest_is_judged_itself(
     forged = Outputs({}, samples={"OutputTensor": replace(sample, values=values)})
     verdict = judge(case, forged, run_case)
     assert verdict.status is Status.FAILED
-    assert verdict.figures["OutputTensor"]["differing"] == 1
+    assert verdict.figures["OutputTensor"].differing == 1
 
 
 def test_samples_at_other_places_are_compared_where_both_have_elements(case: Case) -> None:

@@ -76,7 +76,7 @@ def test_a_case_of_nothing_but_open_elements_is_unchecked(tmp_path: Path, name: 
     assert verdict.status is Status.UNCHECKED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.ANY_VALUE_PERMITTED
-    assert verdict.figures["OutputTensor"]["open"] == 2
+    assert verdict.figures["OutputTensor"].open == 2
     assert judges_nothing(case)
 
 
@@ -91,7 +91,7 @@ def test_one_judged_element_makes_a_verdict(tmp_path: Path) -> None:
     case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]
     verdict = judge(case, run_case(case), run_case)
     assert verdict.status is Status.PASSED
-    assert verdict.figures["OutputTensor"]["open"] == 1
+    assert verdict.figures["OutputTensor"].open == 1
     assert not judges_nothing(case)
 
 
@@ -99,7 +99,7 @@ def test_one_judged_output_makes_a_verdict(tmp_path: Path) -> None:
     case = cases(tmp_path, NONZERO)["nothing"]
     verdict = judge(case, run_case(case), run_case)
     assert verdict.status is Status.PASSED
-    assert verdict.figures["OutputCoordinatesTensor"]["open"] == 2
+    assert verdict.figures["OutputCoordinatesTensor"].open == 2
     assert not judges_nothing(case)
 
 
@@ -109,7 +109,7 @@ def test_elements_that_equal_the_expected_ones_are_counted_as_any(tmp_path: Path
     assert isinstance(right, Outputs)
     other = Outputs({"OutputTensor": right.arrays["OutputTensor"] + np.array([1, 0], np.int8)})
     figures = [judge(case, each, run_case).figures["OutputTensor"] for each in (right, other)]
-    assert [(f["open"], f["loose"]) for f in figures] == [(1, 1), (1, 1)]
+    assert [(f.open, f.loose) for f in figures] == [(1, 1), (1, 1)]
 
 
 def test_what_the_operator_does_beside_its_outputs_still_fails(tmp_path: Path) -> None:

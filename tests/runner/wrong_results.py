@@ -98,7 +98,7 @@ def survivors(
                 continue
             verdict = judge(case, Outputs(arrays), against, allowances=allowances)
             if verdict.status is Status.PASSED:
-                loose = sum(figures["loose"] for figures in verdict.figures.values())
+                loose = sum(figures.loose or 0 for figures in verdict.figures.values())
                 yield Survivor(name, planned.identifier, loose, wrong)
 
 

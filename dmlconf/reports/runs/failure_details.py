@@ -8,6 +8,7 @@ from typing import Any, Final
 from dmlconf.reports.runs.heading import recording_of
 from dmlconf.reports.runs.summary import margin_text
 from dmlconf.run_log.log import Header
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["COLUMNS", "Sources", "difference_cells", "difference_columns", "rule_lines"]
@@ -49,16 +50,16 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     return [
         f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures)}"
         f"{_expected_by(header, verdict, figures)}"
-        f"{sources.take(verdict.operator, tensor, figures.get('source')) if sources else ''}"
+        f"{sources.take(verdict.operator, tensor, figures.source) if sources else ''}"
         for tensor, figures in verdict.figures.items()
-        if figures.get("margin") is not None
+        if figures.margin is not None
     ]
 
 
-def _rule(figures: Mapping[str, Any]) -> str:
-    kind, limit = figures["rule"], figures["limit"]
-    if figures.get("products") is not None:
-        count = figures["products"]
+def _rule(figures: Figures) -> str:
+    kind, limit = figures.rule, figures.limit
+    if figures.products is not None:
+        count = figures.products
         return f"{kind}, sum of {count:,} product{'s' if count != 1 else ''}, limit {limit:g}"
     if kind == "ulp":
         return f"at most {limit:g} ULP"
@@ -71,14 +72,15 @@ def _rule(figures: Mapping[str, Any]) -> str:
     return "one of several candidates" if kind == "one of" else str(kind)
 
 
-def _used(figures: Mapping[str, Any]) -> str:
+def _used(figures: Figures) -> str:
     """Return how much of its limit an output that meets its rule uses."""
-    margin = figures["margin"]
-    return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
+    margin = figures.margin
+    used = margin is not None and 0 < margin <= 1
+    return f", {margin_text(margin)} of the limit used" if margin and used else ""
 
 
-def _expected_by(header: Header, verdict: Verdict, figures: Mapping[str, Any]) -> str:
-    provenance = figures.get("expectation")
+def _expected_by(header: Header, verdict: Verdict, figures: Figures) -> str:
+    provenance = figures.expectation
     if not provenance:
         return ""
     text = str(provenance)
@@ -92,11 +94,11 @@ def _expected_by(header: Header, verdict: Verdict, figures: Mapping[str, Any]) -
     return f"; expected values: {text}"
 
 
-def _room(figures: Mapping[str, Any]) -> str:
+def _room(figures: Figures) -> str:
     """Return how many elements of an output are open and loose, if any are."""
-    counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
+    counts = {"open": figures.open, "loose": figures.loose}
     parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
-    return f"; {', '.join(parts)} of {figures['elements']:,} elements" if parts else ""
+    return f"; {', '.join(parts)} of {figures.elements:,} elements" if parts else ""
 
 
 def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:

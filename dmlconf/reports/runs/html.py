@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from dmlconf.cases.handles import handles
@@ -16,6 +17,7 @@ from dmlconf.reports.runs import heading, remarks, shared_properties, summary
 from dmlconf.reports.runs.failure_details import difference_cells, difference_columns
 from dmlconf.reports.runs.summary import OperatorTotals
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = ["render"]
@@ -264,25 +266,24 @@ def _differences(verdict: Verdict) -> list[dict[str, list[str]]]:
     return [{"keys": columns, "values": [printable(row[name]) for name in columns]} for row in rows]
 
 
-def _output(name: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+def _output(name: str, figures: Figures) -> dict[str, Any]:
     output: dict[str, Any] = {"name": printable(name), "facts": list(_facts(figures))}
-    if figures.get("error_map"):
-        output["map"] = figures["error_map"]
-    if figures.get("histogram"):
-        output["histogram"] = figures["histogram"]
-    limit = figures.get("limit")
-    if figures.get("rule") == "ulp" and isinstance(limit, int | float) and math.isfinite(limit):
-        output["ulp"] = limit
+    if figures.error_map:
+        output["map"] = asdict(figures.error_map)
+    if figures.histogram:
+        output["histogram"] = figures.histogram
+    if figures.rule == "ulp" and math.isfinite(figures.limit):
+        output["ulp"] = figures.limit
     return output
 
 
-def _facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "elements", f"{figures['elements']:,}"
-    yield "outside the rule", f"{figures['differing']:,}"
-    yield "rule", f"{figures['rule']}, limit {figures['limit']:g}"
-    margin = figures.get("margin")
+def _facts(figures: Figures) -> Iterator[tuple[str, str]]:
+    yield "elements", f"{figures.elements:,}"
+    yield "outside the rule", f"{figures.differing:,}"
+    yield "rule", f"{figures.rule}, limit {figures.limit:g}"
+    margin = figures.margin
     if margin is not None:
         finite = math.isfinite(margin) and margin < 100
         yield "limit used", f"{margin:.1%}" if finite else "more than 100 times"
-    if figures.get("source"):
-        yield "source", printable(str(figures["source"]))
+    if figures.source:
+        yield "source", printable(figures.source)

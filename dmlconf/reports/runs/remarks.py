@@ -80,9 +80,9 @@ def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
     """Return the sums of the verdicts' figures of room; logs of older versions have none."""
     figures = [output for verdict in verdicts for output in verdict.figures.values()]
     return RoomTotals(
-        sum(output["elements"] for output in figures),
-        sum(output.get("open", 0) for output in figures),
-        sum(output.get("loose", 0) for output in figures),
+        sum(output.elements for output in figures),
+        sum(output.open or 0 for output in figures),
+        sum(output.loose or 0 for output in figures),
     )
 
 
@@ -186,7 +186,7 @@ def far_operators(log: RunLog) -> list[FarOperator]:
     """Return the operators with passing cases far from what devices give, the farthest first."""
     operators: dict[str, FarOperator] = {}
     for verdict in log.verdicts:
-        margins = (figures.get("typical_margin", 0.0) for figures in verdict.figures.values())
+        margins = (figures.typical_margin or 0.0 for figures in verdict.figures.values())
         margin = max(margins, default=0.0)
         if verdict.status is not Status.PASSED or margin <= FAR_FROM_TYPICAL:
             continue

@@ -76,10 +76,10 @@ class OperatorTotals:
 def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
     """Return the greatest distance in ULP of outputs judged by ULP; None where there are none."""
     distances = [
-        figures["worst_ulp"]
+        figures.worst_ulp
         for verdict in verdicts
         for figures in verdict.figures.values()
-        if figures["worst_ulp"] is not None and figures["rule"] == "ulp"
+        if figures.worst_ulp is not None and figures.rule == "ulp"
     ]
     return max(distances, default=None)
 
@@ -90,7 +90,7 @@ def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
     histogram: Counter[str] = Counter()
     for verdict in verdicts:
         for figures in verdict.figures.values():
-            histogram.update(figures.get("histogram", {}))
+            histogram.update(figures.histogram)
     return OperatorTotals(
         name, counts, worst_ulp(verdicts), _greatest_margin(verdicts), seconds, histogram
     )
@@ -98,11 +98,11 @@ def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
 
 def _greatest_margin(verdicts: Sequence[Verdict]) -> float | None:
     margins = [
-        figures["margin"]
+        figures.margin
         for verdict in verdicts
         if verdict.status is Status.PASSED
         for figures in verdict.figures.values()
-        if figures["rule"] != "exact" and figures.get("margin") is not None
+        if figures.rule != "exact" and figures.margin is not None
     ]
     return max(margins, default=None)
 
@@ -241,7 +241,7 @@ def nearest_lines(log: RunLog) -> list[str]:
     """Return the operators whose passing cases use most of their limit, with case and margin."""
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:
-        margin = max((f.get("margin") or 0.0 for f in verdict.figures.values()), default=0.0)
+        margin = max((f.margin or 0.0 for f in verdict.figures.values()), default=0.0)
         known = greatest.get(verdict.operator, (0.0, ""))
         if verdict.status is Status.PASSED and margin > known[0]:
             greatest[verdict.operator] = (margin, verdict.case)

@@ -1,0 +1,76 @@
+"""The figures that a verdict keeps of each output that was compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dmlconf.cases.model import Provenance
+
+__all__ = ["ErrorMap", "Figures"]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMap:
+    """The worst error in each cell of a grid over an output.
+
+    Attributes:
+        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for
+            errors by powers of ten of the largest expected number; 9 also for a NaN or an
+            infinity on one side alone.
+        axes: how many of the output's axes, from the first, the rows run over; the columns run
+            over the others.
+        sizes: of the output.
+    """
+
+    rows: tuple[str, ...]
+    axes: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the comparison of an output has measured. `schemas/run-log.schema.json` has the form.
+
+    Attributes:
+        elements: how many elements were compared.
+        differing: how many of them are outside the rule.
+        worst_ulp: the greatest distance in ULP; None for integers.
+        rule: the kind of rule, such as `ulp`.
+        limit: the largest error that the rule permits; for `accumulate`, a factor on the bound.
+        margin: the share of the limit that the worst element uses, above 1 for one outside the
+            rule; None in logs of older versions.
+        source: where the rule comes from; None in logs of older versions.
+        expectation: where the expected values come from; None in logs of older versions.
+        open: elements that any number satisfies; None in logs of older versions.
+        loose: elements whose room exceeds a tenth of the output's largest number; likewise.
+        typical: the share of the limit that measured devices use at most, if it is far less.
+        typical_margin: the margin in terms of the typical share.
+        products: for `accumulate`, how many terms each element sums.
+        sample: how many elements a recording has, if not all.
+        worst_coordinates: where the worst element is.
+        histogram: how many elements are that many ULP off, by the number as text.
+        same_bits: of a relation, how many elements have the same bits in both forms.
+        unfused_same_bits: of a graph, how many have the bits that its nodes return one by one.
+        error_map: where a failing output differs.
+    """
+
+    elements: int
+    differing: int
+    worst_ulp: float | None
+    rule: str
+    limit: float
+    margin: float | None = None
+    source: str | None = None
+    expectation: Provenance | None = None
+    open: int | None = None
+    loose: int | None = None
+    typical: float | None = None
+    typical_margin: float | None = None
+    products: int | None = None
+    sample: int | None = None
+    worst_coordinates: tuple[int, ...] | None = None
+    histogram: Mapping[str, int] = field(default_factory=dict)
+    same_bits: int | None = None
+    unfused_same_bits: int | None = None
+    error_map: ErrorMap | None = None

@@ -1,0 +1,134 @@
+"""Dataclasses as records of JSON and back: the run log and the JSON report are written with this.
+
+A field is written if it has no default, if it is marked `ALWAYS`, or if it differs from its
+default. JSON lacks infinities and NaN, so they are text, as in `"worst_ulp": "inf"`. Fields that a
+record has in addition are ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+__all__ = ["ALWAYS", "NUMBERS", "Rounded", "record_of", "value_of"]
+
+ALWAYS: Final[Mapping[str, bool]] = {"always": True}
+"""Metadata of a field that is written even if it has its default."""
+
+NUMBERS: Final = "numbers"
+"""An annotation of plain values in which text such as `inf` is a number."""
+
+_Value = TypeVar("_Value")
+_Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """An annotation of a number that is written with that many digits after the point."""
+
+    digits: int
+
+    def __call__(self, value: float) -> float:
+        """Return the number, rounded."""
+        return round(value, self.digits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """How a field is written and read; no function where the value is its own JSON."""
+
+    name: str
+    write: _Convert | None
+    read: _Convert | None
+    omitted: Any
+    """The value that is not written; `MISSING` for none."""
+
+
+def record_of(value: Any) -> dict[str, Any]:
+    """Return a dataclass as values of JSON."""
+    record = {}
+    for each in _fields(type(value)):  # type: ignore[arg-type]  # A class is hashable.
+        content = getattr(value, each.name)
+        if each.omitted is MISSING or content != each.omitted:
+            record[each.name] = each.write(content) if each.write else content
+    return record
+
+
+def value_of(kind: type[_Value], record: Mapping[str, Any]) -> _Value:
+    """Return the dataclass that `record_of` wrote."""
+    return kind(
+        **{
+            each.name: each.read(record[each.name]) if each.read else record[each.name]
+            for each in _fields(kind)  # type: ignore[arg-type]  # A class is hashable.
+            if each.name in record
+        }
+    )
+
+
+@cache
+def _fields(kind: type[Any]) -> tuple[_Field, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    described = []
+    for each in fields(kind):
+        default = each.default
+        if each.default_factory is not MISSING:
+            default = each.default_factory()
+        if each.metadata.get("always"):
+            default = MISSING
+        described.append(_Field(each.name, *_conversions(hints[each.name]), default))
+    return tuple(described)
+
+
+def _conversions(hint: Any) -> tuple[_Convert | None, _Convert | None]:
+    """Return what writes and what reads a value of a type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        mark = hint.__metadata__[0]
+        return (_spelled, _number) if mark == NUMBERS else (mark, None)
+    if origin in (Union, UnionType):
+        (present,) = (each for each in arguments if each is not NoneType)
+        return cast(
+            tuple[_Convert | None, _Convert | None], tuple(map(_or_none, _conversions(present)))
+        )
+    if origin is tuple:
+        write, read = _conversions(arguments[0])
+        return _each(list, write), _each(tuple, read)
+    if origin is not None and issubclass(origin, Mapping):
+        write, read = _conversions(arguments[1])
+        return _by_name(write), _by_name(read)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return record_of, lambda record: value_of(hint, record)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return None, hint
+    return (_spelled, _number) if hint is float else (None, None)
+
+
+def _or_none(convert: _Convert | None) -> _Convert | None:
+    return convert and (lambda value: None if value is None else convert(value))
+
+
+def _each(collect: Callable[..., Any], convert: _Convert | None) -> _Convert:
+    return lambda values: collect(map(convert, values) if convert else values)
+
+
+def _by_name(convert: _Convert | None) -> _Convert:
+    if convert is None:
+        return dict
+    return lambda values: {name: convert(value) for name, value in values.items()}
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return [_spelled(item) for item in value] if isinstance(value, list) else value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value

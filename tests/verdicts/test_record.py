@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+from dmlconf.cases.model import Provenance
+from dmlconf.verdicts.figures import ErrorMap, Figures
+from dmlconf.verdicts.record import record_of, value_of
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, VariantResult, Verdict
+
+FIGURES = Figures(
+    4, 2, math.inf, "ulp", 2.0, math.inf, "its page", Provenance.DOCUMENTED, 0, 1,
+    worst_coordinates=(0, 3), histogram={"0": 2, "NaN": 2}, error_map=ErrorMap(("09",), 0, (4,)),
+)  # fmt: skip
+
+DIFFERENCE = {
+    "tensor": "OutputTensor", "coordinates": [0, 3], "expected": 1.0, "actual": -math.inf,
+    "allowed": [[0.5, math.inf]],
+}  # fmt: skip
+
+WHOLE = Verdict(
+    "gather/a", "GATHER", ("a", "b"), Status.FAILED, Provenance.RECORDED,
+    Reason(ReasonKind.WRONG_VALUES, "2 of 4 elements", (DIFFERENCE,)), {"OutputTensor": FIGURES},
+    0.25, "a.yaml:3", (0.125, 0.5), facts={"Axis": 1, "Scale": "inf"},
+    variants={"half=on": VariantResult(Status.BROKEN, ReasonKind.CRASH, "it died")},
+    attempts=(Status.FAILED, Status.PASSED),
+)  # fmt: skip
+
+BRIEF = Verdict("gather/b", "GATHER", (), Status.NOT_RUN, None, None)
+
+
+def test_a_verdict_comes_back_from_json_as_it_was() -> None:
+    for verdict in (WHOLE, BRIEF):
+        text = json.dumps(record_of(verdict), allow_nan=False)
+        assert value_of(Verdict, json.loads(text)) == verdict
+
+
+def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
+    record = record_of(WHOLE)
+    assert record["figures"]["OutputTensor"]["worst_ulp"] == "inf"
+    assert record["reason"]["differences"][0]["actual"] == "-inf"
+    assert record["reason"]["differences"][0]["allowed"] == [[0.5, "inf"]]
+    assert value_of(Verdict, record).facts["Scale"] == "inf"
+
+
+def test_what_a_verdict_lacks_is_left_out_but_for_what_every_line_has() -> None:
+    assert record_of(BRIEF) == {
+        "case": "gather/b", "operator": "GATHER", "tags": [], "status": "not run",
+        "expectation": None, "reason": None, "figures": {}, "seconds": 0.0, "location": "",
+    }  # fmt: skip
+
+
+def test_times_are_rounded() -> None:
+    record = record_of(replace(BRIEF, seconds=1 / 3, dispatch_seconds=(1 / 3,)))
+    assert (record["seconds"], record["dispatch_seconds"]) == (0.333333, [0.333333333])
+
+
+def test_figures_of_older_versions_are_read() -> None:
+    old = {"elements": 4, "differing": 0, "worst_ulp": None, "rule": "exact", "limit": 0}
+    assert value_of(Figures, old) == Figures(4, 0, None, "exact", 0)
