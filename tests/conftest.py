@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import sys
 from typing import Final
 
 import pytest
@@ -11,6 +12,13 @@ from hypothesis import settings
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cli.common.cache import VARIABLE, user_store
 from dmlconf.resources import cases_directory
+from dmlconf.workers.tuning import collect_garbage_seldom
+
+# pytest rewrites 5,000 assertions each time, and each process that a test starts compiles dmlconf
+# again, unless Python may keep what it compiled; PYTHONDONTWRITEBYTECODE forbids that.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+collect_garbage_seldom()
 
 # The same examples each time, so that no change is refused by luck; others are found by
 # `pytest --hypothesis-profile explore`, which prints its seed: `--hypothesis-seed` repeats it.
@@ -31,18 +39,12 @@ NEEDS: Final = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep checked files and compiled modules in folders of this session.
-
-    All of its processes share them, as a user's commands do: hundreds are started, and each would
-    compile the package again where the environment forbids Python to keep compiled modules.
-    """
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep checked files in a folder of this session, which all of its processes share."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    for variable, name in ((VARIABLE, "cache"), ("PYTHONPYCACHEPREFIX", "compiled")):
-        (shared / name).mkdir(mode=0o700, exist_ok=True)
-        os.environ[variable] = str(shared / name)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    (shared / "cache").mkdir(mode=0o700, exist_ok=True)
+    os.environ[VARIABLE] = str(shared / "cache")
 
 
 @pytest.fixture(scope="session")

@@ -245,9 +245,15 @@ def test_a_namespace_may_have_a_budget_for_all_its_expressions() -> None:
         "sorted(tuple(reversed(numbers)) for a in range(4096))",
         "same(numbers[1:] for a in range(4096))",
         "tuple(numbers + numbers for a in range(4096))",
-        "tuple((big + a, big - a, big // 2, big % 9) for a in range(4096) for b in range(64))",
+        pytest.param(
+            "tuple((big + a, big - a, big // 2, big % 9) for a in range(4096) for b in range(64))",
+            marks=pytest.mark.hostile,
+        ),
         "tuple([" + "numbers, " * 200 + "] for a in range(4096) for b in range(64))",
-        "len(tuple(big - a for a in range(4096) for b in range(4096)))",
+        pytest.param(
+            "len(tuple(big - a for a in range(4096) for b in range(4096)))",
+            marks=pytest.mark.hostile,
+        ),
     ],
 )
 def test_memory_is_bounded_as_well_as_steps(source: str) -> None:

@@ -12,7 +12,7 @@ from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf
 from tests.runner.test_pool import plugin
 
-CHOICE = "FLOAT32 and not graphs"
+CHOICE = "FLOAT32 and (layouts or documented) and not graphs"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 

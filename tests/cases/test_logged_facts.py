@@ -10,9 +10,8 @@ import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.facts import facts_of
-from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.logged_facts import facts_problem
-from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf_here, write
 
 
@@ -47,9 +46,9 @@ def test_graphs_name_their_tensors_themselves() -> None:
     assert "must be a tensor" in str(facts_problem("GRAPHS", {"x": 3}))
 
 
-def test_every_case_that_dmlconf_logs_fits() -> None:
+def test_every_case_that_dmlconf_logs_fits(bundled_suite: Suite) -> None:
     kinds: set[tuple[str, ...]] = set()
-    for planned in load_suite([cases_directory()]).plan():
+    for planned in bundled_suite.plan():
         kind = planned.template.operator_name, *planned.template.tags[:1]
         if kind not in kinds and "model" not in kind:
             kinds.add(kind)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -253,7 +253,13 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+SLOW: Final = {"where that takes too many steps"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.hostile] * (name in SLOW)) for name in REFUSED],
+)
 def test_refuses(tmp_path: Path, name: str) -> None:
     parameters, entry, message = REFUSED[name]
     path = write(tmp_path, matrix(parameters, **entry))
@@ -268,7 +274,9 @@ THOUSAND = "[" + ", ".join(map(str, range(1001))) + "]"
     [
         (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=True"),
         (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=False"),
-        ("A: [1]\nB: =range(4096)\nC: =range(4096)", "=False"),
+        pytest.param(
+            "A: [1]\nB: =range(4096)\nC: =range(4096)", "=False", marks=pytest.mark.hostile
+        ),
     ],
 )
 def test_refuses_more_combinations_than_the_limit(

@@ -63,8 +63,9 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
     budget = budget or MatrixBudget()
     operator = catalogue.operator(template.operator_name)
     identifiers: set[str] = set()
+    texts = _Texts()
     for row in _rows(operator, template.data, budget.steps):
-        named = ",".join(f"{name}={written(value)}" for name, value in row.items())
+        named = ",".join([f"{name}={texts.of(name, value)}" for name, value in row.items()])
         if named in identifiers:
             hint = "list each value of a parameter once"
             raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
@@ -73,6 +74,20 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
         yield planned_case(template, named, row)
     if not identifiers:
         raise CaseError(("matrix",), "no combination is left", "check `where`")
+
+
+class _Texts:
+    """Values as identifiers have them: most are those of the row before, and some are long."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Any, str]] = {}
+
+    def of(self, name: str, value: Any) -> str:
+        """Return the value of a parameter as written in identifiers."""
+        last = self._last.get(name)
+        if last is None or last[0] is not value:
+            last = self._last[name] = (value, written(value))
+        return last[1]
 
 
 def _rows(operator: Operator, entry: Mapping[str, Any], steps: Budget) -> Iterator[Row]:

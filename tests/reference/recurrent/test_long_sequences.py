@@ -14,7 +14,7 @@ from dmlconf.reference.recurrent.gru import gru_error_scale
 from dmlconf.reference.recurrent.rnn import rnn_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
-STEPS, INPUTS, HIDDEN = 200, 16, 32
+STEPS, INPUTS, HIDDEN = 100, 16, 32
 
 
 def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> ErrorScale:
