@@ -5,7 +5,8 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -98,6 +99,57 @@ def test_imports_from_the_left_only(path: Path) -> None:
         return
     wrong = {name for name in actual if layer(name) >= layer(here)}
     assert not wrong, f"{module_name(path)} imports {', '.join(sorted(wrong))}"
+
+
+def imported_modules(path: Path) -> set[str]:
+    """The modules of dmlconf that a module imports, in functions too."""
+    known = {module_name(each) for each in MODULES}
+    package = module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            names = {f"{module}.{alias.name}" for alias in node.names}
+            found |= names & known or {module} & known
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & known
+    return found
+
+
+def circle(imports: Mapping[str, set[str]]) -> list[str]:
+    """Modules each of which imports the next, and the last the first; empty if there are none."""
+    done: set[str] = set()
+
+    def below(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return path[path.index(name) :]
+        if name not in done:
+            for other in sorted(imports.get(name, ())):
+                if found := below(other, [*path, name]):
+                    return found
+            done.add(name)
+        return []
+
+    return next(filter(None, (below(name, []) for name in sorted(imports))), [])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    imports = {module_name(path): imported_modules(path) for path in MODULES}
+    assert not circle(imports)
+    assert "dmlconf.cli.entry_point" in imports["dmlconf.cli"]  # The imports are seen.
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+
+
+MOST_MODULES: Final = 24
+"""Modules of a folder: `cli.commands` has one for each of its 23 commands."""
+
+
+def test_no_folder_holds_more_than_a_reader_takes_in() -> None:
+    folders = Counter(path.parent for path in MODULES)
+    assert max(folders.values()) <= MOST_MODULES
+    crowded = {path.name for path, count in folders.items() if count > 20}
+    assert crowded <= {"commands", "certification"}
 
 
 def test_imports_are_seen_wherever_they_stand() -> None:

@@ -18,8 +18,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.contents import environment_without_place, log_bytes
 from dmlconf.certification.journal import Journal
 from dmlconf.certification.outcomes import StoredOutcome, packed, stored_outcome
-from dmlconf.certification.profile_digest import profile_digest
-from dmlconf.certification.profiles import Profile
+from dmlconf.certification.profiles import Profile, profile_digest
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
 from dmlconf.engine.session import OpenBackend, runnable

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import needs_at_most
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
@@ -30,6 +32,7 @@ __all__ = [
     "UnknownProfileError",
     "certification_profile",
     "lint_profiles",
+    "profile_digest",
     "profile_names",
     "read_profile",
     "refusal",
@@ -269,3 +272,25 @@ def _problems(document: Document) -> list[Problem]:
             message, hint = f"{name} is not a data type", f"one of {', '.join(DataType)}"
             problems.append(document.problem(("optional_data_types", index), message, hint))
     return problems
+
+
+def profile_digest(profile: Profile) -> str:
+    """Return the SHA-256 of which cases and verdicts a profile demands, in hexadecimal.
+
+    How many may be waived is not among them: each verifier may have a limit of their own.
+    """
+    statuses = {
+        str(status): None if kinds is None else sorted(kinds)
+        for status, kinds in profile.statuses.items()
+    }
+    demands = {
+        "name": profile.name,
+        "feature_level": str(profile.feature_level),
+        "operators": None if profile.operators is None else sorted(profile.operators),
+        "kinds": None if profile.kinds is None else sorted(profile.kinds),
+        "left_out": sorted(profile.left_out),
+        "parts": sorted(profile.parts),
+        "optional_data_types": sorted(profile.optional_data_types),
+        "statuses": statuses,
+    }
+    return sha256(canonical_json(demands)).hexdigest()

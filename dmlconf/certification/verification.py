@@ -36,9 +36,9 @@ from dmlconf.certification.findings import Finding, FindingKind, Verification, e
 from dmlconf.certification.keys import PublicKey
 from dmlconf.certification.logged import compared, wrong_log
 from dmlconf.certification.plausibility import implausible
-from dmlconf.certification.profile_digest import profile_digest
 from dmlconf.certification.profiles import (
     Profile,
+    profile_digest,
     profile_names,
     read_profile,
     refusal,

@@ -13,7 +13,6 @@ from typing import Final
 import click
 
 from dmlconf import __version__
-from dmlconf.cli.common.child import keep_working_folder_off_path
 from dmlconf.cli.common.configuration import COMMANDS
 from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
 from dmlconf.cli.output.console import output_fault, say, silenced_when_closed
@@ -83,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
     _replace_closed_streams()
     disarm_workflow_commands()
-    keep_working_folder_off_path()
+    _keep_working_folder_off_path()
     compute_in_one_thread()
     code = _run(arguments)
     _ignore_interrupts()
@@ -149,3 +148,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         traceback.print_exc()
         say("\nThis is a bug in dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL
+
+
+def _keep_working_folder_off_path() -> None:
+    """Keep the working folder off the path of every Python process that this one starts.
+
+    Worker processes are started with `python -c`, which puts the working folder first as well,
+    before it learns this process's path.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"

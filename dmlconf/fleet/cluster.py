@@ -10,20 +10,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from dmlconf.backends.protocol import BackendError
-from dmlconf.fleet.patience import in_thread, within
 from dmlconf.workers.interrupts import deferred_interrupts, discarded_interrupts
 
-__all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
+__all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo", "in_thread", "within"]
 
 RESOURCE: Final = "adapter"
 """The resource that marks a Dask worker as usable for dmlconf."""
@@ -358,3 +358,34 @@ _LOCAL_SETTINGS: Final = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
+
+
+_Result = TypeVar("_Result")
+
+
+def in_thread(function: Callable[[], None]) -> None:
+    """Start a function in another thread; it ends with the process at the latest."""
+    threading.Thread(target=function, name="dmlconf-cluster", daemon=True).start()
+
+
+def within(seconds: float, function: Callable[[], _Result]) -> _Result:
+    """Return a function's result within a time limit; past it, the function keeps its own thread.
+
+    Raises:
+        TimeoutError: it takes longer than that many seconds.
+    """
+    result: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # Raised again in the waiting thread.
+            result.set_exception(error)
+
+    in_thread(run)
+    try:
+        return result.result(seconds)
+    except TimeoutError as error:
+        if result.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:.0f} seconds") from error

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlconf.cases.building.build import build, parameter_names
+from dmlconf.cases.building.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedOutputs, ExpectedRejection, Fill, Provenance
@@ -211,12 +210,6 @@ def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:
     expectation = built(tmp_path, text).expectation
     assert isinstance(expectation, ExpectedOutputs)
     assert expectation.outputs["OutputTensor"].tolist() == [3] * 4
-
-
-def test_parameters_are_what_expressions_may_name() -> None:
-    entry: dict[str, Any] = {"matrix": {"A": [1], "B": [2]}, "let": {"C": "=A"}}
-    assert parameter_names(entry) == ("A", "B", "C")
-    assert parameter_names({"desc": {}}) == ()
 
 
 VALUES = "values: [1, 2]"

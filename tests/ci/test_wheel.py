@@ -89,7 +89,7 @@ def test_a_changed_file_is_checked(package: Path) -> None:
 
 
 def test_with_other_sources_every_file_is_checked(package: Path) -> None:
-    source = package / "dmlconf" / "cases" / "building" / "build.py"
+    source = package / "dmlconf" / "cases" / "building" / "operator_build.py"
     source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
     count, read = loaded(package)
     assert count > 50_000

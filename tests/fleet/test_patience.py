@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dmlconf.fleet.patience import within
+from dmlconf.fleet.cluster import within
 
 
 def test_returns_what_the_function_returns() -> None:

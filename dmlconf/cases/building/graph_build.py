@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from dmlconf.cases.building.build import challenged_data, read_expectation
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.building.graph_nodes import (
@@ -16,6 +15,7 @@ from dmlconf.cases.building.graph_nodes import (
     UnreadSourceError,
     node_entries,
 )
+from dmlconf.cases.building.operator_build import challenged_data, read_expectation
 from dmlconf.cases.building.tensor_entry import read_tensor
 from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.graph_case import GraphCase, fault_place

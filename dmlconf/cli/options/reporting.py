@@ -143,7 +143,7 @@ def show(
     from rich.console import Group
 
     from dmlconf.reports.runs import terminal
-    from dmlconf.reports.runs.durations import slowest_lines
+    from dmlconf.reports.runs.summary import slowest_lines
 
     table = terminal.render(log, verbose=verbose, quiet=quiet, failures=failures)
     if durations:

@@ -35,7 +35,7 @@ from dmlconf.diagnosis.reduction.graph_changes import (
 from dmlconf.diagnosis.reduction.graphs import reduce_nodes
 from dmlconf.diagnosis.reduction.passes import reduce_data
 from dmlconf.diagnosis.reduction.places import Place, counted, with_number
-from dmlconf.diagnosis.reduction.reduce import Search
+from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Constant, Graph, Node, Slot
 from dmlconf.graphs.relations import owned_otherwise
 from dmlconf.tensors.datatypes import Array, DataType

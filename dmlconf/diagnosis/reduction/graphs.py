@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.diagnosis.reduction.reduce import Search
+from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Graph, Node
 from dmlconf.graphs.relations import part
 from dmlconf.reference.evaluation import evaluate

@@ -28,7 +28,7 @@ from dmlconf.diagnosis.reduction.places import (
     size_places,
     with_number,
 )
-from dmlconf.diagnosis.reduction.reduce import Search
+from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["PASSES", "reduce_data"]

@@ -32,6 +32,7 @@ __all__ = [
     "repeat_command",
     "run_command",
     "shown_statuses",
+    "slowest_lines",
     "status_counts",
     "worst_ulp",
 ]
@@ -293,3 +294,9 @@ def number(value: float | None) -> str:
         return f"{value:,.0f}"
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def slowest_lines(log: RunLog, count: int) -> list[str]:
+    """Return the cases that took the backend longest, the slowest first, with their seconds."""
+    slowest = sorted(log.verdicts, key=lambda verdict: -verdict.seconds)[:count]
+    return [f"{verdict.seconds:8.3f} s  {verdict.case}" for verdict in slowest]

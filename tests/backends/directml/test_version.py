@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dmlconf.backends.directml.api.version import native_version
+from dmlconf.backends.directml.api.library import native_version
 
 
 def shared_object(*names: str) -> bytes:

@@ -1,0 +1,261 @@
+"""Build the case of an operator, and what all cases share: expectation and challenged data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from dmlconf.cases.building.attributes import array_length, read_attribute, require_scalars
+from dmlconf.cases.building.files import CaseFiles
+from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
+from dmlconf.cases.building.tensor_entry import expected_array, read_tensor, require_list
+from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.model import (
+    Case,
+    CaseTemplate,
+    ExpectedOutputs,
+    ExpectedRejection,
+    Fill,
+    PlannedCase,
+    Provenance,
+)
+from dmlconf.cases.tolerance import read_tolerances
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import constraint_names
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.documents.problems import nearest
+from dmlconf.expressions import Budget, Namespace, namespace
+from dmlconf.limits import MOST_CASE_STEPS
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.fills import challenged
+
+__all__ = [
+    "MOST_REPEATS",
+    "build_operator_case",
+    "challenged_data",
+    "read_expectation",
+]
+
+MOST_REPEATS: Final = 1024
+
+
+def build_operator_case(planned: PlannedCase) -> Case:
+    """Return the case of an operator.
+
+    Raises:
+        CaseError: the entry is not a valid case with these parameters.
+    """
+    template = planned.template
+    entry = template.data
+    operator = catalogue.operator(template.operator_name)
+    written, names = _written(template), namespace(planned.parameters, Budget(MOST_CASE_STEPS))
+    faults = Faults()
+    desc: Desc = {}
+    data: _Data = {}
+    files = CaseFiles(template.about.location.path.parent)
+    with faults.collected():
+        for name, node in written.get("let", {}).items():
+            names[name] = evaluated(node, names)
+        desc, data = _desc(operator, written["desc"], names, files)
+    with faults.collected():
+        _check_constraint(operator, entry.get("expect", {}).get("constraint"))
+    faults.raise_any()
+    expectation = read_expectation(
+        operator, entry, evaluated(written["expect"], names), desc, files
+    )
+    if not isinstance(expectation, ExpectedRejection):
+        _require_data(operator, desc, data)
+    if template.challenge is not None and not template.keeps_data:
+        data = challenged_data(data, template.challenge)
+    in_place = entry.get("in_place", {})
+    _check_in_place(operator, in_place)
+    return Case(
+        identifier=planned.identifier,
+        operator_name=template.operator_name,
+        desc=desc,
+        data=data,
+        expectation=expectation,
+        tags=template.tags,
+        about=template.about,
+        in_place=in_place,
+        tolerances=read_tolerances(entry.get("tolerance", {}), _outputs(operator, desc)),
+        files=files.digests,
+        disputes=entry.get("disputes"),
+    )
+
+
+@lru_cache(maxsize=64)  # Cases of one template follow each other.
+def _written(template: CaseTemplate) -> Mapping[str, Any]:
+    """Return the parts of an entry that may contain a matrix's expressions, read once."""
+    entry = template.data
+    read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
+    return {
+        "let": {name: read(value, ("let", name)) for name, value in entry.get("let", {}).items()},
+        "desc": {name: read(value, ("desc", name)) for name, value in entry["desc"].items()},
+        "expect": read(entry.get("expect"), ("expect",)),
+    }
+
+
+_Data = dict[str, Array | Fill]
+
+
+def challenged_data(data: _Data, challenge: int) -> _Data:
+    """Return a case's data with other seeds for the generated part.
+
+    Args:
+        data: by tensor.
+        challenge: the number that changes the seeds.
+    """
+    return {
+        name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
+        if isinstance(part, Fill)
+        else part
+        for name, part in data.items()
+    }
+
+
+def _desc(
+    operator: Operator, written: Mapping[str, Any], names: Namespace, files: CaseFiles
+) -> tuple[Desc, _Data]:
+    desc: dict[str, Any] = {}
+    data: _Data = {}
+    faults = Faults()
+    for field in operator.fields:
+        node = written.get(field.name, _ABSENT)
+        try:
+            desc[field.name] = _field(field, node, names, data, files)
+        except CaseError as error:
+            faults.add(error)
+    faults.raise_any()
+    for count, arrays in operator.count_fields.items():
+        desc[count] = array_length(count, desc, arrays)
+    require_scalars(operator, desc)
+    return desc, data
+
+
+def _field(field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles) -> Any:
+    where = ("desc", field.name)
+    if field.is_tensor and field.is_array:
+        items = _items(node, names, where)
+        return items and tuple(
+            read_tensor(item, f"{field.name}[{index}]", data, files, (*where, index))
+            for index, item in enumerate(items)
+        )
+    value = evaluated(node, names)
+    if value is None:
+        return None
+    if field.is_tensor:
+        return read_tensor(value, field.name, data, files, where)
+    return read_attribute(field, value, where)
+
+
+_ABSENT: Final = Fixed(None)
+
+
+def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
+    """Return the tensors of an array, or None; `repeat` and `of` describe many equal ones."""
+    parts = node.value if isinstance(node, Fixed) else node
+    if not isinstance(parts, Mapping):
+        items = evaluated(node, names)
+        if items is not None:
+            require_list(items, where)
+        return items
+    repeat = _part(node, "repeat", names)
+    if not isinstance(repeat, int) or not 0 <= repeat <= MOST_REPEATS:
+        raise CaseError((*where, "repeat"), f"{repeat!r} is not a number from 0 to {MOST_REPEATS}")
+    return [_part(node, "of", {**names, "Index": index}) for index in range(repeat)]
+
+
+def _part(node: Any, key: str, names: Namespace) -> Any:
+    return node.value[key] if isinstance(node, Fixed) else evaluated(node[key], names)
+
+
+def _require_data(operator: Operator, desc: Desc, data: _Data) -> None:
+    for name, field, _ in tensors_of(operator, desc, FieldKind.INPUT):
+        if name not in data:
+            where: list[str | int] = ["desc", field.name]
+            if name != field.name:
+                where.append(int(name[len(field.name) + 1 : -1]))
+            raise CaseError(where, f"`{name}` has no data", "give it `values` or a `fill`")
+
+
+def _check_in_place(operator: Operator, in_place: Mapping[str, str]) -> None:
+    permitted = {(pair.output, pair.input) for pair in operator.in_place}
+    for output, source in in_place.items():
+        if (output, source) not in permitted:
+            message = f"{operator.name} may not write {output} in place of {source}"
+            raise CaseError(("in_place", output), message)
+
+
+def _outputs(operator: Operator, desc: Desc) -> dict[str, TensorDesc]:
+    return {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
+
+
+def read_expectation(
+    operator: Operator,
+    entry: Mapping[str, Any],
+    expect: Mapping[str, Any] | None,
+    desc: Desc,
+    files: CaseFiles,
+) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what a case expects; None if it does not say.
+
+    Args:
+        operator: the operator, or a graph's entry.
+        entry: the case's entry.
+        expect: what it expects, evaluated; each output is one of the operator's fields.
+        desc: the desc.
+        files: reads what the entry names.
+
+    Raises:
+        CaseError: the values do not form the outputs.
+    """
+    if expect is None:
+        if "origin" in entry:
+            message = "`origin` says where the expected values are from, and there are none"
+            raise CaseError(("origin",), message, "give the case `expect`, or say it in its `note`")
+        return None
+    provenance = _provenance(entry)
+    if "rejected" in expect:
+        return ExpectedRejection(expect["rejected"], expect.get("constraint"), provenance)
+    tensors = _outputs(operator, desc)
+    outputs = {}
+    faults = Faults()
+    for name, value in expect.items():
+        where = ("expect", name)
+        for target, item, place in _expected_tensors(operator.field(name), value, where):
+            with faults.collected():
+                if target not in tensors:
+                    raise CaseError(place, f"the desc has no output {target}")
+                outputs[target] = expected_array(item, tensors[target], files, place)
+    faults.raise_any()
+    return ExpectedOutputs(outputs, provenance)
+
+
+def _provenance(entry: Mapping[str, Any]) -> Provenance:
+    if "recorded" in entry:
+        return Provenance.RECORDED
+    return Provenance.STATED if "origin" in entry else Provenance.DOCUMENTED
+
+
+def _expected_tensors(
+    field: Field, value: Any, where: tuple[str | int, ...]
+) -> list[tuple[str, Any, tuple[str | int, ...]]]:
+    if not field.is_array:
+        return [(field.name, value, where)]
+    require_list(value, where)
+    return [(f"{field.name}[{index}]", item, (*where, index)) for index, item in enumerate(value)]
+
+
+def _check_constraint(operator: Operator, constraint: str | None) -> None:
+    if constraint is None:
+        return
+    known = constraint_names(operator)
+    if constraint not in known:
+        near = nearest(constraint, known)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+        message = f"{operator.name} has no constraint {constraint!r}"
+        raise CaseError(("expect", "constraint"), message, hint)

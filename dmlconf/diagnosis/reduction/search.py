@@ -1,0 +1,134 @@
+"""The state of a reduction: the smallest case so far, and whether another one may replace it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from dmlconf.backends.recording.digest import case_digest
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import Desc
+from dmlconf.diagnosis.reduction.cost import cost
+from dmlconf.diagnosis.reduction.data import Part, fitted
+from dmlconf.diagnosis.reduction.places import Place
+from dmlconf.diagnosis.reduction.repair import repaired
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Fails", "OutOfTime", "Search"]
+
+Fails = Callable[[Case], bool]
+"""Returns whether a case fails in the same way as the first one."""
+
+
+class OutOfTime(Exception):
+    """The time is up."""
+
+
+@dataclass
+class Search:
+    """The smallest case so far, and the state of the search.
+
+    Attributes:
+        case: the smallest case that fails.
+        fails: returns whether a case fails.
+        stopped: returns whether the time is up.
+        on_smaller: called with each smaller case that fails.
+        trials: how many cases were tried.
+    """
+
+    case: Case
+    fails: Fails
+    stopped: Callable[[], bool]
+    on_smaller: Callable[[Case], None]
+    trials: int = 0
+    _seen: set[str] = field(default_factory=set)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the case must be rejected, so that its constraints stay broken."""
+        return isinstance(self.case.expectation, ExpectedRejection)
+
+    @cached_property
+    def permitted(self) -> frozenset[str]:
+        """The constraints that the first case breaks: some are documented, but not enforced."""
+        return frozenset(_broken_constraints(self.case))
+
+    def repaired(self, desc: Desc, fixed: frozenset[Place]) -> Desc | None:
+        """Return the desc made valid by changing what is free; None if that is impossible.
+
+        The constraints of a case that must be rejected stay as they are.
+        """
+        if self.rejected:
+            return None
+        return repaired(self.case.operator, desc, fixed, self.permitted)
+
+    def attempt(self, candidate: Case) -> bool:
+        """Adopt a case as the smallest one if it is smaller, valid and fails.
+
+        Raises:
+            OutOfTime: the time is up.
+        """
+        if cost(candidate) >= cost(self.case) or not self._valid(candidate):
+            return False
+        key = case_digest(candidate)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        if self.stopped():
+            raise OutOfTime
+        self.trials += 1
+        if not self.fails(candidate):
+            return False
+        self.case = candidate
+        self.on_smaller(candidate)
+        return True
+
+    def attempt_desc(self, desc: Desc) -> bool:
+        """Adopt another desc if it still fails with some part of the data."""
+        return any(self.attempt(candidate) for candidate in self._with_desc(desc))
+
+    def attempt_data(self, data: Mapping[str, Array]) -> bool:
+        """Adopt other data if the case still fails with it."""
+        return self.attempt(replace(self.case, data=dict(data)))
+
+    def _with_desc(self, desc: Desc) -> list[Case]:
+        case = self.case
+        present = {name: source for name, source in case.in_place.items() if desc.get(name)}
+        changed: list[Case] = []
+        digests: set[bytes] = set()
+        for part in Part:
+            data: dict[str, Any] | None = {}
+            if not self.rejected:
+                data = fitted(case.operator, desc, case, part)
+            if data is not None:
+                digest = b"|".join(array.tobytes() for array in data.values())
+                if digest not in digests:
+                    digests.add(digest)
+                    changed.append(replace(case, desc=desc, data=data, in_place=present))
+        return changed
+
+    def _valid(self, candidate: Case) -> bool:
+        if not isinstance(candidate, GraphCase) and not _arrays_fit(candidate):
+            return False
+        broken = frozenset(_broken_constraints(candidate))
+        return broken == self.permitted if self.rejected else broken <= self.permitted
+
+
+def _arrays_fit(case: Case) -> bool:
+    """Return whether arrays have the length that their count field holds."""
+    return all(
+        case.desc.get(name) is None or len(case.desc[name]) == case.desc.get(count)
+        for count, arrays in case.operator.count_fields.items()
+        for name in arrays
+    )
+
+
+def _broken_constraints(case: Case) -> tuple[str, ...]:
+    """Return the names of the documented constraints that a case breaks, enforced or not."""
+    if isinstance(case, GraphCase):
+        return case.violations()
+    return violations(case.operator, case.desc, documented=True)
