@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -31,3 +34,21 @@ def test_the_page_has_the_newest_python_of_the_classifiers() -> None:
     versions = re.findall(r"Python :: 3\.(\d+)", " ".join(project["classifiers"]))
     page = (ROOT / "docs" / "requirements.md").read_text("utf-8")
     assert f"| Python | 3.{min(map(int, versions))} | 3.{max(map(int, versions))} |" in page
+
+
+def test_ci_compares_the_page_with_what_it_installed(tmp_path: Path) -> None:
+    for name in (".ci/versions.py", "docs/requirements.md"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    page = tmp_path / "docs" / "requirements.md"
+    page.write_text(
+        re.sub(r"(\| click .*) [\d.]+ \|", r"\1 7.9 |", page.read_text("utf-8")), "utf-8"
+    )
+    command = [sys.executable, str(tmp_path / ".ci" / "versions.py")]
+    done = subprocess.run([*command, "newest"], capture_output=True, text=True, check=True)
+    assert re.search(r"^click .*; docs/requirements.md:\d+ says 7.9$", done.stdout, re.MULTILINE)
+    subprocess.run([*command, "newest", "--write"], capture_output=True, check=True)
+    newest = ".".join(version("click").split(".")[:2])
+    assert f" {newest} |" in page.read_text("utf-8")
+    page.write_text(page.read_text("utf-8").replace("| click | 8.1 |", "| click | 7.8 |"), "utf-8")
+    assert subprocess.run([*command, "lowest"], capture_output=True, check=False).returncode == 1

@@ -144,6 +144,30 @@ class ErrorScale:
             )
         return ErrorScale(np.stack([part.sums for part in parts], axis), stored)
 
+    @staticmethod
+    def joined(parts: Sequence[ErrorScale], axis: int) -> ErrorScale:
+        """Return the error scales of the parts of an output, one after the other along an axis."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def along(arrays: Sequence[Array | None]) -> Array | None:
+            if all(array is None for array in arrays):
+                return None
+            filled = [
+                np.zeros_like(part.sums, bool if array is None else array.dtype)
+                if array is None else array
+                for part, array in zip(parts, arrays, strict=True)
+            ]  # fmt: skip
+            return np.concatenate(filled, axis)
+
+        return ErrorScale(
+            np.concatenate([part.sums for part in parts], axis),
+            along([part.stored for part in parts]),
+            along([part.deviation for part in parts]),
+            min(part.quantum for part in parts),
+            along([part.overflows for part in parts]),
+        )
+
     def holding(self, sizes: Array, deviation: Array | None = None) -> ErrorScale:
         """Return the error scale where FLOAT16 holds other values of these sizes.
 

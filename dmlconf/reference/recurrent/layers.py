@@ -9,9 +9,9 @@ Derived in docs/bounds.md, Recurrent layers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,9 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 
 _MOST_ERRORS: Final = 1 << 18
 """Number of shared errors in a step that are carried at once, so that they stay in the cache."""
+
+_MOST_ERRORS_OF_PART: Final = 1 << 19
+"""The same of a part of a large batch: 4 MiB. Its sequences have nothing to do with each other."""
 
 
 class LayerDesc(Protocol):
@@ -103,7 +106,13 @@ def error_scales(
     followed = partial(_outputs, desc, direction, followed=True)
     with np.errstate(all="ignore"):
         if desc.InputTensor.dtype != np.float16:
-            return error_scales_of(followed(EXACT), desc.outputs, terms)
+            parts = [
+                error_scales_of(
+                    _outputs(part, direction, EXACT, followed=True), part.outputs, terms
+                )
+                for part in _parts(desc)
+            ]
+            return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
         equations, *simulations = (
             simulation
             for kernels in _groups(variants, 2 * batch * hidden * hidden)
@@ -117,6 +126,26 @@ def error_scales(
                 wanted, zip(*(e.scales for e in every), strict=True), strict=True
             )
         )
+
+
+_BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
+"""Tensors whose last dimension but one is the batch; in SequenceLengthsTensor it is the last."""
+
+
+def _parts(desc: _Desc) -> Iterator[_Desc]:
+    """Yield the desc of each part of the batch, which is as large as is carried at once."""
+    batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
+    size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
+    if size >= batch:
+        yield desc
+        return
+    for start in range(0, batch, size):
+        part = slice(start, start + size)
+        tensors = {name: getattr(desc, name, None) for name in _BATCHED}
+        given = {name: each[..., part, :] for name, each in tensors.items() if each is not None}
+        if desc.SequenceLengthsTensor is not None:
+            given["SequenceLengthsTensor"] = desc.SequenceLengthsTensor[..., part]
+        yield replace(cast(Any, desc), **given)
 
 
 def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:

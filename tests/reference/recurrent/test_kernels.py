@@ -18,9 +18,9 @@ ONE_IN = 12
 """Cases of FLOAT16 of which one is taken."""
 
 
-def cases_of(operator: str) -> list[Case]:
+def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
     plan = load_suite([cases_directory() / operator]).plan()
-    named = [planned for planned in plan if "FLOAT16" in planned.identifier]
+    named = [planned for planned in plan if data_type in planned.identifier]
     cases = [build(planned) for planned in named[::ONE_IN]]
     return [case for case in cases if tensor_bytes(case) < 1 << 14 and case.expectation is None]
 
@@ -42,3 +42,20 @@ def test_kernels_side_by_side_are_those_one_by_one(
             np.testing.assert_allclose(getattr(first, part), getattr(second, part), rtol=1e-9)
         for left, right in zip(first.others, second.others, strict=True):
             np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
+def test_sequences_one_by_one_are_those_of_the_whole_batch(
+    operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = cases_of(operator, "FLOAT32")
+    batches = {case.inputs()["InputTensor"].shape[2] for case in cases}
+    assert max(batches) > 1
+    together = error_scales(cases)
+    monkeypatch.setattr(layers, "_MOST_ERRORS_OF_PART", 1)
+    for whole, parts in zip(together, error_scales(cases), strict=True):
+        np.testing.assert_allclose(parts.sums, whole.sums, rtol=1e-9)
+        assert parts.stored is whole.stored is None
+        assert (parts.overflows is None) == (whole.overflows is None)
+        if whole.overflows is not None:
+            np.testing.assert_array_equal(parts.overflows, whole.overflows)
