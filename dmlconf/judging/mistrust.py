@@ -68,7 +68,9 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     if kind == RuleKind.ACCUMULATE and is_float:
         error_scale = allowance.error_scale()
         if error_scale is not None:
-            certain &= np.abs(expected) > _CANCELLED * error_scale
+            certain &= np.abs(expected) > _CANCELLED * error_scale.reshape(expected.shape)
+        for other in allowance.others():
+            certain &= other.reshape(expected.shape) != 0
     for lowest, highest in permitted_intervals(kind, allowance):
         if kind == RuleKind.ONE_OF:
             certain &= ~((lowest <= 0) & (highest >= 0))

@@ -75,6 +75,7 @@ def used(
     return share
 
 
+@np.errstate(invalid="ignore")
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
 
@@ -113,6 +114,7 @@ def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval])
     return share
 
 
+@np.errstate(invalid="ignore")
 def within(values: Array, lowest: Array, highest: Array) -> Array:
     """Return which values lie in an interval; NaN does where it is the interval's only value."""
     within: Array = (values >= lowest) & (values <= highest)

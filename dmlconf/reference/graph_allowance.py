@@ -124,6 +124,7 @@ def _candidates(
         intervals = list(join(own, fused_values))
         intervals += beyond_poles(intervals[0], poles, slot)
         intervals += _infinities_and_nan(own)
+        intervals += _nan_candidates(own)
         intervals += [(each, each) for each in order.get(slot, ())]
         anything = np.logical_or.reduce([room.open for room in own])
         anything = anything | reached[slot] if slot in reached else anything
@@ -141,6 +142,15 @@ def _infinities_and_nan(rooms: Sequence[Room]) -> Iterator[Interval]:
     where, right = np.logical_or.reduce(overflows), rooms[0].right
     for special in (np.nan, np.inf, -np.inf):
         value = np.where(where, right.dtype.type(special), right)
+        yield value, value
+
+
+def _nan_candidates(rooms: Sequence[Room]) -> Iterator[Interval]:
+    """Yield NaN where it is one of the candidates of the last node."""
+    where = [room.nan for room in rooms if room.nan is not None]
+    if where:
+        right = rooms[0].right
+        value = np.where(np.logical_or.reduce(where), right.dtype.type(np.nan), right)
         yield value, value
 
 

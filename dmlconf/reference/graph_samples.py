@@ -21,7 +21,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import undefined
@@ -74,6 +74,7 @@ class Room:
         highest: the greatest.
         open: which elements any value satisfies.
         overflows: where infinities and NaN are as right; None for nowhere.
+        nan: where NaN is one of the candidates; None for nowhere.
     """
 
     right: Array
@@ -81,11 +82,14 @@ class Room:
     highest: Array
     open: Array
     overflows: Array | None = None
+    nan: Array | None = None
 
     @property
     def beyond(self) -> Array | None:
         """Return where a right value need not be near the expected one; None for nowhere."""
-        beyond = self.open if self.overflows is None else self.open | self.overflows
+        beyond = self.open
+        for more in (self.overflows, self.nan):
+            beyond = beyond if more is None else beyond | more
         return beyond if beyond.any() else None
 
     @property
@@ -161,11 +165,15 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     lowest, highest = permitted_ends(flat, rule, allowance)
     lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
     open_elements = undefined(lowest, highest)
-    if right.dtype.kind != "f" and rule.kind is RuleKind.ONE_OF:
-        # Between two candidates at the ends of a data type no value is permitted.
+    nan = None
+    if rule.kind is RuleKind.ONE_OF:
         intervals = permitted_intervals(rule.kind, allowance)
-        each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
-        open_elements = np.any(each, axis=0).reshape(right.shape)
+        if right.dtype.kind == "f":
+            nan = _other_nan(right, intervals)
+        else:
+            # Between two candidates at the ends of a data type no value is permitted.
+            each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
+            open_elements = np.any(each, axis=0).reshape(right.shape)
     if case.operator_name in _SORTING:
         open_elements = open_elements | (lowest != highest)
     if rule.flushes and right.dtype.kind == "f":
@@ -180,7 +188,14 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
             ends = permitted_ends(np.ascontiguousarray(other).ravel(), rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)
             lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
-    return Room(right, lowest, highest, open_elements, overflows)
+    return Room(right, lowest, highest, open_elements, overflows, nan)
+
+
+def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
+    """Return where NaN is a candidate beside a number: an element next to the one that is read."""
+    each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
+    nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
+    return nan if nan.any() else None
 
 
 def _choosers() -> Iterator[Chooser]:

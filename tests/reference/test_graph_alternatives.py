@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -398,3 +399,93 @@ def test_what_different_unknown_numbers_lead_to_is_open(tmp_path: Path) -> None:
     case = graph(tmp_path, inputs, nodes)
     assert accepts(case, "y", [0])
     assert accepts(case, "y", [1])
+
+
+LINE = "Sizes: [10], DataType: FLOAT32, values: [1, 1, 1, 1, 7, .nan, 1, 1, 1, 1]"
+
+
+def test_an_element_beside_the_nearest_may_be_nan(tmp_path: Path) -> None:
+    """The coordinate 0.5 / 0.1 - 0.5 is 4.5, so that element 4 or 5 is read."""
+    nodes = """
+  node: {operator: RESAMPLE, desc: {InputTensor: x, OutputTensor: {Sizes: [1]},
+         InterpolationMode: NEAREST_NEIGHBOR, Scales: [0.1]}}"""
+    case = graph(tmp_path, f"\n  x: {{{LINE}}}", nodes)
+    assert accepts(case, "y", [np.nan])
+    assert accepts(case, "y", [7])
+    assert not accepts(case, "y", [1])
+
+
+HARDMAX = """InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [VALUES]},
+  OutputTensor: {Sizes: [2, 2], DataType: FLOAT32}, Axes: AXES"""
+
+
+def test_a_row_with_nan_has_its_one_anywhere_along_several_axes(tmp_path: Path) -> None:
+    """Measured on DirectML 1.13.1: parts of such a row are compared one by one."""
+    desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[0, 1]")
+    assert accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 1, 0, 0])
+    desc = HARDMAX.replace("VALUES", "1, 4, 3, 2").replace("AXES", "[0, 1]")
+    assert not accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 0, 1, 0])
+    desc = HARDMAX.replace("VALUES", "1, .nan, 3, 2").replace("AXES", "[1]")
+    assert not accepts(single(tmp_path, "ACTIVATION_HARDMAX1", desc), "OutputTensor", [0, 1, 1, 0])
+
+
+REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]},
+  ROITensor: {Sizes: [1, 4], DataType: FLOAT32, values: [-0.8, -0.8, -0.8, -0.8]},
+  BatchIndicesTensor: {Sizes: [1], DataType: UINT32, values: [0]},
+  OutputGradientTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32},
+  ReductionFunction: AVERAGE, InterpolationMode: LINEAR, SpatialScaleX: 1, SpatialScaleY: 1,
+  InputPixelOffset: 0, OutputPixelOffset: 0, MinimumSamplesPerOutput: 1,
+  MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
+
+
+def test_a_share_of_nothing_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
+    """Measured: beside the tensor the second element, of share 0, gets NaN or nothing."""
+    case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
+    for second in (np.nan, 0.0):
+        assert accepts(case, "OutputGradientTensor", [np.inf, second, 0])
+    assert not accepts(case, "OutputGradientTensor", [np.inf, 0, 1])
+
+
+def test_regions_with_an_offset_of_nan_have_no_coordinates(tmp_path: Path) -> None:
+    text = REGION.replace("[.inf]", "[1]").replace("InputPixelOffset: 0", "InputPixelOffset: .nan")
+    case = single(tmp_path, "ROI_ALIGN_GRAD", text)
+    assert accepts(case, "OutputGradientTensor", [0, 5, 1])
+
+
+def test_a_subnormal_product_on_the_way_has_fewer_digits(tmp_path: Path) -> None:
+    """The gradient 1e-44, of 7 steps, is 3.5 steps times 0.5, which a scale of 1e38 shows."""
+    tensors = {"Input": 0.5, "InputGradient": 1e-44, "Mean": 0, "Variance": 0.75, "Scale": 1e38}
+    desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
+    for name in ("", "Scale", "Bias"):
+        desc += f", Output{name}GradientTensor: {{{ONE}}}"
+    desc = f"{desc}, Epsilon: 0.25".replace("Sizes: [1]", "Sizes: [2]")
+    desc = re.sub(r"values: \[(.*?)\]", r"values: [\1, \1]", desc)
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
+    (right, _) = evaluate(case)["OutputGradientTensor"].tolist()
+    assert right < 0
+    assert accepts(case, "OutputGradientTensor", [8 / 7 * right] * 2)
+    assert not accepts(case, "OutputGradientTensor", [100 * right] * 2)
+
+
+def test_a_subnormal_product_of_scales_has_fewer_digits(tmp_path: Path) -> None:
+    matrix = "{Sizes: [1, 1], DataType: INT32, values: [1000000000]}"
+    scale = "{Sizes: [1, 1], DataType: FLOAT32, values: [SCALE]}"
+    desc = f"""ATensor: {matrix}, AScaleTensor: {scale.replace("SCALE", "1.0e-20")},
+      BTensor: {matrix}, BScaleTensor: {scale.replace("SCALE", "1.0e-24")},
+      OutputTensor: {{Sizes: [1, 1], DataType: FLOAT32}}"""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
+    assert accepts(case, "OutputTensor", [7 * 2.0**-149 * 1e18])
+    assert accepts(case, "OutputTensor", [0])
+    assert not accepts(case, "OutputTensor", [1e-24])
+
+
+def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Path) -> None:
+    """Measured on DirectML 1.15.4: CELU of Alpha -1 makes exp(88) of -88, 12 millionths off."""
+    tensors = {"Input": -1.125, "Mean": 0, "Variance": 0, "Scale": 110, "Bias": 0}
+    desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
+    desc += f", OutputTensor: {{{ONE}}}, Spatial: false, Epsilon: 2.0, "
+    desc += "FusedActivation: {operator: ACTIVATION_CELU, Alpha: -1.0}"
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    (right,) = evaluate(case)["OutputTensor"].tolist()
+    assert accepts(case, "OutputTensor", [right * 1.000012])
+    assert not accepts(case, "OutputTensor", [right * 1.01])

@@ -128,3 +128,43 @@ def test_zeros_are_right_where_they_are_a_candidate(tmp_path: Path) -> None:
         [planned] = load_suite([file]).plan()
         verdict = judged(build(planned), np.zeros(9, np.uint8))
         assert (verdict.status is Status.PASSED) == right
+
+
+PRODUCTS = """
+operator: REDUCE
+cases:
+  - name: products
+    desc:
+      Function: MULTIPLY
+      InputTensor: {Sizes: [13, 2, 9], DataType: FLOAT16, fill: {uniform: {low: 0.1, high: 0.2}}}
+      OutputTensor: {Sizes: [13, 1, 1], DataType: FLOAT16}
+      Axes: [1, 2]
+"""
+
+
+def test_zeros_along_reduced_axes_are_judged(tmp_path: Path) -> None:
+    file = tmp_path / "products.yaml"
+    file.write_text(PRODUCTS, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    assert judged(build(planned), np.zeros((13, 1, 1), np.float16)).status is Status.PASSED
+
+
+NORMS = """
+operator: LP_NORMALIZATION
+cases:
+  - name: squares-overflow
+    desc:
+      InputTensor: {Sizes: [4, 8], DataType: FLOAT32, fill: {uniform: {low: 1e20, high: 1e21}}}
+      OutputTensor: {Sizes: [4, 8], DataType: FLOAT32}
+      Axis: 1
+      Epsilon: 0.25
+      P: 2
+"""
+
+
+def test_zeros_are_right_where_another_right_output_has_them(tmp_path: Path) -> None:
+    """Squares that overflow make a norm of infinity, by which everything is 0."""
+    file = tmp_path / "norms.yaml"
+    file.write_text(NORMS, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    assert judged(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED

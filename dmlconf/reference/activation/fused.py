@@ -112,6 +112,8 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 }
 """Where activations jump; NaN for nowhere."""
 
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
 _MOST_ROUNDINGS: Final = 256.0
 """How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""
 
@@ -240,4 +242,21 @@ def activated_error_scale(
             # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
             zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
             scaled = replace(scaled, others=(*scaled.others, zeros))
+        return _beside_steep_activations(scaled, values, reach, activation)
+
+
+def _beside_steep_activations(
+    scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
+) -> ErrorScale:
+    """Return an error scale with what an activation makes of all that its sums may be.
+
+    The rule takes an error scale beyond the largest number for a sum that overflowed, so that it
+    counts as the largest number. Behind an activation that multiplies errors, as CELU with Alpha -1
+    does at -88 by 1e38, nothing has overflowed, and errors are as large as the scale says.
+    """
+    steep = np.isfinite(scaled.sums) & (scaled.sums > _LARGEST) & np.isfinite(values)
+    if not steep.any():
         return scaled
+    ends = [fused(values + side * reach, activation) for side in (-1, 0, 1)]
+    span = Span.around(*ends)
+    return scaled.spanned(Span(*(np.where(steep, end, np.nan) for end in span.ends)))

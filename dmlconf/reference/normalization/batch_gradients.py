@@ -21,7 +21,12 @@ from dmlconf.reference.normalization.parameters import (
 from dmlconf.reference.normalization.spans import parts_of
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.reference.numbers.rounding import (
+    STEP,
+    greatest_product,
+    lost_below_normal,
+    overflows,
+)
 from dmlconf.reference.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.tensors.datatypes import Array
 
@@ -184,7 +189,8 @@ def batch_normalization_training_grad_error_scale(
         square = np.square(deviation)
         # The scale and the deviation may be taken before the terms are added up.
         factors = desc.ScaleTensor, 1 / deviation
-        largest = greatest_product(centred, scale.sums / count, 1 / square, *factors)
+        one = np.ones(())
+        largest = greatest_product(one, centred, scale.sums / count, 1 / square, *factors)
         change = (wide(desc.InputTensor) - wide(desc.MeanTensor)) / count / square
         mean = bias.scaled(1 / count)
         terms = ErrorScale(gradient) + mean + scale.scaled(change)
@@ -197,6 +203,7 @@ def batch_normalization_training_grad_error_scale(
         held = held + store_sizes(difference, exact & (held == 0))
         held = held + store_sizes(sums * change) + np.abs(sums * change)
         gradient += mean.sums + centred * scale.sums / count / square
+        gradient += _lost_of_terms(desc, difference, sums, count, deviation) / STEP
         largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
         factor = sizes_of(desc.ScaleTensor) / deviation
         error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
@@ -212,6 +219,31 @@ def batch_normalization_training_grad_error_scale(
             of_scale = of_scale.spanned(inputs.of_scale())
             error_scale = error_scale.spanned(*inputs.of_input(exact))
         return error_scale, of_scale, bias
+
+
+def _lost_of_terms(
+    desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
+) -> Array:
+    """Return how far subnormal products may lead the terms that are scaled at the end.
+
+    Args:
+        desc: the desc.
+        difference: the gradient without its mean.
+        sums: of the gradient times the centred input.
+        count: how many terms these have.
+        deviation: what is divided by.
+    """
+    centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
+    at_end = desc.ScaleTensor, 1 / deviation
+    change = np.abs(centred) / count / np.square(deviation)
+    products = lost_below_normal(desc.InputGradientTensor, centred)
+    lost = products.sum(shared_dimensions(desc.ScaleTensor), keepdims=True) * change
+    share = np.asarray(1 / count)
+    for factors in (difference,), (sums, centred, share, 1 / np.square(deviation)):
+        whole = lost_below_normal(*factors, *at_end)
+        factor = sizes_of(desc.ScaleTensor) / deviation
+        lost = lost + np.where(whole > 0, whole / factor, 0.0)
+    return np.where(np.isfinite(lost), lost, 0.0)
 
 
 def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:

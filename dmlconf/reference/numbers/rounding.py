@@ -21,6 +21,7 @@ __all__ = [
     "anything_where",
     "finite_sizes",
     "greatest_product",
+    "lost_below_normal",
     "or_any_result",
     "overflows",
     "rounded_interval",
@@ -80,6 +81,26 @@ def greatest_product(*factors: Array) -> Array:
         size = np.abs(factor)
         product = product * np.where(np.isfinite(size), np.maximum(size, 1.0), 1.0)
     return product
+
+
+def lost_below_normal(*factors: Array) -> Array:
+    """Return the size of a product where some of its factors may have a subnormal product, or 0.
+
+    That part has fewer digits, or none where it is taken for zero, so the product may be off by its
+    whole size. The gradient 1e-44 times 9.3 is 66 or 67 times 2^-149, and times 1e38 is off by as
+    large a share.
+
+    Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
+    """
+    product: Array = np.ones(())
+    least: Array = product
+    for factor in factors:
+        size = np.abs(factor, dtype=np.float64)
+        product = product * size
+        least = least * np.minimum(size, 1.0)
+    small = (least > 0) & (least < float(np.finfo(np.float32).tiny)) & np.isfinite(product)
+    lost: Array = np.where(small, product, 0.0)
+    return lost
 
 
 @np.errstate(all="ignore")

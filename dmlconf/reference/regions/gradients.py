@@ -214,7 +214,8 @@ class _Problem:
         """Set infinite errors where any result is right.
 
         That is around the samples of outputs with special numbers, which a kernel may multiply by a
-        share of 0 or pass over, and wherever regions of unknown coordinates may be read.
+        share of 0 or pass over, and wherever regions of unknown coordinates may be read. A sample
+        beside the tensor is made of its first two elements, with a share of 0 for the second.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         special = self._special(image=self.greatest)
@@ -222,7 +223,10 @@ class _Problem:
             return
         for block in sample_blocks(self.y, self.x, special.shape[-1]):
             chosen = block.used & special[block.outputs][:, np.newaxis, np.newaxis]
-            reading, y, x = self.reading.of(block), np.floor(block.y + 0.5), np.floor(block.x + 0.5)
+            reading = self.reading.of(block)
+            height, width = self.reading.values.shape[1:3]
+            y = np.floor(_beside_as_within(block.y, block.y_errors, height - 1) + 0.5)
+            x = np.floor(_beside_as_within(block.x, block.x_errors, width - 1) + 0.5)
             for down, across in product((-1, 0, 1), repeat=2):
                 errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
 
@@ -343,6 +347,12 @@ class _Problem:
         outputs = axis.values.shape[-1]
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))
+
+
+def _beside_as_within(places: Array, errors: Array, last: int) -> Array:
+    """Return coordinates with those of the edge for samples that may be beside the tensor."""
+    beside = (places > -1 - errors) & (places < last + 1 + errors)
+    return np.where(beside, np.clip(places, 0, last), places)
 
 
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:

@@ -6,6 +6,7 @@ comes with a bound of what it may be off.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -257,6 +258,7 @@ def samples(
         whole = whole & ~_inexact(step)
     sizes = np.maximum.reduce([np.abs(each) for each in (begin, finish, extent)])
     finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
+    finite &= math.isfinite(shift) and math.isfinite(offset)
     return Samples(values, np.where(whole, 0, errors * STEP), number, ~finite)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.resampling.gradient_candidates import linear_interval
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.permitted import hull
 
 GRADIENT = np.array([1, 2, 4], np.float32)
 
@@ -33,3 +36,33 @@ def test_uncertain_coordinates_within_the_tensor_leave_much() -> None:
 def test_nan_beside_the_tensor_opens_the_axis() -> None:
     gradient = np.array([np.nan, 2], np.float32)
     assert interval(gradient, [-50, -40], 4) == ([-np.inf] * 4, [np.inf] * 4)
+
+
+FOUR = TensorDesc(DataType.FLOAT32, (4,))
+
+
+def nearest(gradient: list[float], coordinates: list[float], errors: float) -> list[Interval]:
+    at = Coordinates(np.array(coordinates), np.full(len(coordinates), errors))
+    return nearest_candidates(np.array(gradient, np.float32), [at], "HALF_UP", FOUR)
+
+
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_a_gradient_may_belong_to_any_element_within_its_error(value: float) -> None:
+    """Measured with a scale of 2^-23: the kernel takes element 1, between the ends 0 and 3."""
+    lowest, highest = hull(nearest([2], [-0.25], 12))
+    assert (lowest <= value).all()
+    assert (value <= highest).all()
+
+
+def test_linear_gradients_reach_every_element_within_their_error() -> None:
+    _, highest = interval(np.array([2], np.float32), [4.0], 9)
+    assert min(highest) >= 2
+
+
+def test_finite_gradients_that_overflow_beside_infinity_leave_any_result() -> None:
+    """Measured: -3e38 - 3e38 + inf is NaN or infinite, by the order of the additions."""
+    (candidate,) = nearest([-3e38, -3e38, np.inf], [0, 0, 0], 0)
+    assert np.isneginf(candidate[0][0])
+    assert np.isposinf(candidate[1][0])
+    (certain,) = nearest([-3e38, np.inf], [0, 0], 0)
+    assert np.isposinf(certain[0][0])
