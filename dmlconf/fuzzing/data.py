@@ -1,4 +1,4 @@
-"""Generate data for the inputs of a case: ordinary numbers, special ones, indices, large ones."""
+"""Data for the inputs of a case: ordinary numbers, special ones, ends of words, indices."""
 
 from __future__ import annotations
 
@@ -75,6 +75,8 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     data_type = tensor.DataType
     seed = chance.below(_SEEDS)
     kind = chance.below(4)
+    if kind == 0:
+        return {"ends": {"seed": seed % 64}}
     if kind < 3:
         # With few or no ordinary numbers in between, or many.
         every = chance.pick((1, 2, 3, 7, 16))

@@ -19,7 +19,7 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Drafts", "UnfitError"]
 
-LARGEST_SIZE: Final = 1 << 14
+LARGEST_SIZE: Final = 1 << 17
 _LARGEST_NUMBER: Final = 1 << 16
 _LONGEST: Final = 64
 _MOST_DIMENSIONS: Final = 8

@@ -25,6 +25,9 @@ _NOISE: Final = 10
 MOST_ELEMENTS: Final = 6000
 """Of one tensor; most defects show in small ones, and small ones are quick."""
 
+_LONG_AXIS: Final = 1 << 16
+"""A tensor along one axis may have about as many elements: a dispatch has fewer groups."""
+
 
 def valid_desc(
     operator: Operator,
@@ -163,7 +166,7 @@ class _Walk:
         changes: list[Changes] = []
         for name in self._operator_tensors(desc):
             for place, tensor in name:
-                if prod(tensor.Sizes) <= MOST_ELEMENTS:
+                if _is_small(tensor):
                     continue
                 for index, size in enumerate(tensor.Sizes):
                     if size > 1:
@@ -177,3 +180,9 @@ class _Walk:
                 yield [((field.name,), value)]
             elif value is not None:
                 yield [((field.name, index), tensor) for index, tensor in enumerate(value)]
+
+
+def _is_small(tensor: TensorDesc) -> bool:
+    """Return whether a tensor has few elements, or lies along one axis of about 65536."""
+    count = prod(tensor.Sizes)
+    return count <= MOST_ELEMENTS or _LONG_AXIS - 2 < max(tensor.Sizes) == count < _LONG_AXIS + 2
