@@ -11,7 +11,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.engine.session import OpenBackend, no_expectation, open_backend
 from dmlconf.graphs.relations import Relation
-from dmlconf.judging.conclusion import Conclusion, alone_on
+from dmlconf.judging.conclusion import Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import answered
 from dmlconf.judging.relations import Stopped, in_other_form
@@ -29,17 +29,26 @@ class Bench:
         against: gives the expected outcome of cases that state none.
     """
 
-    def __init__(self, backend: BackendName, timeout: float, against: Against) -> None:
+    def __init__(
+        self,
+        backend: BackendName,
+        timeout: float,
+        against: Against,
+        *,
+        known_faults: bool = True,
+    ) -> None:
         """Take the backends that run cases and give the expected outputs.
 
         Args:
             backend: what runs cases, unless a call names another backend.
             timeout: seconds that one case may take.
             against: gives the expected outcome of cases that state none.
+            known_faults: whether a known fault of DirectML waives a failure.
         """
         self.backend = backend
         self.against = against
         self._timeout = timeout
+        self._options = JudgeOptions(known_faults=known_faults)
         self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
@@ -98,16 +107,20 @@ class Bench:
 
     def _judged(self, subject: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
         half = subject.capabilities.half_precision
-        conclusion = Conclusion(self.against, subject.faults, half=half)
+        conclusion = Conclusion(self.against, subject.faults, half, self._options)
         return answered(conclusion.of(case, outcome), alone_on(subject.execute))
 
 
 @contextmanager
 def open_bench(
-    backend: BackendName, timeout: float, against: Against = no_expectation
+    backend: BackendName,
+    timeout: float,
+    against: Against = no_expectation,
+    *,
+    known_faults: bool = True,
 ) -> Iterator[Bench]:
     """Yield a bench, and close its backends at the end."""
-    bench = Bench(backend, timeout, against)
+    bench = Bench(backend, timeout, against, known_faults=known_faults)
     try:
         yield bench
     finally:

@@ -78,6 +78,12 @@ class Diagnosis:
         """Whether the case failed at all."""
         return self.verdict.status.fails_run
 
+    @property
+    def is_known_fault(self) -> bool:
+        """Whether the case fails because of a known fault of DirectML, so that nothing is tried."""
+        reason = self.verdict.reason
+        return reason is not None and reason.kind is ReasonKind.KNOWN_FAULT
+
 
 def diagnose(
     case: Case,
@@ -136,10 +142,9 @@ def diagnose(
 def _reproduced(case: Case, bench: Bench) -> Diagnosis:
     """Return how the case fails: always, intermittently, only among others, or not at all."""
     verdicts = [bench.verdict(case)]
-    known = verdicts[0].reason
-    if known is not None and known.kind is ReasonKind.KNOWN_FAULT:
-        note = f"A known fault of DirectML, so there is nothing to reduce. {known.message}"
-        return Diagnosis(case, verdicts[0], 0, 1, notes=(note,))
+    known = Diagnosis(case, verdicts[0], 1, 1)
+    if known.is_known_fault:
+        return known
     times = _BROKEN_REPETITIONS if verdicts[0].status is Status.BROKEN else REPETITIONS
     verdicts += [bench.verdict(case) for _ in range(times - 1)]
     failing = [verdict for verdict in verdicts if verdict.status.fails_run]

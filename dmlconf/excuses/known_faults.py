@@ -39,7 +39,7 @@ from dmlconf.excuses.scope import Scope, Version, VersionRange, parse_version
 from dmlconf.expressions import Expression, ExpressionError, Namespace, suggestion
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.faults.formulas import FORMULAS
-from dmlconf.faults.prediction import Prediction, predicted
+from dmlconf.faults.prediction import Prediction, predictions
 from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.precision.allowance import NoAllowance
 from dmlconf.precision.compare import compare
@@ -295,10 +295,10 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 
     if isinstance(case.expectation, ExpectedRejection) or case.violations():
         return False
-    prediction = predicted(case, formula)
-    if prediction is None:
-        return False
-    return all(_is_predicted(case, outcome, prediction, name) for name in case.outputs())
+    return any(
+        all(_is_predicted(case, outcome, prediction, name) for name in case.outputs())
+        for prediction in predictions(case, formula)
+    )
 
 
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dmlconf.cases.model import Case
@@ -21,11 +21,14 @@ class Computed:
             arithmetic may be from them; None if every bit is known.
         terms: for sums that no case has as its right outputs, the sums of their terms' sizes,
             FLOAT64, by tensor: what the operator's rule is a share of.
+        others: gives what else such a DirectML may compute, where a kernel is chosen by what is
+            not known; None if nothing else. Nodes of graphs are not tried with these.
     """
 
     outputs: Mapping[str, Array]
     around: Case | None = None
     terms: Mapping[str, Array] | None = None
+    others: Callable[[], Iterator[Computed]] | None = None
 
 
 Formula = Callable[[Case], Computed | None]

@@ -1,4 +1,4 @@
-"""Operators that copy the wrong elements."""
+"""Operators that copy the wrong elements, or none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 
-__all__ = ["lengths_not_clamped", "window_read_without_gaps"]
+__all__ = ["lengths_not_clamped", "nothing_scattered", "window_read_without_gaps"]
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
@@ -48,3 +48,14 @@ def lengths_not_clamped(case: Case) -> Computed | None:
     inside = offsets < tensor.size
     copied = tensor.ravel()[np.where(inside, offsets, 0)]
     return Computed({"OutputTensor": np.where(inside, copied, tensor.dtype.type(0))})
+
+
+def nothing_scattered(case: Case) -> Computed | None:
+    """Return the input, which SCATTER_ND leaves as it is if the indices have more dimensions.
+
+    So it is if IndicesDimensionCount exceeds 4 and InputTensor has at most 4 dimensions.
+    """
+    desc = case.desc
+    if desc["IndicesDimensionCount"] <= 4 or desc["InputTensor"].DimensionCount > 4:
+        return None
+    return Computed({"OutputTensor": case.inputs()["InputTensor"]})

@@ -8,10 +8,11 @@ from typing import Final
 from dmlconf.faults.bounds import infinity_as_the_least_integer
 from dmlconf.faults.channels import bias_by_a_product
 from dmlconf.faults.computed import Formula
-from dmlconf.faults.copies import lengths_not_clamped, window_read_without_gaps
+from dmlconf.faults.copies import lengths_not_clamped, nothing_scattered, window_read_without_gaps
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.one_hot import (
     first_value_in_place_of_the_second,
+    low_word_as_index,
     second_value_after_the_first,
     unsigned_index_as_signed,
 )
@@ -32,8 +33,10 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         first_value_in_place_of_the_second,
         infinity_as_the_least_integer,
         lengths_not_clamped,
+        low_word_as_index,
         low_words_compared_as_signed,
         moments_read_as_parameters,
+        nothing_scattered,
         one_product_of_filter_and_input,
         parts_beyond_32_bits_left_out,
         second_value_after_the_first,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,27 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "first_value_in_place_of_the_second",
+    "low_word_as_index",
     "second_value_after_the_first",
     "unsigned_index_as_signed",
 ]
 
 
+def low_word_as_index(case: Case) -> Computed | None:
+    """Return what ONE_HOT gives if the low word of an INT64 index counts alone, with its sign.
+
+    4294967297, whose low word is 1, selects the second element, although there are only two. The
+    axis size is added to the low word if the whole index is negative: of two elements -4294967295
+    is 1 + 2, which is none.
+    """
+    inputs = case.inputs()
+    if inputs["IndicesTensor"].dtype != np.int64:
+        return None
+    return Computed(evaluate(case, _with_low_words(case, inputs)))
+
+
 def unsigned_index_as_signed(case: Case) -> Computed | None:
-    """Return what ONE_HOT gives if it takes UINT64 indices for INT64.
+    """Return what ONE_HOT gives if it takes UINT64 indices for INT64, by their low words.
 
     18446744073709551615 is then -1, which selects the last element.
     """
@@ -27,7 +42,15 @@ def unsigned_index_as_signed(case: Case) -> Computed | None:
     indices = inputs["IndicesTensor"]
     if indices.dtype != np.uint64:
         return None
-    return Computed(evaluate(case, {**inputs, "IndicesTensor": indices.view(np.int64)}))
+    signed = {**inputs, "IndicesTensor": indices.view(np.int64)}
+    return Computed(evaluate(case, _with_low_words(case, signed)))
+
+
+def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the inputs with UINT32 indices, which are never negative."""
+    indices = inputs["IndicesTensor"]
+    size = np.uint32(case.desc["OutputTensor"].Sizes[case.desc["Axis"]])
+    return {**inputs, "IndicesTensor": indices.astype(np.uint32) + (indices < 0) * size}
 
 
 def first_value_in_place_of_the_second(case: Case) -> Computed | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from dmlconf.reference.graph_allowance import graph_candidates
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Prediction", "predicted"]
+__all__ = ["Prediction", "predictions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +36,25 @@ class Prediction:
     allowance: Callable[[str], Allowance] | None
 
 
-def predicted(case: Case, formula: Formula) -> Prediction | None:
-    """Return what a case gives on a DirectML with a fault; None if it gives what is right.
+def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
+    """Yield what a case may give on a DirectML with a fault; nothing if it gives what is right.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
         formula: computes what one operator gives; None if it gives what is right.
     """
     if isinstance(case, GraphCase):
-        return _of_graph(case, formula)
+        yield from _of_graph(case, formula)
+        return
     computed = formula(case)
     if computed is None:
-        return None
-    changed = _changed(computed.outputs, evaluate(case))
-    if not changed:
-        return None
-    return Prediction(computed.outputs, changed, _around(computed))
+        return
+    right = evaluate(case)
+    more = computed.others() if computed.others is not None else ()
+    for each in chain([computed], more):
+        changed = _changed(each.outputs, right)
+        if changed:
+            yield Prediction(each.outputs, changed, _around(each))
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
@@ -63,7 +67,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     return lambda output: _Sums(computed.outputs[output], terms[output])
 
 
-def _of_graph(case: GraphCase, formula: Formula) -> Prediction | None:
+def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
     def computed(node: Case) -> Mapping[str, Array]:
         wrong = formula(node)
         return evaluate(node) if wrong is None else wrong.outputs
@@ -78,9 +82,9 @@ def _of_graph(case: GraphCase, formula: Formula) -> Prediction | None:
     outputs = graph_outputs(case.graph, evaluate_nodes(case, computed).outputs)
     changed = _changed(outputs, evaluate(case))
     if not changed:
-        return None
+        return
     candidates = graph_candidates(case, computed, permitted)
-    return Prediction(outputs, changed, lambda output: _OneOf(outputs[output], candidates[output]))
+    yield Prediction(outputs, changed, lambda output: _OneOf(outputs[output], candidates[output]))
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:

@@ -60,6 +60,7 @@ class Job:
         compare_unfused: whether each graph's nodes also run one by one, as `compares_unfused`
             takes it.
         circumstances: names, as `chosen_circumstances` takes them.
+        known_faults: whether a known fault of DirectML waives a failure.
     """
 
     identifier: str
@@ -76,6 +77,7 @@ class Job:
     waivers: tuple[Waiver, ...] = ()
     compare_unfused: bool | None = None
     circumstances: tuple[str, ...] = ()
+    known_faults: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,13 @@ class _Session:
         )
 
     def _run(self, cases: Sequence[PlannedCase]) -> Batch:
-        options = JudgeOptions(self._job.substrate, self._waivers, self._unfused, self._under)
+        options = JudgeOptions(
+            self._job.substrate,
+            self._waivers,
+            self._unfused,
+            self._under,
+            self._job.known_faults,
+        )
         done = tuple(verdicts(cases, self._backend, self._expected, self._job.limits, options))
         stale = tuple(tuple(each.stale) for each in self._expected.recordings)
         for each in self._expected.recordings:

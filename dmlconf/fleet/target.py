@@ -45,6 +45,7 @@ def _job(run: Run) -> Job:
         waivers=run.waivers,
         compare_unfused=how.compare_unfused,
         circumstances=how.circumstances,
+        known_faults=how.known_faults,
     )
 
 

@@ -152,6 +152,29 @@ SEEN = [
          "OutputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, CrossChannel: false, "
          "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
          {"OutputGradientTensor": [1.5]}),
+    # The first slice has 64 of 144 places: the first row of the tensor alone.
+    Seen("gradient-of-a-normalization-over-a-large-window", "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+         "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
+         "values: [1.059, 1.12, 1.441, 1.007, 0.931, 1.22]}, "
+         "InputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
+         "values: [0, 0, 0, 0, 1, 0]}, "
+         "OutputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32}, CrossChannel: false, "
+         "LocalSize: 12, Alpha: 12, Beta: 1, Bias: 1}",
+         {"OutputGradientTensor": [
+             -0.06632941961288452, -0.07015009224414825, -0.09025561064481735,
+             -0.06307245045900345, 0.125094473361969, -0.07641349732875824]}, "1.8.0"),
+    Seen("index-of-64-bits-by-its-low-word", "ONE_HOT",
+         "{IndicesTensor: {Sizes: [2, 1], DataType: INT64, values: [4294967297, -4294967297]}, "
+         "ValuesTensor: {Sizes: [2], DataType: INT8, values: [0, 1]}, "
+         "OutputTensor: {Sizes: [2, 2], DataType: INT8}, Axis: 1}",
+         {"OutputTensor": [0, 1, 0, 1]}),
+    Seen("scattered-by-more-than-4-dimensions-of-indices", "SCATTER_ND",
+         "{InputTensor: {Sizes: [4], DataType: INT8, values: [1, 2, 3, 4]}, "
+         "IndicesTensor: {Sizes: [1, 1, 1, 1, 2, 1], DataType: INT64, values: [3, 0]}, "
+         "UpdatesTensor: {Sizes: [1, 1, 1, 1, 2], DataType: INT8, values: [8, 9]}, "
+         "OutputTensor: {Sizes: [4], DataType: INT8}, "
+         "InputDimensionCount: 1, IndicesDimensionCount: 6}",
+         {"OutputTensor": [1, 2, 3, 4]}),
 ]  # fmt: skip
 
 

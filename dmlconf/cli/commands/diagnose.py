@@ -19,6 +19,7 @@ from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
 from dmlconf.cli.options.backend import Number
+from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
@@ -62,6 +63,7 @@ class _Failure:
 @option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
         type=Number(min=0, min_open=True),
         help="How long one case may take on the backend.")  # fmt: skip
+@option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
 def command(
     failure: str | None,
     paths: tuple[Path, ...],
@@ -71,15 +73,18 @@ def command(
     groups: int,
     seconds: float,
     timeout: float,
+    no_known_faults: bool,
 ) -> int:
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
     For each group of failures that share something, the simplest case is run again: alone and ten
-    times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
-    reduction and keeps the smallest case so far, which also survives if the process dies.
+    times over, in variants, and reduced as long as it fails in the same way. Of a known fault of
+    DirectML only the name is given. Ctrl-C ends a reduction and keeps the smallest case so far,
+    which also survives if the process dies.
 
-    Exit codes: 0 every failure was reproduced; 1 one was not; 2 wrong usage; 3 an invalid file; 4 a
-    backend that cannot be used; 5 nothing failed; 6 the diagnosis was interrupted.
+    Exit codes: 0 every failure was reproduced, or is a known fault; 1 one was not; 2 wrong usage;
+    3 an invalid file; 4 a backend that cannot be used; 5 nothing failed; 6 the diagnosis was
+    interrupted.
     """
     log = _log(failure)
     if log is None and failure is None:
@@ -105,14 +110,14 @@ def command(
     if log is None:
         failures = [_Failure(identifier) for identifier in planned]
     every = True
-    with open_bench(registry.parse(name), timeout) as bench:
+    with open_bench(registry.parse(name), timeout, known_faults=not no_known_faults) as bench:
         expected = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths))
         bench.against = expected.against
         for number, each in enumerate(failures[:groups], 1):
             if each.case in planned:
                 into = _folder(folder, number, each)
                 diagnosis = _diagnosed(planned[each.case], each, bench, seconds, others, into)
-                every = every and diagnosis.reproduced
+                every = every and (diagnosis.reproduced or diagnosis.is_known_fault)
                 if diagnosis.interrupted:
                     left = len(failures[:groups]) - number
                     say(

@@ -24,7 +24,7 @@ from dmlconf.cli.common.logs import opened_log, require_unchanged
 from dmlconf.cli.options.backend import Number, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators
-from dmlconf.cli.options.outcome import Demands, run_exit_code
+from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -47,6 +47,7 @@ from dmlconf.engine.target import local_target
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
+from dmlconf.judging.conclusion import JudgeOptions
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import LogWriter, RunLog, read_log, rewrite
 from dmlconf.verdicts.verdict import Verdict
@@ -99,6 +100,7 @@ def _operators(
 @option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
         group=_CHOICE_GROUP, help="Generate only the case of this number.")  # fmt: skip
 @single_device_options
+@option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after N failures.")  # fmt: skip
@@ -124,6 +126,7 @@ def command(
     seconds: float | None,
     numbers: tuple[int, ...],
     device_options: DeviceOptions,
+    no_known_faults: bool,
     fail_fast: bool,
     max_failures: int | None,
     folder: Path | None,
@@ -159,6 +162,7 @@ def command(
     options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
     options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
     options |= {"time": seconds} if seconds else {}
+    options |= {"no_known_faults": True} if no_known_faults else {}
     log = log_file or default_log()
     folder = folder or failures_folder(log)
     if not quiet:
@@ -169,7 +173,13 @@ def command(
         suite_paths=(),
         plan=(),
         chosen=Rounds(_rounds(fuzz, chosen, seconds, cases), total),
-        how=How(name, device_options.limits(), known, compare_unfused=False),
+        how=How(
+            name,
+            device_options.limits(),
+            known,
+            compare_unfused=False,
+            known_faults=not no_known_faults,
+        ),
         against=REFERENCE,
         most_failures=1 if fail_fast else max_failures,
         options=options,
@@ -197,7 +207,8 @@ def command(
         )  # fmt: skip
         chosen_cases = _save(folder, written, cases)
         if reduce_seconds:
-            trial = Trial(engine.backend, engine.expected.against, known)
+            judging = JudgeOptions(known, known_faults=not no_known_faults)
+            trial = Trial(engine.backend, engine.expected.against, judging)
             reduce_groups(folder, chosen_cases, trial, reduce_seconds)
     code, complaints = run_exit_code(footer, Demands())
     for complaint in complaints:

@@ -24,7 +24,13 @@ from dmlconf.cli.options.backend import (
 from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.circumstances import parse_circumstances
 from dmlconf.cli.options.models import WITHOUT_MODELS, leave_out_models
-from dmlconf.cli.options.outcome import EXIT_GROUP, Demands, demand_options, severity
+from dmlconf.cli.options.outcome import (
+    EXIT_GROUP,
+    NO_KNOWN_FAULTS_HELP,
+    Demands,
+    demand_options,
+    severity,
+)
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -103,8 +109,7 @@ __all__ = ["command"]
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
-@option("--no-known-faults", is_flag=True, group=EXIT_GROUP,
-        help="Judge as if no fault of DirectML were known (docs/faults.md).")  # fmt: skip
+@option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after N failures.")  # fmt: skip
 @demand_options
@@ -165,8 +170,6 @@ def command(
     no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
     70 a bug in dmlconf itself.
     """
-    if no_known_faults and scheduler is not None:
-        raise click.UsageError("--no-known-faults judges on this machine: leave out --scheduler")
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
     reports = parse_reports(report_options, RUN_FORMATS, log=log_file)

@@ -19,6 +19,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = [
     "EXIT_GROUP",
     "FAIL_ON",
+    "NO_KNOWN_FAULTS_HELP",
     "Demands",
     "demand_options",
     "log_exit_code",
@@ -29,6 +30,8 @@ __all__ = [
 
 EXIT_GROUP: Final = "Decide the exit code"
 """The heading of options that decide the exit code."""
+
+NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs/faults.md)."
 
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
 """Statuses that fail a run only if the user says so."""

@@ -14,7 +14,6 @@ from dmlconf.cases.writing.export import export_case, exported_name
 from dmlconf.cli.output.console import say
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
 from dmlconf.engine.session import OpenBackend
-from dmlconf.excuses.substrate import Substrate
 from dmlconf.judging.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.judging.judge import Against
 from dmlconf.verdicts.verdict import Verdict
@@ -31,19 +30,17 @@ class Trial:
     Attributes:
         backend: the backend that runs it.
         against: gives the expected outcome.
-        substrate: the layers below DirectML.
+        options: what excuses failures.
     """
 
     backend: OpenBackend
     against: Against
-    substrate: Substrate
+    options: JudgeOptions
 
     def verdict(self, case: Case) -> Verdict:
         """Return the verdict on a case."""
         half = self.backend.capabilities.half_precision
-        conclusion = Conclusion(
-            self.against, self.backend.faults, half, JudgeOptions(self.substrate)
-        )
+        conclusion = Conclusion(self.against, self.backend.faults, half, self.options)
         return verdict_of(case, self.backend.execute, conclusion)
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:

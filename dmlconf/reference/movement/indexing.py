@@ -193,19 +193,22 @@ def one_hot(
 
     Return the second value where the coordinate along the axis is the index, else the first.
 
-    A negative index counts from the end. An index out of range is nowhere. Here no unsigned index
-    is negative, and of a UINT64 index all bits count.
+    A negative index counts from the end. An index out of range is nowhere: of an axis of 2 elements
+    4294967297 is none, although its low word is 1. Here no unsigned index is negative.
 
-    Source: the page of DML_ONE_HOT_OPERATOR_DESC; indices of more than 32 bits were measured.
+    Source: the page of DML_ONE_HOT_OPERATOR_DESC: "If an index value for a sequence exceeds the
+    number of elements along the Axis dimension in the OutputTensor, then that index value is
+    ignored".
     """
     size = OutputTensor.Sizes[Axis]
     shape = [1] * IndicesTensor.ndim
     shape[Axis] = size
     places = np.arange(size, dtype=np.uint32).reshape(shape)
     off, on = ValuesTensor.reshape(-1)[:2]
-    unsigned = IndicesTensor.dtype.kind == "u"
-    indices = IndicesTensor if unsigned else _counted_from_start(IndicesTensor, size)
-    chosen: Array = np.where(indices == places, on, off)
+    hit = IndicesTensor == places
+    if IndicesTensor.dtype.kind == "i":
+        hit |= IndicesTensor == places.astype(np.int64) - size
+    chosen: Array = np.where(hit, on, off)
     return chosen
 
 

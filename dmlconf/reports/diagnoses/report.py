@@ -34,6 +34,9 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
     """Return what is to blame, in one sentence."""
     if diagnosis.culprit is not None:
         return diagnosis.culprit.sentence
+    if diagnosis.is_known_fault:
+        reason = diagnosis.verdict.reason
+        return f"A known fault of DirectML: {reason.message if reason else ''}"
     if not diagnosis.reproduced:
         return "The failure did not recur, so nothing can be blamed."
     telling = sum(t.verdict is not None and t.variant.tells for t in diagnosis.trials)
@@ -49,6 +52,8 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
 def reduction_sentence(diagnosis: Diagnosis) -> str:
     """Return how much smaller the reduced case is."""
     reduced = diagnosis.reduced
+    if diagnosis.is_known_fault:
+        return "Not reduced, as it is a known fault; `dmlconf faults` explains it."
     if reduced is None:
         return "The case could not be reduced."
     before, after = element_count(diagnosis.case), element_count(reduced.case)

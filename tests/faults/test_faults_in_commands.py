@@ -1,0 +1,138 @@
+"""Known faults wherever they appear: in runs, diagnoses, random cases and on other machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dmlconf
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.registry import parse
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.fleet.service import Batch, Job, finish, prepare, run_cases
+from dmlconf.fuzzing.operators import operator_case
+from dmlconf.workers.execution import Limits
+from tests.cli.process import dmlconf_here
+from tests.faults.recordings import directml_recording
+
+LOW_WORDS = "int64-low-words-compared-as-signed"
+
+SUITE = """
+operator: ELEMENT_WISE_MAX
+cases:
+  - name: of-a-user
+    desc:
+      ATensor: {Sizes: [3], DataType: INT64, values: [2147483648, 5, 4294967295]}
+      BTensor: {Sizes: [3], DataType: INT64, values: [1, 7, 4294967294]}
+      OutputTensor: {Sizes: [3], DataType: INT64}
+  - name: of-another
+    desc:
+      ATensor: {Sizes: [1, 1], DataType: INT64, values: [3000000000]}
+      BTensor: {Sizes: [1, 1], DataType: INT64, values: [2]}
+      OutputTensor: {Sizes: [1, 1], DataType: INT64}
+"""
+
+WRONG = {"of-a-user": [1, 7, 4294967295], "of-another": [2]}
+"""What DirectML 1.15.4 gives in place of [2147483648, 7, 4294967295] and [3000000000]."""
+
+
+def suite_in(folder: Path, defect: int = 0) -> tuple[Path, str]:
+    """Write a suite and a recording of it; a defect is added to one element of the outputs."""
+    path = folder / "suite.yaml"
+    path.write_text(SUITE, "utf-8")
+    outcomes: dict[str, tuple[Case, Outcome]] = {}
+    for planned in load_suite([path]).plan():
+        case = valid_case(planned)
+        values = np.array(WRONG[planned.identifier.rpartition("/")[2]], np.int64)
+        values[-1] += defect
+        array = values.reshape(case.outputs()["OutputTensor"].Sizes)
+        outcomes[planned.identifier] = case, Outputs({"OutputTensor": array})
+    return path, directml_recording(folder / "made.dmlrec", outcomes)
+
+
+def test_a_run_names_the_fault_once_for_all_cases(tmp_path: Path) -> None:
+    path, backend = suite_in(tmp_path)
+    done = dmlconf_here(tmp_path, "run", path, "-b", backend)
+    assert done.returncode == 0, done.stdout + done.stderr
+    named = [line for line in done.stdout.splitlines() if "compares the low words" in line]
+    assert len(named) == 1, done.stdout
+    assert named[0].strip().startswith(f"2 {LOW_WORDS}, in DirectML 1.15.4"), named
+
+
+def test_a_defect_of_a_driver_beside_the_fault_fails_the_run(tmp_path: Path) -> None:
+    path, backend = suite_in(tmp_path, defect=1)
+    done = dmlconf_here(tmp_path, "run", path, "-b", backend)
+    assert done.returncode == 1, done.stdout
+    assert "2 failed" in done.stdout
+
+
+def test_without_known_faults_the_run_fails(tmp_path: Path) -> None:
+    path, backend = suite_in(tmp_path)
+    done = dmlconf_here(tmp_path, "run", path, "-b", backend, "--no-known-faults")
+    assert done.returncode == 1
+
+
+def test_a_diagnosis_stops_at_the_fault_and_names_it(tmp_path: Path) -> None:
+    path, backend = suite_in(tmp_path)
+    case = "element_wise_max/suite/of-a-user"
+    done = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"A known fault of DirectML: {LOW_WORDS}, in DirectML 1.15.4" in done.stdout
+    assert "Not reduced" in done.stdout
+    plain = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend, "--no-known-faults")
+    assert plain.returncode == 0
+    assert "known fault" not in plain.stdout
+
+
+@pytest.mark.parametrize(("known", "status"), [(True, "waived"), (False, "failed")])
+def test_a_worker_of_a_scheduler_judges_as_the_run_says(
+    tmp_path: Path, known: bool, status: str
+) -> None:
+    path, backend = suite_in(tmp_path)
+    job = Job(
+        "job", dmlconf.__version__, load_suite([path]).digest, catalogue_digest(), (str(path),),
+        frozenset({"ELEMENT_WISE_MAX"}), None, parse(backend), "auto", Limits(),
+    )  # fmt: skip
+    try:
+        prepare(replace(job, known_faults=known))
+        batch = run_cases("job", ["element_wise_max/suite/of-a-user"])
+    finally:
+        finish("job")
+    assert isinstance(batch, Batch)
+    assert [verdict.status for verdict in batch.verdicts] == [status]
+
+
+def wrong_maximum(a: int, b: int) -> int:
+    """Return the greater number by high words, then by low words as signed numbers."""
+
+    def words(number: int) -> tuple[int, int]:
+        low = number & 0xFFFF_FFFF
+        return number >> 32, low - (1 << 32) if low >> 31 else low
+
+    return a if words(a) > words(b) else b
+
+
+@pytest.mark.parametrize(("defect", "code"), [(0, 0), (1, 1)])
+def test_fuzzing_names_the_fault_and_still_finds_a_driver_s(
+    tmp_path: Path, defect: int, code: int
+) -> None:
+    seed, number = 44, 922
+    case = valid_case(operator_case("ELEMENT_WISE_MAX", seed, number))
+    inputs = np.broadcast_arrays(*(case.inputs()[name] for name in ("ATensor", "BTensor")))
+    pairs = zip(*(array.ravel().tolist() for array in inputs), strict=True)
+    wrong = np.array([wrong_maximum(*pair) for pair in pairs], np.int64).reshape(inputs[0].shape)
+    assert (wrong != np.maximum(*inputs)).any(), "the case does not meet the fault"
+    wrong.reshape(-1)[0] += defect
+    outcome = Outputs({"OutputTensor": wrong})
+    backend = directml_recording(tmp_path / "made.dmlrec", {case.identifier: (case, outcome)})
+    done = dmlconf_here(
+        tmp_path, "fuzz", "-b", backend, "-o", "ELEMENT_WISE_MAX", "--seed", str(seed),
+        "--number", str(number), "--reduce", "0",
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("compares the low words" in done.stdout) is (defect == 0)
