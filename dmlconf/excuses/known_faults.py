@@ -76,7 +76,9 @@ class NodeCondition:
 
     Attributes:
         operators: the names of operators, one of which the node has.
-        when: a condition over its desc.
+        when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
+            `GraphOutputs`, how many outputs of the graph it is, and `Sources`, how many inputs,
+            constants and nodes without inputs the graph has.
     """
 
     operators: frozenset[str]
@@ -87,9 +89,22 @@ class NodeCondition:
         if not isinstance(case, GraphCase):
             return False
         return any(
-            node.operator_name in self.operators and _meets(self.when, names_of_node(node))
+            node.operator_name in self.operators
+            and _meets(self.when, {**names_of_node(node), **_place_in_graph(case.graph, node)})
             for node in case.graph.operator_nodes
         )
+
+
+def _place_in_graph(graph: Graph, node: Node) -> dict[str, int]:
+    """Return how a node is joined with the others."""
+    edges = graph.intermediate_edges
+    consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
+    begins = [each for each in graph.operator_nodes if not each.inputs]
+    return {
+        "Consumers": len(consumers),
+        "GraphOutputs": sum(edge.node == node.name for edge in graph.output_edges),
+        "Sources": len(graph.inputs) + len(graph.constants) + len(begins),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +273,9 @@ class KnownFault:
             case Outputs() if self.outcome == _ACCEPTED:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
-                return any(fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults)
+                # What a node leaves unwritten shows as wrong values where another one reads it.
+                reads = isinstance(case, GraphCase)
+                return reads or any(fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults)
             case Outputs():
                 return self.outcome == _OUTPUTS
             case Rejection():
@@ -271,11 +288,14 @@ class KnownFault:
                 return self.outcome == str(kind)
         return False
 
-    def may_cause(self, reason: ReasonKind) -> bool:
+    def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether a failure for this reason may be the fault's: no other misconduct is."""
         if self.formula is not None:
             return reason in _OF_VALUES
-        return self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN
+        if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
+            return True
+        unsteady = reason is ReasonKind.NOT_DETERMINISTIC
+        return isinstance(case, GraphCase) and (unsteady or reason in _OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
         """Return what one operator gives because of the fault; None if that is what is right."""
@@ -364,7 +384,7 @@ class KnownFaults:
             return verdict
         fault = self.explaining(case, outcome, verdict.circumstance)
         before = verdict.reason
-        if fault is None or before is None or not fault.may_cause(before.kind):
+        if fault is None or before is None or not fault.may_cause(before.kind, case):
             return verdict
         message = f"{fault.name}, in DirectML {self.version}: {fault.reason}"
         diagnostics = ""

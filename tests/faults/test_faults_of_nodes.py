@@ -1,0 +1,96 @@
+"""Known faults that show in a graph by how a node is described and joined with the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Environment, Outcome, Outputs
+from dmlconf.backends.registry import parse
+from dmlconf.engine.session import reference
+from dmlconf.excuses.known_faults import known_faults
+from dmlconf.judging.judge import judge
+from dmlconf.verdicts.verdict import Status
+from tests.graphs.suites import graph_case
+
+SEQUENCE = (
+    "{operator: FILL_VALUE_SEQUENCE, desc: {OutputTensor: {Sizes: [5], DataType: FLOAT32}, "
+    "ValueDataType: FLOAT32, ValueStart: 1, ValueDelta: 2}}"
+)
+NEGATE = "{operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: %s, OutputTensor: {}}}"
+INPUT = "inputs: {x: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}}\n"
+JOINED = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
+
+
+def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -> str:
+    """Return the name of the fault that waives the graph; nothing if it fails."""
+    case = graph_case(folder, graph)
+    faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
+    verdict = judge(case, outcome, reference("numpy", parse("directml")))
+    verdict = faults.waive(case, outcome, verdict)
+    assert verdict.reason is not None
+    assert verdict.status.fails_run is (verdict.status is not Status.WAIVED)
+    return verdict.reason.message.partition(",")[0] if verdict.status is Status.WAIVED else ""
+
+
+@pytest.mark.parametrize(
+    ("graph", "kind", "name"),
+    [
+        (f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{y: f, z: n, w: m}}\n",
+         BreakdownKind.DEVICE_REMOVED, "sequence-that-is-an-output-too"),
+        (f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: f, z: n, w: m}}\n",
+         BreakdownKind.DEVICE_REMOVED, "sequence-that-is-an-output-too"),
+        (f"{JOINED}  g: {SEQUENCE}\noutputs: {{z: n, y: g}}\n",
+         BreakdownKind.CRASH, "sequence-that-feeds-no-node"),
+    ],
+)  # fmt: skip
+def test_a_sequence_that_is_an_output_is_named(
+    tmp_path: Path, graph: str, kind: BreakdownKind, name: str
+) -> None:
+    gone = Breakdown(kind, "it is gone")
+    assert named(tmp_path, graph, gone) == name
+    assert named(tmp_path, graph, gone, "1.8.0") == ""
+    assert named(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        f"{JOINED}outputs: {{y: f, z: n}}\n",
+        f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
+    ],
+)
+def test_other_graphs_of_sequences_break_by_the_driver(tmp_path: Path, graph: str) -> None:
+    for kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.CRASH):
+        assert named(tmp_path, graph, Breakdown(kind, "it is gone")) == ""
+
+
+GATHER = """
+inputs:
+  x: {Sizes: [4, 13, 2, 3, 3, 3], DataType: FLOAT32, fill: sequence}
+  k: {Sizes: [1, 1, 1, 1, 1, 7], DataType: UINT32, values: [0, 1, 2, 3, 4, 5, 12]}
+nodes:
+  g:
+    operator: GATHER
+    desc:
+      InputTensor: x
+      IndicesTensor: k
+      OutputTensor: {Sizes: [SIZE, 7, 2, 3, 3, 3], DataType: FLOAT32}
+      Axis: 1
+      IndexDimensions: COUNT
+  n: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: g, OutputTensor: {}}}
+outputs: {y: n}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
+)
+def test_what_a_gather_left_unwritten_is_named_behind_the_next_node(
+    tmp_path: Path, count: int, size: int, name: str
+) -> None:
+    graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
+    wrong = Outputs({"y": np.full((size, 7, 2, 3, 3, 3), 0.5, np.float32)})
+    assert named(tmp_path, graph, wrong) == name
