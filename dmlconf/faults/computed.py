@@ -34,5 +34,6 @@ class Computed:
 Formula = Callable[[Case], Computed | None]
 """Computes what a DirectML with one fault gives; None if the fault does not concern the case.
 
-It is given one operator with its inputs, which may be a node of a graph.
+It is given one operator with its inputs, which may be a node of a graph; a formula of what several
+nodes give together is given the graph.
 """

@@ -9,6 +9,7 @@ from dmlconf.faults.bounds import infinity_as_the_least_integer
 from dmlconf.faults.channels import bias_by_a_product
 from dmlconf.faults.computed import Formula
 from dmlconf.faults.copies import lengths_not_clamped, nothing_scattered, window_read_without_gaps
+from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.one_hot import (
     first_value_in_place_of_the_second,
@@ -41,6 +42,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         parts_beyond_32_bits_left_out,
         second_value_after_the_first,
         squares_left_out,
+        sum_before_the_activation,
         unsigned_index_as_signed,
         window_read_without_gaps,
         zeros_of_a_dilation_of_zero,

@@ -41,13 +41,13 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: computes what one operator gives; None if it gives what is right.
+        formula: computes what one operator, or a whole graph, gives; None if it gives what is
+            right, or what its nodes give.
     """
-    if isinstance(case, GraphCase):
-        yield from _of_graph(case, formula)
-        return
     computed = formula(case)
     if computed is None:
+        if isinstance(case, GraphCase):
+            yield from _of_graph(case, formula)
         return
     right = evaluate(case)
     more = computed.others() if computed.others is not None else ()

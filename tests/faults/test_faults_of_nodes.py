@@ -94,3 +94,42 @@ def test_what_a_gather_left_unwritten_is_named_behind_the_next_node(
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
     wrong = Outputs({"y": np.full((size, 7, 2, 3, 3, 3), 0.5, np.float32)})
     assert named(tmp_path, graph, wrong) == name
+
+
+PRODUCT = """
+inputs:
+  a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, -4]}
+  b: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [2, 3, 1, 0.5]}
+  c: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [10, 20]}
+nodes:
+  product:
+    operator: GEMM
+    desc:
+      ATensor: a
+      BTensor: b
+      OutputTensor: {Sizes: [1, 1, 1, 2]}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 1
+      FusedActivation: {operator: ACTIVATION_RELU}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: c, BTensor: product, OutputTensor: {}}}
+  last: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: sum, OutputTensor: {}}}
+outputs: {y: last}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ([-8, -21], "sum-before-the-activation-of-a-product-in-a-graph"),
+        ([-8, -22], ""),
+    ],
+)
+def test_a_sum_before_the_activation_of_a_product_is_computed_in_any_graph(
+    tmp_path: Path, values: list[float], name: str
+) -> None:
+    # The product is [-2, 1], its RELU [0, 1], and the right sum [10, 21].
+    wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
+    assert named(tmp_path, PRODUCT, wrong, "1.13.1") == name
+    assert named(tmp_path, PRODUCT, wrong) == ""

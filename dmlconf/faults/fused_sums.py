@@ -1,0 +1,69 @@
+"""Graphs in which DirectML makes one node of GEMM and ELEMENT_WISE_ADD."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed
+from dmlconf.graphs.model import Graph, IntermediateEdge, Node
+from dmlconf.reference.evaluation import evaluate
+
+__all__ = ["sum_before_the_activation"]
+
+_OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
+"""The other operand of ELEMENT_WISE_ADD."""
+
+
+def sum_before_the_activation(case: Case) -> Computed | None:
+    """Return what a graph gives if C is added to a GEMM before its FusedActivation.
+
+    Of GEMM with RELU and of ELEMENT_WISE_ADD becomes a GEMM with CTensor: of a product -2 and a sum
+    with 3, RELU(-2) + 3 = 3 becomes RELU(-2 + 3) = 1.
+    """
+    if not isinstance(case, GraphCase):
+        return None
+    graph = case.graph
+    for edge in case.graph.intermediate_edges:
+        graph = _with_one_node(graph, edge)
+    if graph is case.graph:
+        return None
+    wrong = replace(case, graph=graph)
+    return Computed(evaluate(wrong), around=wrong)
+
+
+def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
+    """Return a graph whose GEMM at the beginning of an edge is one with the sum at its end."""
+    product, sums = graph.by_name.get(edge.from_node), graph.by_name.get(edge.to_node)
+    if not (isinstance(product, Node) and isinstance(sums, Node)):
+        return graph
+    if (product.operator_name, sums.operator_name) != ("GEMM", "ELEMENT_WISE_ADD"):
+        return graph
+    if product.desc["FusedActivation"] is None or product.desc["CTensor"] is not None:
+        return graph
+    readers = [each for each in graph.intermediate_edges if each.from_node == product.name]
+    if len(readers) > 1 or any(each.node == product.name for each in graph.output_edges):
+        return graph
+    other = _OPERANDS[edge.to_tensor]
+    desc = {**product.desc, "CTensor": sums.desc[other], "OutputTensor": sums.desc["OutputTensor"]}
+    joined = Node(sums.name, "GEMM", {**desc, "Beta": 1.0})
+
+    def place(node: str, tensor: str) -> tuple[str, str]:
+        if node == product.name:
+            return sums.name, tensor
+        return (node, "CTensor") if node == sums.name else (node, tensor)
+
+    inputs = []
+    for given in graph.input_edges:
+        node, tensor = place(given.node, given.tensor)
+        inputs.append(replace(given, node=node, tensor=tensor))
+    between = []
+    for each in graph.intermediate_edges:
+        if each is not edge:
+            node, tensor = place(each.to_node, each.to_tensor)
+            between.append(replace(each, to_node=node, to_tensor=tensor))
+    nodes = [joined if each is sums else each for each in graph.nodes if each is not product]
+    return replace(
+        graph, nodes=tuple(nodes), input_edges=tuple(inputs), intermediate_edges=tuple(between)
+    )
