@@ -1,4 +1,4 @@
-"""Operators that copy the wrong elements, or none."""
+"""Operators that copy the wrong elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 
-__all__ = ["lengths_not_clamped", "nothing_scattered", "window_read_without_gaps"]
+__all__ = ["lengths_not_clamped", "scattered_by_other_tuples", "window_read_without_gaps"]
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
@@ -50,12 +50,36 @@ def lengths_not_clamped(case: Case) -> Computed | None:
     return Computed({"OutputTensor": np.where(inside, copied, tensor.dtype.type(0))})
 
 
-def nothing_scattered(case: Case) -> Computed | None:
-    """Return the input, which SCATTER_ND leaves as it is if the indices have more dimensions.
+def scattered_by_other_tuples(case: Case) -> Computed | None:
+    """Return what SCATTER_ND gives of more than 4 counted index dimensions and a smaller input.
 
-    So it is if IndicesDimensionCount exceeds 4 and InputTensor has at most 4 dimensions.
+    An element of the updates takes the index tuple that begins as many numbers behind the first
+    index as its coordinate along the first dimension of the blocks says; without blocks, always the
+    first tuple. Beyond the last index it reads the last one again. Of the rows {10, 20} and
+    {30, 40} for the indices [2, 0], both are written to column 0 of row 2 and column 1 of row 0,
+    so that 30 and 40 stay there.
     """
-    desc = case.desc
-    if desc["IndicesDimensionCount"] <= 4 or desc["InputTensor"].DimensionCount > 4:
+    desc, inputs = case.desc, case.inputs()
+    tensor, updates = inputs["InputTensor"], inputs["UpdatesTensor"]
+    if desc["IndicesDimensionCount"] <= 4 or tensor.ndim > 4 or not desc["IndicesTensor"].Packed:
         return None
-    return Computed({"OutputTensor": case.inputs()["InputTensor"]})
+    used = tensor.shape[tensor.ndim - desc["InputDimensionCount"] :]
+    indices = inputs["IndicesTensor"]
+    length, numbers = indices.shape[-1], indices.ravel()
+    blocks = used[length:]
+    coordinates = np.indices(updates.shape)[updates.ndim - len(blocks) :]
+    begin = coordinates[0] if blocks else np.zeros(updates.shape, np.int64)
+    places = np.zeros(updates.shape, np.int64)
+    inside = np.ones(updates.shape, np.bool_)
+    for at, size in enumerate(used):
+        if at < length:
+            index = numbers[np.minimum(begin + at, numbers.size - 1)].astype(np.int64)
+            index = np.where(index < 0, index + size, index)
+            inside &= (index >= 0) & (index < size)
+        else:
+            index = coordinates[at - length]
+        places = places * size + index
+    written = tensor.ravel().copy()
+    for place, update in zip(places[inside], updates[inside], strict=True):
+        written[place] = update
+    return Computed({"OutputTensor": written.reshape(tensor.shape)})

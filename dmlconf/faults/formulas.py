@@ -8,7 +8,11 @@ from typing import Final
 from dmlconf.faults.bounds import infinity_as_the_least_integer
 from dmlconf.faults.channels import bias_by_a_product
 from dmlconf.faults.computed import Formula
-from dmlconf.faults.copies import lengths_not_clamped, nothing_scattered, window_read_without_gaps
+from dmlconf.faults.copies import (
+    lengths_not_clamped,
+    scattered_by_other_tuples,
+    window_read_without_gaps,
+)
 from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.one_hot import (
@@ -37,9 +41,9 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         low_word_as_index,
         low_words_compared_as_signed,
         moments_read_as_parameters,
-        nothing_scattered,
         one_product_of_filter_and_input,
         parts_beyond_32_bits_left_out,
+        scattered_by_other_tuples,
         second_value_after_the_first,
         squares_left_out,
         sum_before_the_activation,

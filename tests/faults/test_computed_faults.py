@@ -169,12 +169,12 @@ SEEN = [
          "OutputTensor: {Sizes: [2, 2], DataType: INT8}, Axis: 1}",
          {"OutputTensor": [0, 1, 0, 1]}),
     Seen("scattered-by-more-than-4-dimensions-of-indices", "SCATTER_ND",
-         "{InputTensor: {Sizes: [4], DataType: INT8, values: [1, 2, 3, 4]}, "
-         "IndicesTensor: {Sizes: [1, 1, 1, 1, 2, 1], DataType: INT64, values: [3, 0]}, "
-         "UpdatesTensor: {Sizes: [1, 1, 1, 1, 2], DataType: INT8, values: [8, 9]}, "
-         "OutputTensor: {Sizes: [4], DataType: INT8}, "
-         "InputDimensionCount: 1, IndicesDimensionCount: 6}",
-         {"OutputTensor": [1, 2, 3, 4]}),
+         "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}, "
+         "IndicesTensor: {Sizes: [1, 1, 1, 1, 1, 2, 1], DataType: INT64, values: [2, 0]}, "
+         "UpdatesTensor: {Sizes: [1, 1, 1, 1, 2, 2], DataType: FLOAT32, "
+         "values: [10, 20, 30, 40]}, OutputTensor: {Sizes: [3, 2], DataType: FLOAT32}, "
+         "InputDimensionCount: 2, IndicesDimensionCount: 6}",
+         {"OutputTensor": [1, 40, 3, 4, 30, 6]}),
 ]  # fmt: skip
 
 
