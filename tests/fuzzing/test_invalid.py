@@ -35,7 +35,7 @@ def test_constraints_take_turns() -> None:
 
 def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
     entries = [invalid_case(name, 7, 3).template.data for name in SAMPLE]
-    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "524b3cb5329d4fd0"
+    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "795ff2d7249ea891"
 
 
 @pytest.mark.fuzz
