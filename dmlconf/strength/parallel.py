@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,7 +14,7 @@ from dmlconf.strength.expectations import ExpectationFigure, measure_expectation
 from dmlconf.strength.graph_figure import GraphFigure, measure_graphs
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.rewrite_figure import RewriteFigure, measure_rewrites
-from dmlconf.workers.working_folder import existing_working_folder
+from dmlconf.workers.mapping import in_processes
 
 __all__ = [
     "measure_expectations_in_processes",
@@ -171,20 +169,9 @@ def _mapped(
     jobs: int,
     state: tuple[Sequence[Path], Method],
 ) -> Iterator[_Result]:
-    """Yield what a function of `_Worker` returns for each chunk, in their order.
-
-    Processes share locks in shared memory (`/dev/shm`); without that, this process does all.
-    """
-    try:
-        pool = ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, state)
-    except (OSError, ImportError):
-        _Worker.start(*state)
-        yield from map(function, chunks)
-        return
-    with pool:
-        with existing_working_folder():
-            results = pool.map(function, chunks)
-        yield from results
+    """Yield what a function of `_Worker` returns for each chunk, in their order."""
+    with in_processes(jobs, _Worker.start, state) as mapped:
+        yield from mapped(function, chunks)
 
 
 class _Worker:

@@ -143,7 +143,7 @@ def test_strength_needs_neither_shared_memory_nor_a_working_folder(
     gone = tmp_path / "gone"
     gone.mkdir()
     case = write(tmp_path)
-    measured = f"eval $D strength {case} --figure defects -q -j"
+    measured = f"eval $D strength {case} --figure defects --figure drivers -q -j"
     done = inside(tmp_path, OWN_MOUNTS, f"cd {gone}", place, f"{measured} 2", f"{measured} 1")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

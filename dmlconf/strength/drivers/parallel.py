@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +13,7 @@ from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.strength.drivers.survey import Subject, Survey, survey
+from dmlconf.workers.mapping import in_processes
 
 __all__ = ["measure_drivers"]
 
@@ -55,23 +53,12 @@ def measure_drivers(
     """
     overview = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
     strength = DriverStrength()
-    against, _ = suite_expectations(suite_paths)
-    with ExitStack() as stack:
-        pool = None
-        if jobs > 1:
-            pool = stack.enter_context(
-                ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,))
-            )
+    with in_processes(jobs, _Worker.start, (suite_paths,)) as mapped:
 
         def measure(places: Mapping[int, list[Subject]], done: Callable[[], None]) -> None:
             tries = [(plan[place], subjects) for place, subjects in places.items()]
             chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
-            parts = (
-                (_measured(chunk, against) for chunk in chunks)
-                if pool is None
-                else pool.map(_Worker.measure, chunks)
-            )
-            for chunk, part in zip(chunks, parts, strict=True):
+            for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
                 strength.add(part)
                 for _ in chunk:
                     done()
@@ -85,13 +72,6 @@ def measure_drivers(
     return overview, strength
 
 
-def _measured(tries: Sequence[_Try], against: Against) -> DriverStrength:
-    strength = DriverStrength()
-    for planned, subjects in tries:
-        measure_case(strength, valid_case(planned), subjects, against)
-    return strength
-
-
 class _Worker:
     """The state of a worker process between chunks."""
 
@@ -103,4 +83,7 @@ class _Worker:
 
     @classmethod
     def measure(cls, chunk: Sequence[_Try]) -> DriverStrength:
-        return _measured(chunk, cls.against)
+        strength = DriverStrength()
+        for planned, subjects in chunk:
+            measure_case(strength, valid_case(planned), subjects, cls.against)
+        return strength
