@@ -24,10 +24,11 @@ from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
 from dmlconf.fuzzing.indices import constant_writes
 from dmlconf.fuzzing.operators import planned
+from dmlconf.fuzzing.planted_rewrites import Pattern, pattern_for
 from dmlconf.fuzzing.search import valid_desc
 from dmlconf.tensors.layout import LAYOUTS
 
-__all__ = ["MOST_NODES", "graph_case"]
+__all__ = ["MOST_NODES", "graph_case", "planted_case"]
 
 MOST_NODES: Final = 5
 _ATTEMPTS: Final = 6
@@ -48,6 +49,29 @@ def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> 
     for _ in range(chance.between(min(2, nodes), nodes)):
         growth.add_node(operators)
     return planned(catalogue.operator(GRAPHS), seed, number, growth.entry(str(number)), _KIND)
+
+
+def planted_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> PlannedCase:
+    """Return a valid graph in which a rewrite of the catalogue is planted.
+
+    Where the suite has no rewrite of these operators, it is a graph as `graph_case` returns.
+
+    Args:
+        operators: names of the operators that nodes may have.
+        seed: the seed of all cases of a run.
+        number: the number of the case, from 0.
+        nodes: the largest number of random nodes, in addition to those of the rewrite.
+    """
+    chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
+    pattern = pattern_for(operators, chance)
+    if pattern is None:
+        return graph_case(operators, seed, number, nodes)
+    growth = _Growth(chance)
+    growth.plant(pattern)
+    for _ in range(chance.below(nodes + 1)):
+        growth.add_node(operators)
+    entry = growth.entry(str(number))
+    return planned(catalogue.operator(GRAPHS), seed, number, entry, _KIND)
 
 
 @dataclass(frozen=True)
@@ -73,6 +97,8 @@ class _Growth:
         nodes: entries of the nodes by name.
         values: the tensors of inputs and nodes' outputs.
         unused: sources of node outputs that feed nothing yet.
+        parts: further parts of the graph's entry.
+        seen: sources that are outputs of the graph in any case.
     """
 
     chance: Chance
@@ -80,6 +106,20 @@ class _Growth:
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     values: list[_Value] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+    def plant(self, pattern: Pattern) -> None:
+        """Begin with the graph of a rewrite, whose outputs feed later nodes or are outputs."""
+        self.inputs.update({name: dict(entry) for name, entry in pattern.inputs.items()})
+        self.nodes.update({name: dict(entry) for name, entry in pattern.nodes.items()})
+        for source, tensor in pattern.outputs.items():
+            self.values.append(_Value(source, tensor))
+            self.unused[source] = None
+            if self.chance.once_in(2):
+                self.seen.add(source)
+        self.parts |= {"constants": dict(pattern.constants)} if pattern.constants else {}
+        self.parts["rewrite"] = dict(pattern.rewrite)
 
     def add_node(self, operators: Sequence[str]) -> None:
         """Add a node of some operator, fed by an earlier one if possible."""
@@ -189,13 +229,18 @@ class _Growth:
 
     def entry(self, name: str) -> dict[str, Any]:
         """Return the entry of a case file; tensors that feed nothing are outputs, among others."""
-        given = [value.source for value in self.values if value.source.startswith("n")]
-        outputs = [source for source in given if source in self.unused or self.chance.once_in(5)]
+        given = [value.source for value in self.values if "." in value.source]
+        outputs = [
+            source
+            for source in given
+            if source in self.unused or source in self.seen or self.chance.once_in(5)
+        ]
         return {
             "name": name,
             "inputs": self.inputs,
             "nodes": self.nodes,
             "outputs": {f"y{place}": source for place, source in enumerate(outputs)},
+            **self.parts,
         }
 
 

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from itertools import count
+from typing import Final
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.fuzzing.graphs import MOST_NODES, graph_case
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.graphs import MOST_NODES, graph_case, planted_case
 from dmlconf.fuzzing.invalid import invalid_case
 from dmlconf.fuzzing.operators import operator_case
 
 __all__ = ["Fuzz", "Kind"]
+
+_PLANTED_ONCE_IN: Final = 3
 
 
 class Kind(StrEnum):
@@ -32,13 +36,15 @@ class Fuzz:
         operators: names in the catalogue.
         seed: determines every case, together with its operator's name and its number.
         kind: valid cases of operators, invalid ones, or graphs of these operators.
-        nodes: the largest number of nodes of a graph.
+        nodes: the largest number of random nodes of a graph.
+        rewrites: whether some graphs have a rewrite of the catalogue planted in them.
     """
 
     operators: tuple[str, ...]
     seed: int
     kind: Kind = Kind.VALID
     nodes: int = MOST_NODES
+    rewrites: bool = False
 
     def cases(self, numbers: Iterable[int] | None = None) -> Iterator[PlannedCase]:
         """Yield the first case of each operator, then the second of each, and so on; or graphs.
@@ -48,11 +54,15 @@ class Fuzz:
         """
         for number in count() if numbers is None else numbers:
             if self.kind is Kind.GRAPHS:
-                yield graph_case(self.operators, self.seed, number, self.nodes)
+                make_graph = planted_case if self._plants(number) else graph_case
+                yield make_graph(self.operators, self.seed, number, self.nodes)
                 continue
             make = invalid_case if self.kind is Kind.INVALID else operator_case
             for name in self.operators:
                 yield make(name, self.seed, number)
+
+    def _plants(self, number: int) -> bool:
+        return self.rewrites and Chance(self.seed, "planted", number).once_in(_PLANTED_ONCE_IN)
 
     @property
     def width(self) -> int:

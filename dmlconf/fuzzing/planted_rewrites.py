@@ -1,0 +1,192 @@
+"""Plant rewrites of the catalogue in random graphs.
+
+A case of a rewrite is a small graph, and what a compiler computes that rewrites it nevertheless.
+Planted, its inputs may come from nodes that copy them, and its outputs feed random nodes. The
+generated case keeps the rewrite, so that `dmlconf diagnose` can tell whether a device did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.matrix import expand
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.rewrites import rewritten
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
+from dmlconf.cases.writing.graph_entry import graph_parts
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.graphs.model import CONSTANT_TENSOR
+from dmlconf.resources import cases_directory
+
+__all__ = ["Pattern", "pattern_for", "patterns"]
+
+_MOST_NODES: Final = 12
+_PREFIX: Final = "p_"
+"""Of names of the pattern, which the names of random nodes do not have."""
+
+_COPIED: Final = frozenset({"FLOAT32", "FLOAT16", "INT32", "UINT32"})
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The graph of a rewrite, in the form of a case's entry.
+
+    Attributes:
+        inputs: entries of its inputs, by name.
+        constants: entries of its constants.
+        nodes: entries of its nodes.
+        outputs: the tensors that it gives, by their source.
+        rewrite: what a compiler runs that rewrites it nevertheless.
+    """
+
+    inputs: Mapping[str, Mapping[str, Any]]
+    constants: Mapping[str, Mapping[str, Any]]
+    nodes: Mapping[str, Mapping[str, Any]]
+    outputs: Mapping[str, TensorDesc]
+    rewrite: Mapping[str, Any]
+
+
+@cache
+def patterns(operators: frozenset[str]) -> tuple[CaseTemplate, ...]:
+    """Return the suite's small cases of rewrites whose nodes have only these operators."""
+    files = sorted((cases_directory() / "graphs").glob("rewrites-*.yaml"))
+    return tuple(
+        template
+        for template in load_suite(files).templates
+        if _is_small(template.data) and _operators(template.data) <= operators
+    )
+
+
+def _is_small(entry: Mapping[str, Any]) -> bool:
+    nodes = entry["nodes"]
+    whole = len(nodes) <= _MOST_NODES and not any("repeat" in node for node in nodes.values())
+    return "rewrite" in entry and whole and "outputs" not in entry["rewrite"]
+
+
+def _operators(entry: Mapping[str, Any]) -> frozenset[str]:
+    """Return the operators of a graph's nodes; of a matrix all that it names."""
+    names: set[str] = set()
+    for node in entry["nodes"].values():
+        name = node["operator"]
+        names |= set(entry["matrix"][name[1:]]) if name.startswith("=") else {name}
+    return frozenset(names)
+
+
+def pattern_for(operators: Sequence[str], chance: Chance) -> Pattern | None:
+    """Return a random pattern whose nodes have only these operators; None if there is none."""
+    fitting = patterns(frozenset(operators))
+    if not fitting:
+        return None
+    members = list(expand(chance.pick(fitting)))
+    return _with_copies(_pattern(chance.pick(members)), chance)
+
+
+def _pattern(planned: PlannedCase) -> Pattern:
+    case, mutant = valid_case(planned), rewritten(planned)
+    assert isinstance(case, GraphCase)
+    right, wrong = _parts(case), _parts(mutant)
+    entry = planned.template.data["rewrite"]
+    rewrite = {name: entry[name] for name in ("name", "breaks") if name in entry}
+    for part in ("inputs", "constants", "nodes"):
+        changed = {name: each for name, each in wrong[part].items() if each != right[part].get(name)}
+        if changed or part == "nodes":
+            rewrite[part] = changed
+    nodes = {_named(node.name): node for node in case.graph.operator_nodes}
+    outputs = {}
+    for source in right["outputs"].values():
+        node, _, tensor = source.partition(".")
+        tensor = tensor or CONSTANT_TENSOR
+        outputs[f"{node}.{tensor}"] = nodes[node].outputs[tensor]
+    return Pattern(right["inputs"], right["constants"], right["nodes"], outputs, rewrite)
+
+
+def _named(name: str) -> str:
+    return _PREFIX + name
+
+
+def _parts(case: GraphCase) -> dict[str, dict[str, Any]]:
+    """Return the parts of the case's entry, with prefixed names and data as lists."""
+    data = {**case.inputs(), **{each.name: each.data for each in case.graph.constants}}
+    values = {name: array.ravel().tolist() for name, array in data.items()}
+    parts = graph_parts(case.graph, values, tensor_entry, attribute_entry)
+    # A node that has the name of an output has another one in the entry.
+    own = zip(parts["nodes"], case.graph.operator_nodes, strict=True)
+    names = {written: _named(node.name) for written, node in own}
+    names |= {name: _named(name) for part in ("inputs", "constants") for name in parts.get(part, {})}
+    return {
+        "inputs": {names[name]: each for name, each in parts.get("inputs", {}).items()},
+        "constants": {names[name]: each for name, each in parts.get("constants", {}).items()},
+        "nodes": {names[name]: _fed_by(each, names) for name, each in parts["nodes"].items()},
+        "outputs": {name: _renamed(each, names) for name, each in parts["outputs"].items()},
+    }
+
+
+def _renamed(source: str, names: Mapping[str, str]) -> str:
+    node, dot, tensor = source.partition(".")
+    return names.get(node, node) + dot + tensor
+
+
+def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
+    """Return an entry in which each tensor comes from where these names say."""
+    if isinstance(entry, Mapping):
+        return {
+            key: _renamed(value, names)
+            if key == "from" and isinstance(value, str)
+            else _fed_by(value, names)
+            for key, value in entry.items()
+        }
+    if isinstance(entry, list):
+        return [_fed_by(each, names) for each in entry]
+    return entry
+
+
+def _with_copies(pattern: Pattern, chance: Chance) -> Pattern:
+    """Return the pattern where nodes that copy give it some of its inputs."""
+    read = set(_sources(pattern.nodes))
+    copied = [
+        name
+        for name, entry in pattern.inputs.items()
+        if name in read and _may_be_copied(entry) and chance.once_in(4)
+    ]
+    if not copied:
+        return pattern
+    names = {name: f"{name}_copy.OutputTensor" for name in copied}
+    return Pattern(
+        pattern.inputs,
+        pattern.constants,
+        {**_copies(pattern, copied), **_fed_by(pattern.nodes, names)},
+        pattern.outputs,
+        {**pattern.rewrite, "nodes": _fed_by(pattern.rewrite["nodes"], names)},
+    )
+
+
+def _sources(entry: Any) -> Iterator[str]:
+    """Yield what the tensors of an entry come from."""
+    if isinstance(entry, Mapping):
+        for key, value in entry.items():
+            if key == "from" and isinstance(value, str):
+                yield value
+            else:
+                yield from _sources(value)
+    elif isinstance(entry, list):
+        for each in entry:
+            yield from _sources(each)
+
+
+def _may_be_copied(entry: Mapping[str, Any]) -> bool:
+    return entry["DataType"] in _COPIED and not {"Flags", "Strides"} & entry.keys()
+
+
+def _copies(pattern: Pattern, names: Iterable[str]) -> dict[str, Any]:
+    copies = {}
+    for name in names:
+        tensor = {key: pattern.inputs[name][key] for key in ("Sizes", "DataType")}
+        desc = {"InputTensor": {"from": name, **tensor}, "OutputTensor": tensor}
+        copies[f"{name}_copy"] = {"operator": "ELEMENT_WISE_IDENTITY", "desc": desc}
+    return copies
