@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from dmlconf.backends.protocol import Outcome, Outputs
@@ -15,6 +15,7 @@ from dmlconf.judging.conclusion import Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import answered
 from dmlconf.judging.relations import Stopped, in_other_form
+from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 
@@ -87,6 +88,25 @@ class Bench:
         outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
         half = subject.capabilities.half_precision
         return Conclusion(self.against, subject.faults, half=half).judge(case, outcome)
+
+    def outputs(self, case: Case) -> Mapping[str, Array] | None:
+        """Return what a case that runs alone gives; None if it gives no outputs.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        outcome = alone_on(self.open().execute)(case)
+        return outcome.arrays if isinstance(outcome, Outputs) else None
+
+    def outputs_one_by_one(self, case: GraphCase) -> Mapping[str, Array] | None:
+        """Return what the nodes of a graph give one by one; None if one gives no outputs.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        steps = in_other_form(case, Relation.UNFUSED)
+        outputs = answered(steps, alone_on(self.open().execute))
+        return None if isinstance(outputs, Stopped) else outputs
 
     def close(self) -> None:
         """Close all backends."""

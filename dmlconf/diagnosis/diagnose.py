@@ -13,7 +13,9 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
+from dmlconf.diagnosis.graph_mutants import Mutant
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
+from dmlconf.diagnosis.rewritten import same_as_rewritten
 from dmlconf.diagnosis.variants import Culprit, Variant, variants_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
@@ -22,6 +24,8 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 REPETITIONS: Final = 10
 _BROKEN_REPETITIONS: Final = 2
 """For a case that breaks the backend, which costs a process each time."""
+
+_OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 
 _BATCH: Final = 8
 _ATTEMPTS: Final = 4
@@ -57,6 +61,8 @@ class Diagnosis:
         reduced_verdict: the verdict on the reduced case.
         trials: the variants of the smallest case, with their verdicts.
         culprit: what is to blame; None if no circumstance is.
+        rewritten: the graph, otherwise compiled, whose outputs are the wrong ones in every bit;
+            None for operators, and if none is known.
         notes: additional remarks for people.
         interrupted: whether an interrupt ended the reduction or the variants.
     """
@@ -70,6 +76,7 @@ class Diagnosis:
     reduced_verdict: Verdict | None = None
     trials: tuple[Trial, ...] = ()
     culprit: Culprit | None = None
+    rewritten: Mutant | None = None
     notes: tuple[str, ...] = field(default=())
     interrupted: bool = False
 
@@ -91,6 +98,7 @@ def diagnose(
     seconds: float,
     others: Sequence[BackendName] = (),
     on_smaller: Callable[[Case], None] = lambda case: None,
+    own: Mutant | None = None,
 ) -> Diagnosis:
     """Return what is known of a failing case.
 
@@ -100,6 +108,7 @@ def diagnose(
         seconds: how long the reduction may take.
         others: backends on which to run the smallest case as well.
         on_smaller: called with each smaller case that fails.
+        own: the rewritten graph that the case has.
 
     Raises:
         BackendError: the backend under test cannot be used.
@@ -108,11 +117,12 @@ def diagnose(
     diagnosis = _reproduced(case, bench)
     if not diagnosis.reproduced:
         return diagnosis
-    own, notes = with_own_data(case), diagnosis.notes
+    diagnosis = replace(diagnosis, rewritten=_rewritten(diagnosis, bench, own))
+    with_data, notes = with_own_data(case), diagnosis.notes
     again = _Again(bench, diagnosis)
-    if again(own):
+    if again(with_data):
         reduced = reduce_case(
-            own, again, lambda: monotonic() - began > seconds, on_smaller=on_smaller
+            with_data, again, lambda: monotonic() - began > seconds, on_smaller=on_smaller
         )
         if reduced.interrupted:
             bench.close()  # A process may still be running the interrupted case.
@@ -137,6 +147,19 @@ def diagnose(
         notes=notes,
         interrupted=interrupted,
     )
+
+
+def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant | None:
+    """Return the otherwise compiled graph that gives the wrong outputs in every bit."""
+    case, reason = diagnosis.case, diagnosis.verdict.reason
+    if not isinstance(case, GraphCase) or case.relation is not None:
+        return None
+    if reason is None or reason.kind not in _OF_VALUES:
+        return None
+    outputs = bench.outputs(case)
+    if outputs is None:
+        return None
+    return same_as_rewritten(case, outputs, own, bench.outputs_one_by_one)
 
 
 def _reproduced(case: Case, bench: Bench) -> Diagnosis:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -24,7 +24,7 @@ from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
 from dmlconf.fuzzing.indices import constant_writes
 from dmlconf.fuzzing.operators import planned
-from dmlconf.fuzzing.planted_rewrites import Pattern, pattern_for
+from dmlconf.fuzzing.planted_rewrites import Pattern, pattern_of
 from dmlconf.fuzzing.search import valid_desc
 from dmlconf.tensors.layout import LAYOUTS
 
@@ -51,23 +51,25 @@ def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> 
     return planned(catalogue.operator(GRAPHS), seed, number, growth.entry(str(number)), _KIND)
 
 
-def planted_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> PlannedCase:
+def planted_case(
+    operators: Sequence[str],
+    seed: int,
+    number: int,
+    nodes: int,
+    rewrites: Sequence[CaseTemplate],
+) -> PlannedCase:
     """Return a valid graph in which a rewrite of the catalogue is planted.
 
-    Where the suite has no rewrite of these operators, it is a graph as `graph_case` returns.
-
     Args:
-        operators: names of the operators that nodes may have.
+        operators: names of the operators that random nodes may have.
         seed: the seed of all cases of a run.
         number: the number of the case, from 0.
         nodes: the largest number of random nodes, in addition to those of the rewrite.
+        rewrites: the cases from which the rewrite is chosen; at least one.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
-    pattern = pattern_for(operators, chance)
-    if pattern is None:
-        return graph_case(operators, seed, number, nodes)
     growth = _Growth(chance)
-    growth.plant(pattern)
+    growth.plant(pattern_of(chance.pick(rewrites), chance))
     for _ in range(chance.below(nodes + 1)):
         growth.add_node(operators)
     entry = growth.entry(str(number))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from itertools import count
 from typing import Final
 
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.graphs import MOST_NODES, graph_case, planted_case
 from dmlconf.fuzzing.invalid import invalid_case
@@ -37,14 +37,15 @@ class Fuzz:
         seed: determines every case, together with its operator's name and its number.
         kind: valid cases of operators, invalid ones, or graphs of these operators.
         nodes: the largest number of random nodes of a graph.
-        rewrites: whether some graphs have a rewrite of the catalogue planted in them.
+        rewrites: cases of the catalogue's rewrites, one of which every third graph has planted in
+            it; none if empty.
     """
 
     operators: tuple[str, ...]
     seed: int
     kind: Kind = Kind.VALID
     nodes: int = MOST_NODES
-    rewrites: bool = False
+    rewrites: tuple[CaseTemplate, ...] = field(default=(), repr=False)
 
     def cases(self, numbers: Iterable[int] | None = None) -> Iterator[PlannedCase]:
         """Yield the first case of each operator, then the second of each, and so on; or graphs.
@@ -54,15 +55,16 @@ class Fuzz:
         """
         for number in count() if numbers is None else numbers:
             if self.kind is Kind.GRAPHS:
-                make_graph = planted_case if self._plants(number) else graph_case
-                yield make_graph(self.operators, self.seed, number, self.nodes)
+                yield self._graph(number)
                 continue
             make = invalid_case if self.kind is Kind.INVALID else operator_case
             for name in self.operators:
                 yield make(name, self.seed, number)
 
-    def _plants(self, number: int) -> bool:
-        return self.rewrites and Chance(self.seed, "planted", number).once_in(_PLANTED_ONCE_IN)
+    def _graph(self, number: int) -> PlannedCase:
+        if self.rewrites and Chance(self.seed, "planted", number).once_in(_PLANTED_ONCE_IN):
+            return planted_case(self.operators, self.seed, number, self.nodes, self.rewrites)
+        return graph_case(self.operators, self.seed, number, self.nodes)
 
     @property
     def width(self) -> int:

@@ -7,14 +7,14 @@ generated case keeps the rewrite, so that `dmlconf diagnose` can tell whether a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.loading.matrix import expand
-from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.loading.rewrites import rewritten
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
@@ -24,7 +24,7 @@ from dmlconf.fuzzing.chance import Chance
 from dmlconf.graphs.model import CONSTANT_TENSOR
 from dmlconf.resources import cases_directory
 
-__all__ = ["Pattern", "pattern_for", "patterns"]
+__all__ = ["Pattern", "pattern_of", "plantable", "rewrite_files"]
 
 _MOST_NODES: Final = 12
 _PREFIX: Final = "p_"
@@ -52,21 +52,28 @@ class Pattern:
     rewrite: Mapping[str, Any]
 
 
-@cache
-def patterns(operators: frozenset[str]) -> tuple[CaseTemplate, ...]:
-    """Return the suite's small cases of rewrites whose nodes have only these operators."""
-    files = sorted((cases_directory() / "graphs").glob("rewrites-*.yaml"))
+def rewrite_files() -> list[Path]:
+    """Return the suite's files of rewrites."""
+    return sorted((cases_directory() / "graphs").glob("rewrites-*.yaml"))
+
+
+def plantable(
+    templates: Iterable[CaseTemplate], operators: Collection[str]
+) -> tuple[CaseTemplate, ...]:
+    """Return the small cases of rewrites among some whose nodes have only these operators."""
     return tuple(
         template
-        for template in load_suite(files).templates
-        if _is_small(template.data) and _operators(template.data) <= operators
+        for template in templates
+        if _is_small(template.data) and _operators(template.data) <= set(operators)
     )
 
 
 def _is_small(entry: Mapping[str, Any]) -> bool:
+    if "rewrite" not in entry:
+        return False
     nodes = entry["nodes"]
     whole = len(nodes) <= _MOST_NODES and not any("repeat" in node for node in nodes.values())
-    return "rewrite" in entry and whole and "outputs" not in entry["rewrite"]
+    return whole and "outputs" not in entry["rewrite"]
 
 
 def _operators(entry: Mapping[str, Any]) -> frozenset[str]:
@@ -78,13 +85,9 @@ def _operators(entry: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-def pattern_for(operators: Sequence[str], chance: Chance) -> Pattern | None:
-    """Return a random pattern whose nodes have only these operators; None if there is none."""
-    fitting = patterns(frozenset(operators))
-    if not fitting:
-        return None
-    members = list(expand(chance.pick(fitting)))
-    return _with_copies(_pattern(chance.pick(members)), chance)
+def pattern_of(template: CaseTemplate, chance: Chance) -> Pattern:
+    """Return the graph of one case of a rewrite, where nodes that copy may feed it."""
+    return _with_copies(_pattern(chance.pick(list(expand(template)))), chance)
 
 
 def _pattern(planned: PlannedCase) -> Pattern:
@@ -94,7 +97,9 @@ def _pattern(planned: PlannedCase) -> Pattern:
     entry = planned.template.data["rewrite"]
     rewrite = {name: entry[name] for name in ("name", "breaks") if name in entry}
     for part in ("inputs", "constants", "nodes"):
-        changed = {name: each for name, each in wrong[part].items() if each != right[part].get(name)}
+        changed = {
+            name: each for name, each in wrong[part].items() if each != right[part].get(name)
+        }
         if changed or part == "nodes":
             rewrite[part] = changed
     nodes = {_named(node.name): node for node in case.graph.operator_nodes}
@@ -118,7 +123,9 @@ def _parts(case: GraphCase) -> dict[str, dict[str, Any]]:
     # A node that has the name of an output has another one in the entry.
     own = zip(parts["nodes"], case.graph.operator_nodes, strict=True)
     names = {written: _named(node.name) for written, node in own}
-    names |= {name: _named(name) for part in ("inputs", "constants") for name in parts.get(part, {})}
+    names |= {
+        name: _named(name) for part in ("inputs", "constants") for name in parts.get(part, {})
+    }
     return {
         "inputs": {names[name]: each for name, each in parts.get("inputs", {}).items()},
         "constants": {names[name]: each for name, each in parts.get("constants", {}).items()},

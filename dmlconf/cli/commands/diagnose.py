@@ -169,9 +169,14 @@ def _diagnosed(
 ) -> Diagnosis:
     """Diagnose a case, write its folder, and print the result."""
     from dmlconf.diagnosis.diagnose import diagnose
+    from dmlconf.diagnosis.rewritten import own_mutant
     from dmlconf.engine.session import environment_record
     from dmlconf.reports.diagnoses.folder import write_case, write_diagnosis
-    from dmlconf.reports.diagnoses.report import culprit_sentence, reduction_sentence
+    from dmlconf.reports.diagnoses.report import (
+        culprit_sentence,
+        reduction_sentence,
+        rewrite_sentence,
+    )
 
     click.echo(printable(failure.shared or failure.case))
 
@@ -179,9 +184,13 @@ def _diagnosed(
         if folder is not None:
             write_case(folder, case, planned.identifier)
 
-    diagnosis = diagnose(valid_case(planned), bench, seconds, others, keep)
+    own = own_mutant(planned)
+    diagnosis = diagnose(valid_case(planned), bench, seconds, others, keep, own)
     click.echo(f"  case     {printable(planned.identifier)}")
     click.echo(f"  culprit  {printable(culprit_sentence(diagnosis))}")
+    rewrite = rewrite_sentence(diagnosis)
+    if rewrite is not None:
+        click.echo(f"  rewrite  {printable(rewrite)}")
     click.echo(f"  reduced  {printable(reduction_sentence(diagnosis))}")
     if folder is not None:
         environment = environment_record(bench.open().environment)

@@ -12,10 +12,11 @@ from typing import Any, Final
 import click
 
 from dmlconf.backends.subject import REFERENCE
-from dmlconf.cases.loading.loader import Suite
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.loading.loader import Suite, load_suite
+from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_backend, complete_operator
 from dmlconf.cli.common.configuration import BACKEND_GROUP
@@ -46,6 +47,7 @@ from dmlconf.engine.run import How, Rounds, Run
 from dmlconf.engine.target import local_target
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
+from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
 from dmlconf.fuzzing.saving import save_cases
 from dmlconf.judging.conclusion import JudgeOptions
 from dmlconf.reports.formats import RUN_FORMATS
@@ -85,7 +87,10 @@ def _operators(
 @option("--graphs", is_flag=True, group=_CHOICE_GROUP,
         help="Generate graphs of these operators instead of single operators.")  # fmt: skip
 @option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
-        group=_CHOICE_GROUP, help="Generate graphs of at most N nodes.")  # fmt: skip
+        group=_CHOICE_GROUP, help="Generate graphs of at most N random nodes.")  # fmt: skip
+@option("--rewrites/--no-rewrites", default=True, group=_CHOICE_GROUP,
+        help="Plant a rewrite of graph compilers, or a near miss of one, in every third graph.",
+        )  # fmt: skip
 @option("--invalid", is_flag=True, group=_CHOICE_GROUP,
         help="Generate cases that break one constraint each, which the backend must refuse.",
         )  # fmt: skip
@@ -120,6 +125,7 @@ def command(
     operators: tuple[str, ...],
     graphs: bool,
     nodes: int,
+    rewrites: bool,
     invalid: bool,
     seed: int | None,
     count: int | None,
@@ -151,7 +157,9 @@ def command(
     name = device_options.tested(backend)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
-    fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
+    chosen_operators = operators or tuple(operator_names())
+    planted = _rewrites(chosen_operators) if graphs and rewrites else ()
+    fuzz = Fuzz(chosen_operators, seed, kind, nodes, planted)
     files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
     prepare_files(files)
@@ -160,7 +168,7 @@ def command(
     total = None if chosen is None else fuzz.width * len(chosen)
     cases: dict[str, PlannedCase] = {}
     options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
-    options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
+    options |= {"kind": str(kind)} | ({"nodes": nodes, "rewrites": rewrites} if graphs else {})
     options |= {"time": seconds} if seconds else {}
     options |= {"no_known_faults": True} if no_known_faults else {}
     log = log_file or default_log()
@@ -218,6 +226,13 @@ def command(
     if code:
         say(f"The run log is {log}")
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
+
+
+def _rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
+    """Return the suite's cases of rewrites that graphs of these operators may hold."""
+    files = rewrite_files()
+    suite = load_suite(files, store=checked_files()) if files else Suite((), "")
+    return plantable(suite.templates, operators)
 
 
 def _rounds(

@@ -19,7 +19,7 @@ from dmlconf.graphs.model import Constant, Graph, Slot
 from dmlconf.reports.markdown_text import cell, row, table
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
-__all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render"]
+__all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render", "rewrite_sentence"]
 
 FAILURES: Final = "failures.txt"
 """The file that lists the failures of a group."""
@@ -61,6 +61,14 @@ def reduction_sentence(diagnosis: Diagnosis) -> str:
     return f"{before:,} elements became {after:,} in {reduced.trials:,} trials{end}."
 
 
+def rewrite_sentence(diagnosis: Diagnosis) -> str | None:
+    """Return which rewrite gives the wrong outputs, in one sentence; None if none is known."""
+    mutant = diagnosis.rewritten
+    if mutant is None:
+        return None
+    return f"Equal in every bit to what you get if {mutant.what} ({mutant.rewrite})."
+
+
 def render(
     diagnosis: Diagnosis,
     environment: Mapping[str, Any],
@@ -94,6 +102,9 @@ def _lines(
     yield ""
     yield culprit_sentence(diagnosis)
     yield ""
+    rewrite = rewrite_sentence(diagnosis)
+    if rewrite is not None:
+        yield from (rewrite, "")
     yield from _facts(diagnosis, environment, shared)
     smallest = diagnosis.reduced.case if diagnosis.reduced else diagnosis.case
     yield from _case("The smallest case that fails", smallest)

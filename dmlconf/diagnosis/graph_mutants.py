@@ -1,0 +1,280 @@
+"""Graphs as compilers run them that rewrite where a rewrite is wrong.
+
+Each mutant is a given graph with other edges, so that it has the same inputs and outputs: two nodes
+that differ in one attribute are one, a node writes over a tensor that is read later, operands
+change places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Final
+
+from dmlconf.cases.model import Fill
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge, Slot
+from dmlconf.graphs.wiring import faults_of_edges
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Mutant", "mutants_of"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """What a compiler may run in place of a graph.
+
+    Attributes:
+        what: what it does wrongly, as the end of a sentence that begins with "if".
+        rewrite: the name of the rewrite in the catalogue.
+        graph: what it runs.
+        data: the data of its inputs; None if they are the given graph's.
+    """
+
+    what: str
+    rewrite: str
+    graph: Graph
+    data: Mapping[str, Array | Fill] | None = None
+
+
+def mutants_of(graph: Graph) -> Iterator[Mutant]:
+    """Yield what compilers may run in place of a graph, the most particular first."""
+    for mutant in (
+        *_merged(graph), *_overwritten(graph), *_other_outputs(graph),
+        *_swapped(graph), *_left_out(graph), *_reused(graph),
+    ):  # fmt: skip
+        read = _without_unread(mutant.graph)
+        if read != graph and not faults_of_edges(read):
+            yield replace(mutant, graph=read)
+
+
+def _without_unread(graph: Graph) -> Graph:
+    """Return the graph without nodes that lead to no output."""
+    feeders: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
+    for link in graph.intermediate_edges:
+        feeders[link.to_node].add(link.from_node)
+    left, read = {edge.node for edge in graph.output_edges}, set[str]()
+    while left:
+        read |= left
+        left = set().union(*(feeders[name] for name in left)) - read
+    return replace(
+        graph,
+        nodes=tuple(node for node in graph.nodes if node.name in read),
+        input_edges=tuple(edge for edge in graph.input_edges if edge.node in read),
+        intermediate_edges=tuple(link for link in graph.intermediate_edges if link.to_node in read),
+    )
+
+
+_MERGING: Final[Mapping[str, str]] = {
+    "GEMM": "products",
+    "CONVOLUTION": "convolutions",
+    "REDUCE": "reductions",
+    "SLICE1": "slices",
+    "SLICE": "slices",
+    "CAST": "casts",
+    "PADDING": "paddings",
+    "PADDING1": "paddings",
+    "GATHER": "gathers",
+    "TOP_K1": "sorts",
+    "ELEMENT_WISE_CLIP": "clips",
+    "ELEMENT_WISE_QUANTIZE_LINEAR": "quantizations",
+    "CUMULATIVE_SUMMATION": "scans",
+    "ELEMENT_WISE_ROUND": "roundings",
+}
+"""The end of the names of rewrites that merge nodes, by operator."""
+
+
+_MERGING_FAMILIES: Final = (
+    ("POOLING", "poolings"),
+    ("NORMALIZATION", "normalizations"),
+    ("RESAMPLE", "resamplings"),
+)
+
+
+def _merging(operator: str) -> str:
+    ends = (
+        ("POOLING", "poolings"),
+        ("NORMALIZATION", "normalizations"),
+        ("RESAMPLE", "resamplings"),
+    )
+    general = next((name for part, name in ends if part in operator), None)
+    default = "activations" if operator.startswith("ACTIVATION_") else "binary-nodes"
+    return f"merge-equal-{_MERGING.get(operator) or general or default}"
+
+
+def _merged(graph: Graph) -> Iterator[Mutant]:
+    """Of two nodes that differ in one field, one serves both."""
+    nodes = [node for node in graph.in_order() if isinstance(node, Node)]
+    for first, second in combinations(nodes, 2):
+        if first.operator_name != second.operator_name or first.outputs != second.outputs:
+            continue
+        differences = _differences(graph, first, second)
+        if len(differences) == 1:
+            for one, other in ((first, second), (second, first)):
+                yield Mutant(
+                    f"{differences[0]} of {one.name} serves {other.name} as well",
+                    _merging(one.operator_name),
+                    _fed_by(graph, {(other.name, t): (one.name, t) for t in one.outputs}),
+                )
+
+
+def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
+    """Return the fields in which two nodes of one operator differ, or whose tensors differ."""
+    sources = graph.sources()
+    fields = [
+        entry.name
+        for entry in first.operator.fields
+        if first.desc[entry.name] != second.desc[entry.name]
+    ]
+    fields += [
+        name
+        for name in first.inputs
+        if sources.get((first.name, name)) != sources.get((second.name, name))
+    ]
+    return list(dict.fromkeys(fields))
+
+
+def _fed_by(
+    graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
+) -> Graph:
+    """Return the graph where what reads some tensors reads others.
+
+    Args:
+        graph: the graph.
+        changes: what is read in place of what.
+        readers: the inputs of nodes that change; all, and the graph's outputs, if None.
+    """
+
+    def of_link(link: IntermediateEdge) -> IntermediateEdge:
+        if readers is not None and (link.to_node, link.to_tensor) not in readers:
+            return link
+        node, tensor = changes.get((link.from_node, link.from_tensor), link_from(link))
+        return IntermediateEdge(node, tensor, link.to_node, link.to_tensor)
+
+    def link_from(link: IntermediateEdge) -> Slot:
+        return link.from_node, link.from_tensor
+
+    def of_output(edge: OutputEdge) -> OutputEdge:
+        if readers is not None:
+            return edge
+        node, tensor = changes.get((edge.node, edge.tensor), (edge.node, edge.tensor))
+        return OutputEdge(node, tensor, edge.graph_output)
+
+    return replace(
+        graph,
+        intermediate_edges=tuple(map(of_link, graph.intermediate_edges)),
+        output_edges=tuple(map(of_output, graph.output_edges)),
+    )
+
+
+def _alike(one: TensorDesc, other: TensorDesc) -> bool:
+    return replace(one, Flags=()) == replace(other, Flags=())
+
+
+def _overwritten(graph: Graph) -> Iterator[Mutant]:
+    """A node writes over its operand, which something else reads later."""
+    nodes = graph.by_name
+    for link in graph.intermediate_edges:
+        writer, operand = nodes[link.to_node], (link.from_node, link.from_tensor)
+        if not isinstance(nodes[link.from_node], Node):
+            continue
+        for name, tensor in writer.outputs.items():
+            if not _alike(tensor, nodes[operand[0]].outputs[operand[1]]):
+                continue
+            result = writer.name, name
+            others = frozenset(
+                (each.to_node, each.to_tensor)
+                for each in graph.intermediate_edges
+                if (each.from_node, each.from_tensor) == operand and each.to_node != writer.name
+            )
+            what = f"{writer.name} writes over what {operand[0]} gives, which is read later"
+            if others:
+                changed = _fed_by(graph, {operand: result}, others)
+                yield Mutant(what, "write-in-place", changed)
+            outputs = tuple(
+                replace(edge, node=result[0], tensor=result[1])
+                if (edge.node, edge.tensor) == operand
+                else edge
+                for edge in graph.output_edges
+            )
+            if outputs != graph.output_edges:
+                base = _fed_by(graph, {operand: result}, others)
+                yield Mutant(what, "write-in-place", replace(base, output_edges=outputs))
+
+
+def _other_outputs(graph: Graph) -> Iterator[Mutant]:
+    """What reads one output of a node gets another one."""
+    for node in graph.operator_nodes:
+        for one, other in combinations(node.outputs, 2):
+            if not _alike(node.outputs[one], node.outputs[other]):
+                continue
+            for wrong, right in ((one, other), (other, one)):
+                yield Mutant(
+                    f"{wrong} of {node.name} takes the place of {right}",
+                    "drop-unused-output",
+                    _fed_by(graph, {(node.name, right): (node.name, wrong)}),
+                )
+            swap = {(node.name, one): (node.name, other), (node.name, other): (node.name, one)}
+            what = f"{one} and {other} of {node.name} change places"
+            yield Mutant(what, "drop-unused-output", _fed_by(graph, swap))
+
+
+def _swapped(graph: Graph) -> Iterator[Mutant]:
+    """Two inputs of a node change places."""
+    for node in graph.operator_nodes:
+        for first, second in pairwise(node.inputs):
+            if not _alike(node.inputs[first], node.inputs[second]):
+                continue
+            swap = {(node.name, first): second, (node.name, second): first}
+
+            def of_input(edge: InputEdge, swap: Mapping[Slot, str] = swap) -> InputEdge:
+                return replace(edge, tensor=swap.get((edge.node, edge.tensor), edge.tensor))
+
+            def of_link(
+                link: IntermediateEdge, swap: Mapping[Slot, str] = swap
+            ) -> IntermediateEdge:
+                tensor = swap.get((link.to_node, link.to_tensor), link.to_tensor)
+                return replace(link, to_tensor=tensor)
+
+            yield Mutant(
+                f"{first} and {second} of {node.name} change places",
+                "sort-operands",
+                replace(
+                    graph,
+                    input_edges=tuple(map(of_input, graph.input_edges)),
+                    intermediate_edges=tuple(map(of_link, graph.intermediate_edges)),
+                ),
+            )
+
+
+def _left_out(graph: Graph) -> Iterator[Mutant]:
+    """A node is left out: what reads it gets its input."""
+    sources = graph.sources()
+    for node in graph.operator_nodes:
+        for name, tensor in node.outputs.items():
+            for given, own in node.inputs.items():
+                source = sources.get((node.name, given))
+                if isinstance(source, tuple) and _alike(tensor, own):
+                    yield Mutant(
+                        f"{node.name} is left out, and what reads it gets its {given}",
+                        "remove-copy",
+                        _fed_by(graph, {(node.name, name): source}),
+                    )
+
+
+def _reused(graph: Graph) -> Iterator[Mutant]:
+    """A node reads another tensor of the same form, which has its buffer."""
+    nodes = graph.by_name
+    slots = [(node.name, name) for node in graph.operator_nodes for name in node.outputs]
+    for link in graph.intermediate_edges:
+        own = link.from_node, link.from_tensor
+        tensor = nodes[own[0]].outputs[own[1]]
+        for other in slots:
+            if other != own and _alike(nodes[other[0]].outputs[other[1]], tensor):
+                readers = frozenset({(link.to_node, link.to_tensor)})
+                yield Mutant(
+                    f"{other[0]} writes where {link.to_node} reads {link.to_tensor}",
+                    "reuse-buffer",
+                    _fed_by(graph, {own: other}, readers),
+                )

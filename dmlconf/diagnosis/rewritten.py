@@ -1,0 +1,134 @@
+"""Name the rewrite of a graph compiler that gives a device's wrong outputs in every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.rewrites import case_rewrite, rewrites, rewritten
+from dmlconf.cases.model import PlannedCase
+from dmlconf.diagnosis.graph_mutants import Mutant, mutants_of
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Outputs", "own_mutant", "same_as_rewritten"]
+
+Outputs = Mapping[str, Array]
+"""The outputs of a graph, by name."""
+
+_MOST_MUTANTS: Final = 400
+_MOST_RUNS: Final = 12
+"""Of mutants on the device, whose nodes run one by one."""
+
+_NEAR: Final = 0.02
+"""Share of the largest output by which a mutant that is tried on the device may be off."""
+
+
+def own_mutant(planned: PlannedCase) -> Mutant | None:
+    """Return the rewritten graph that a case has; None if it has none."""
+    rewrite = case_rewrite(planned.template)
+    if rewrite is None:
+        return None
+    entry = rewrites()[rewrite.name]
+    condition = rewrite.breaks and entry.conditions[rewrite.breaks]
+    so = f", although this does not hold: {condition}" if condition else ""
+    other = rewritten(planned).with_inputs()
+    assert isinstance(other, GraphCase)
+    return Mutant(f"{entry.does}{so}", rewrite.name, other.graph, other.data)
+
+
+def same_as_rewritten(
+    case: GraphCase,
+    outputs: Outputs,
+    own: Mutant | None,
+    one_by_one: Callable[[GraphCase], Outputs | None],
+) -> Mutant | None:
+    """Return the mutant of a graph that gives a device's outputs in every bit; None if none does.
+
+    Args:
+        case: the graph, with its data.
+        outputs: what the device gave.
+        own: the mutant that the case has, which is tried first.
+        one_by_one: runs the nodes of a graph one by one on the device, whose exponentials are not
+            those of the reference.
+    """
+    mutants: Iterable[Mutant] = mutants_of(case.graph)
+    candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]
+    near: list[tuple[Mutant, GraphCase]] = []
+    for mutant in candidates:
+        other = _with(case, mutant)
+        computed = _computed(other)
+        if computed is None:
+            continue
+        if _equal(computed, outputs):
+            return mutant
+        if _is_near(computed, outputs):
+            near.append((mutant, other))
+    for mutant, other in near[:_MOST_RUNS]:
+        given = one_by_one(other)
+        if given is not None and _equal(given, outputs):
+            return mutant
+    return None
+
+
+def _with(case: GraphCase, mutant: Mutant) -> GraphCase:
+    graph = mutant.graph
+    return replace(
+        case,
+        identifier=f"{case.identifier}#{mutant.rewrite}",
+        graph=graph,
+        desc={**graph.inputs, **graph.outputs},
+        data=case.data if mutant.data is None else mutant.data,
+        expectation=None,
+        relation=None,
+        tolerances={},
+    )
+
+
+def _computed(case: GraphCase) -> Outputs | None:
+    try:
+        with np.errstate(all="ignore"):
+            return evaluate(case)
+    except (ArithmeticError, KeyError, ValueError, IndexError):
+        return None  # What a node reads there it may not read, such as an index out of range.
+
+
+def _equal(computed: Outputs, outputs: Outputs) -> bool:
+    """Return whether all outputs have the same bits; any NaN is like any other."""
+    return computed.keys() >= outputs.keys() and all(
+        _same_bits(computed[name], array) for name, array in outputs.items()
+    )
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype.kind != "f":
+        return np.array_equal(one, other)
+    nan = np.isnan(one)
+    bits = one.view(f"u{one.dtype.itemsize}") == other.view(f"u{one.dtype.itemsize}")
+    return bool(np.all((nan & np.isnan(other)) | bits))
+
+
+def _is_near(computed: Outputs, outputs: Outputs) -> bool:
+    return computed.keys() >= outputs.keys() and all(
+        _near(computed[name], array) for name, array in outputs.items()
+    )
+
+
+def _near(one: Array, other: Array) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype.kind != "f":
+        return np.array_equal(one, other)
+    finite = np.isfinite(one)
+    if not np.array_equal(finite, np.isfinite(other)):
+        return False
+    scale = float(np.max(np.abs(other[finite].astype(np.float64)), initial=0.0))
+    gap = np.abs(one[finite].astype(np.float64) - other[finite].astype(np.float64))
+    return bool(np.all(gap <= _NEAR * scale))

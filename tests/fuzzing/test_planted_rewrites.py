@@ -1,0 +1,123 @@
+"""Rewrites of the catalogue, planted in random graphs."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.rewrites import case_rewrite, rewritten
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.fuzzing.graphs import planted_case
+from dmlconf.fuzzing.plan import Fuzz, Kind
+from dmlconf.fuzzing.planted_rewrites import plantable, rewrite_files
+from dmlconf.fuzzing.saving import save_cases
+from dmlconf.reference.evaluation import evaluate
+
+OPERATORS = ("ACTIVATION_RELU", "ELEMENT_WISE_ADD", "ELEMENT_WISE_ABS", "REDUCE", "CAST")
+
+PATTERN = """\
+graph: one pattern
+cases:
+  - name: near-miss
+    matrix: {Maximum: [6, 7]}
+    inputs:
+      x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 9]}
+    nodes:
+      c: {operator: ACTIVATION_RELU, desc: {InputTensor: x, OutputTensor: {}}}
+      y: {operator: ELEMENT_WISE_CLIP,
+          desc: {InputTensor: c, OutputTensor: {}, Min: -6, Max: =Maximum}}
+    outputs: {y: y}
+    rewrite:
+      name: drop-relu-before-clip
+      breaks: minimum-is-not-negative
+      nodes:
+        y: {operator: ELEMENT_WISE_CLIP,
+            desc: {InputTensor: x, OutputTensor: {}, Min: -6, Max: =Maximum}}
+"""
+
+
+@pytest.fixture
+def pattern(tmp_path: Path) -> CaseTemplate:
+    (tmp_path / "pattern.yaml").write_text(PATTERN)
+    [template] = load_suite([tmp_path / "pattern.yaml"]).templates
+    return template
+
+
+def planted(pattern: CaseTemplate, count: int) -> list[PlannedCase]:
+    return [planted_case(OPERATORS, 1, number, 3, [pattern]) for number in range(count)]
+
+
+def test_graphs_hold_the_pattern_among_other_nodes_and_what_a_compiler_makes_of_it(
+    pattern: CaseTemplate,
+) -> None:
+    counts, copied, maxima = set(), set(), set()
+    for case in planted(pattern, 30):
+        graph = valid_case(case)
+        assert isinstance(graph, GraphCase)
+        assert not graph.violations()
+        names = graph.graph.by_name
+        assert {"p_c", "p_y"} <= names.keys()
+        counts.add(len(names))
+        copied.add("p_x_copy" in names)
+        maxima.add(names["p_y"].desc["Max"])  # type: ignore[union-attr]
+        rewrite = case_rewrite(case.template)
+        assert rewrite is not None
+        assert rewrite.breaks == "minimum-is-not-negative"
+        source = rewritten(case).graph.sources()["p_y", "InputTensor"]
+        assert source in ("p_x", ("p_x_copy", "OutputTensor"))
+    assert len(counts) >= 4
+    assert copied == {True, False}
+    assert maxima == {6, 7}
+
+
+def test_most_planted_graphs_tell_the_mutant_from_the_graph(pattern: CaseTemplate) -> None:
+    told = 0
+    for case in planted(pattern, 30):
+        with np.errstate(all="ignore"):
+            right, wrong = evaluate(valid_case(case)), evaluate(rewritten(case))
+        told += any(right[name].tobytes() != wrong[name].tobytes() for name in right)
+    assert 20 <= told <= 30
+
+
+def test_saved_graphs_keep_the_rewrite(pattern: CaseTemplate, tmp_path: Path) -> None:
+    case = planted(pattern, 1)[0]
+    [path] = save_cases(tmp_path / "saved", [case])
+    [again] = load_suite([path]).plan()
+    assert case_rewrite(again.template) == case_rewrite(case.template)
+    assert {*rewritten(again).graph.by_name} == {*rewritten(case).graph.by_name}
+
+
+def test_every_third_graph_has_a_rewrite_and_the_others_stay_as_they_are(
+    pattern: CaseTemplate,
+) -> None:
+    numbers = range(30)
+    plain = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2).cases(numbers))
+    mixed = list(Fuzz(OPERATORS[:2], 5, Kind.GRAPHS, 2, (pattern,)).cases(numbers))
+    have = [case_rewrite(case.template) is not None for case in mixed]
+    assert 5 <= sum(have) <= 15
+    assert [a.template.data for a, has in zip(plain, have, strict=True) if not has] == [
+        b.template.data for b, has in zip(mixed, have, strict=True) if not has
+    ]
+
+
+def test_seed_and_number_make_the_same_planted_graph_everywhere(pattern: CaseTemplate) -> None:
+    entries = [case.template.data for case in planted(pattern, 4)]
+    digest = sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+    assert digest[:16] == "6c3641779d3803cb"
+
+
+def test_only_patterns_of_the_given_operators_are_planted(pattern: CaseTemplate) -> None:
+    assert plantable([pattern], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP")) == (pattern,)
+    assert plantable([pattern], ("ACTIVATION_RELU",)) == ()
+
+
+def test_the_suite_has_its_rewrites_in_these_files() -> None:
+    assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {
+        path.name for path in rewrite_files()
+    }
