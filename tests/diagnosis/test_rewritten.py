@@ -15,11 +15,11 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
-from dmlconf.reports.diagnoses.report import rewrite_sentence
 from dmlconf.diagnosis.rewritten import own_mutant
 from dmlconf.engine.session import in_process
 from dmlconf.graphs.model import Graph
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reports.diagnoses.report import rewrite_sentence
 from tests.diagnosis.in_process import InProcessBench
 
 GRAPHS = """\
