@@ -16,9 +16,13 @@ import pytest
 from dmlconf.run_log.log import read_log
 from tests.cli.process import DMLCONF, TILE, environment, write
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("unshare") is None, reason="needs Linux's namespaces"
-)
+pytestmark = [
+    pytest.mark.hostile,
+    pytest.mark.skipif(
+        sys.platform != "linux" or shutil.which("unshare") is None,
+        reason="needs Linux's namespaces",
+    ),
+]
 
 NO_OWN_FOLDERS = ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DMLCONF_LOG_DIRECTORY",
                   "DMLCONF_CACHE")  # fmt: skip

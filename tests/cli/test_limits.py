@@ -167,6 +167,7 @@ needs_root = pytest.mark.skipif(
 
 
 @needs_root
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

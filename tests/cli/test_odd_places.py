@@ -59,6 +59,7 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
     assert "cannot be read: File name too long" in done.stderr
 
 
+@pytest.mark.hostile
 def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"

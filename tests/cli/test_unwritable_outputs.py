@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from dmlconf.run_log.log import read_log
 from tests.cli.process import TILE, beginning, dmlconf, environment, script, text_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells")
+pytestmark = [
+    pytest.mark.hostile,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells"),
+]
 
 FULL = "/dev/full"
 
@@ -126,6 +130,7 @@ def test_a_second_run_on_one_log_is_refused(case: Path) -> None:
     log = case.parent / "x.jsonl"
     while not text_of(log):
         assert first.poll() is None
+        time.sleep(0.01)
     written = log.read_text("utf-8")
     second = dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl")
     assert second.returncode == 2
