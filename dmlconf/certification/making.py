@@ -5,7 +5,6 @@ The verdicts in a certificate are reached from its contents by the functions tha
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,8 @@ from dmlconf.certification.outcomes import StoredOutcome, packed, stored_outcome
 from dmlconf.certification.profiles import Profile, profile_digest
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
-from dmlconf.engine.session import OpenBackend, runnable
+from dmlconf.engine.events import Declined
+from dmlconf.engine.session import OpenBackend, executed
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
 from dmlconf.judging.undefined import without_excused_faults
@@ -100,10 +100,13 @@ def run_order(
     """
     waiting = [case for case in order.plan if case.identifier not in journal.outcomes]
     missing: list[str] = []
-    declined: deque[Verdict] = deque()
     for _ in range(len(order.plan) - len(waiting)):
         on_case(False)
-    for case, outcome in backend.execute(runnable(waiting, backend.capabilities, declined)):
+    for event in executed(waiting, backend):
+        if isinstance(event, Declined):
+            on_case(False)
+            continue
+        case, outcome = event.case, event.outcome
         broken = isinstance(outcome, Breakdown)
         if isinstance(outcome, Breakdown) and _lacks(backend, outcome):
             missing.append(case.identifier)
@@ -112,8 +115,6 @@ def run_order(
                 outcome = without_excused_faults(case, outcome)
             journal.add(stored_outcome(case, outcome, order.challenge))
         on_case(broken)
-    for _ in declined:
-        on_case(False)
     return tuple(missing)
 
 

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dmlconf.backends.protocol import Outcome
+from dmlconf.cases.model import Case
 from dmlconf.run_log.log import Footer, Header
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
-__all__ = ["Event", "Finished", "Interrupted", "Judged", "Opened", "Repeated", "Retried"]
+__all__ = [
+    "Declined",
+    "Event",
+    "Executed",
+    "Finished",
+    "Interrupted",
+    "Judged",
+    "Opened",
+    "Repeated",
+    "Retried",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,30 @@ class Repeated:
 
     repetition: int
     of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """The backend ran a case. Only what keeps outcomes sees this, before anything is judged.
+
+    Attributes:
+        case: the case, with its inputs.
+        outcome: what came of it.
+    """
+
+    case: Case
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The backend need not run a case, by feature level or data type.
+
+    Attributes:
+        verdict: why.
+    """
+
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations
-from dmlconf.engine.session import in_process, judged, no_expectation
+from dmlconf.engine.session import from_process, in_process, judged, no_expectation
 from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import Verdict
@@ -51,13 +51,15 @@ def judged_in_processes(
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
+            ran = pool.latest
             if isinstance(result, Breakdown):
                 case = valid_case(planned)
-                yield options.waivers.applied(case, result, judge(case, result, no_expectation))
+                verdict = judge(case, result, no_expectation)
+                yield from_process(options.waivers.applied(case, result, verdict), ran)
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
-            yield result.verdict
+            yield from_process(result.verdict, ran)
 
 
 @dataclass(frozen=True, slots=True)

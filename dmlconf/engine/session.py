@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.engine.events import Declined, Executed
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
@@ -39,9 +40,15 @@ from dmlconf.workers.execution import Execution, Limits, execution_of
 from dmlconf.workers.exercising import run_items, tasks
 from dmlconf.workers.worker import run_batch
 
+# Processes and pipes take time to import, and the reference alone needs none of them.
+if TYPE_CHECKING:
+    from dmlconf.workers.process import Ran
+
 __all__ = [
     "OpenBackend",
     "environment_record",
+    "executed",
+    "from_process",
     "header_environment",
     "in_process",
     "judged",
@@ -69,6 +76,8 @@ class OpenBackend:
         variants: the backends by label that each case runs on; empty if it is this one alone.
         is_reference: whether it is this dmlconf's own reference, so that an outcome is also what
             expectations are held against.
+        latest: returns where the case ran whose outcome `execute` yielded last; None if that was
+            this process.
     """
 
     name: registry.BackendName
@@ -79,6 +88,7 @@ class OpenBackend:
     faults: KnownFaults = NO_KNOWN_FAULTS
     variants: Mapping[str, OpenBackend] = field(default_factory=dict)
     is_reference: bool = False
+    latest: Callable[[], Ran | None] = lambda: None
 
 
 def open_backend(
@@ -103,7 +113,6 @@ def open_backend(
     if variants:
         return _open_variants(name, variants, limits)
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
-        # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.workers.pool import WorkerPool
 
         pool = WorkerPool(name, limits.jobs, limits.timeout, tasks, memory=limits.memory)
@@ -118,7 +127,10 @@ def open_backend(
             return faults.harms_others(item.case if isinstance(item, Exercise) else item)
 
         execute = partial(pool.run, alone=alone)
-        return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
+        return OpenBackend(
+            name, ready.environment, ready.capabilities, execute, pool.close, faults,
+            latest=lambda: pool.latest,
+        )  # fmt: skip
     return in_process(name, registry.create(name))
 
 
@@ -323,6 +335,23 @@ def judged(
         yield from _judged_part(part, backend, conclusion, aside)
 
 
+def executed(
+    plan: Iterable[PlannedCase], backend: OpenBackend
+) -> Generator[Executed | Declined, None, None]:
+    """Run the plan without judging it, and yield each outcome as soon as it is known.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
+    declined: deque[Verdict] = deque()
+    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+        while declined:
+            yield Declined(declined.popleft())
+        yield Executed(case, outcome)
+    yield from map(Declined, declined)
+
+
 def _judged_part(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
@@ -331,20 +360,28 @@ def _judged_part(
 ) -> Generator[Verdict, None, None]:
     """Run a part of a plan as one batch, and then the cases that need another run."""
     declined: deque[Verdict] = deque()
-    waiting: list[NeedsRun[Verdict]] = []
+    waiting: list[tuple[NeedsRun[Verdict], Ran | None]] = []
     cases = runnable(plan, backend.capabilities, declined, aside)
     for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
         while declined:
             yield declined.popleft()
+        ran = backend.latest()
         judged = begun(conclusion.of(item, result))
         if isinstance(judged, NeedsRun):
-            waiting.append(judged)
+            waiting.append((judged, ran))
         else:
-            yield judged
+            yield from_process(judged, ran)
     yield from declined
     run_one = alone_on(backend.execute)
-    for each in waiting:
-        yield continued(each, run_one)
+    for each, ran in waiting:
+        yield from_process(continued(each, run_one), ran)
+
+
+def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
+    """Return a verdict with where its case ran."""
+    if ran is None:
+        return verdict
+    return replace(verdict, process=ran.process, sequence=ran.sequence)
 
 
 _GRAPHS_AT_ONCE: Final = 50

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,8 @@ from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.engine.session import OpenBackend, environment_record, runnable
+from dmlconf.engine.events import Declined
+from dmlconf.engine.session import OpenBackend, environment_record, executed
 from dmlconf.excuses.known_faults import KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.judging.undefined import without_excused_faults
@@ -57,17 +57,17 @@ def record(
     """
     entries: dict[str, Entry] = {}
     left_out: list[LeftOut] = []
-    declined: deque[Verdict] = deque()
-    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        entry = _entry(case, outcome, substrate, backend.faults)
+    for event in executed(plan, backend):
+        if isinstance(event, Declined):
+            left_out.append(_declined(event.verdict))
+            on_case(False)
+            continue
+        entry = _entry(event.case, event.outcome, substrate, backend.faults)
         if isinstance(entry, Entry):
-            entries[case.identifier] = entry
+            entries[event.case.identifier] = entry
         else:
             left_out.append(entry)
         on_case(isinstance(entry, LeftOut) and entry.broken)
-    for verdict in declined:
-        left_out.append(_declined(verdict))
-        on_case(False)
     return replace(recording_head(backend), entries=entries), left_out
 
 

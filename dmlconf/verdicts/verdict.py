@@ -154,6 +154,9 @@ class Verdict:
         warnings: of the driver or a debug layer; they do not fail the case.
         attempts: the status of each run of a case that failed and was run again; empty otherwise.
         worker: the scheduler's worker that ran the case; None if the run's own machine did.
+        process: the number of the worker process that ran the case; None for dmlconf's own.
+        sequence: the number of the case in that process, which may explain a result that depends
+            on earlier cases. Two verdicts may be equal though their cases ran elsewhere.
         disputes: what the case says is wrong where its expectation contradicts it, `reference`;
             None for nearly all cases.
     """
@@ -181,4 +184,6 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     attempts: tuple[Status, ...] = ()
     worker: str | None = None
+    process: int | None = field(default=None, compare=False)
+    sequence: int | None = field(default=None, compare=False)
     disputes: str | None = None

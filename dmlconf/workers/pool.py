@@ -32,7 +32,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.interrupts import Grace, deferred_interrupts, grace
 from dmlconf.workers.memory import killed_for_memory
-from dmlconf.workers.process import START_SECONDS, WorkerProcess, wait_for_messages
+from dmlconf.workers.process import START_SECONDS, Ran, WorkerProcess, wait_for_messages
 from dmlconf.workers.scratch import ScratchFolder
 from dmlconf.workers.worker import (
     Raised,
@@ -66,6 +66,9 @@ _RESTART_SECONDS: Final = 0.5
 
 
 _Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
+
+_Reached = tuple[_Case, Any, Ran | None]
+"""A case, its result, and where it ran; None if it never did."""
 
 
 class _Queue(Generic[_Case]):
@@ -119,6 +122,7 @@ class WorkerPool:
 
     Attributes:
         started: how many processes were started.
+        latest: where the case ran whose result `run` yielded last; None if it never ran.
     """
 
     def __init__(
@@ -157,6 +161,7 @@ class WorkerPool:
             ) from error
         self.started = 0
         self._failed_starts = 0
+        self.latest: Ran | None = None
         self._workers: list[WorkerProcess] = []
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._row: Counter[str] = Counter()
@@ -254,9 +259,11 @@ class WorkerPool:
             Exception: the error that a worker sent as `Raised`.
         """
         with grace() as interrupt:
-            yield from self._run(_Queue(cases, alone), interrupt)
+            for case, result, ran in self._run(_Queue(cases, alone), interrupt):
+                self.latest = ran
+                yield case, result
 
-    def _run(self, queue: _Queue[_Case], interrupt: Grace) -> Iterator[tuple[_Case, Any]]:
+    def _run(self, queue: _Queue[_Case], interrupt: Grace) -> Iterator[_Reached[_Case]]:
         while True:
             if interrupt.requested:
                 yield from self._reached()
@@ -275,7 +282,7 @@ class WorkerPool:
             for worker in wait_for_messages(busy, lambda: interrupt.requested):
                 yield from self._receive(worker, queue)
 
-    def _reached(self) -> Iterator[tuple[Any, Any]]:
+    def _reached(self) -> Iterator[_Reached[Any]]:
         """Yield what workers have reached by now; it ends after `GRACE_SECONDS` at the latest."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
@@ -289,9 +296,9 @@ class WorkerPool:
                         raise outcome.error
                     if isinstance(outcome, Breakdown) and outcome.device_lost:
                         break  # Not a result yet: the case would be tried again.
-                    yield worker.batch.popleft(), outcome
+                    yield worker.batch.popleft(), outcome, worker.next_result()
 
-    def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+    def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
         """Yield a breakdown for each case that waits to run alone, of operators that only crash."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
@@ -299,11 +306,9 @@ class WorkerPool:
                     waiting.append(case)
                     continue
                 message = f"not run: the {HOPELESS} cases of its operator before it crashed"
-                yield case, Breakdown(BreakdownKind.CRASH, message)
+                yield case, Breakdown(BreakdownKind.CRASH, message), None
 
-    def _give_batch(
-        self, worker: WorkerProcess, queue: _Queue[_Case]
-    ) -> Iterator[tuple[_Case, Any]]:
+    def _give_batch(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
         """Send the next batch; if the worker has died meanwhile, the batch breaks down."""
         if not queue.waiting():
             return
@@ -318,7 +323,7 @@ class WorkerPool:
         if not worker.send(batch):
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
-    def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+    def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
         """Receive what a worker sent; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
             self._admit(worker)
@@ -351,8 +356,8 @@ class WorkerPool:
 
     def _results(
         self, worker: WorkerProcess, queue: _Queue[_Case], message: Results
-    ) -> Iterator[tuple[_Case, Any]]:
-        received: list[tuple[_Case, Any]] = []
+    ) -> Iterator[_Reached[_Case]]:
+        received: list[_Reached[_Case]] = []
         error: Exception | None = None
         for outcome in message.results:
             if isinstance(outcome, Raised):
@@ -363,7 +368,7 @@ class WorkerPool:
                 break
             case = worker.batch.popleft()
             self._row[_operator(case)] = 0
-            received.append((case, outcome))
+            received.append((case, outcome, worker.next_result()))
         worker.idle = message.last
         if message.last and worker.ready is not None:
             worker.growth = message.memory - worker.ready.memory
@@ -379,7 +384,7 @@ class WorkerPool:
         queue: _Queue[_Case],
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
-    ) -> Iterator[tuple[_Case, Any]]:
+    ) -> Iterator[_Reached[_Case]]:
         """End a worker that broke down; blame its case, or keep it for another try alone."""
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
@@ -403,7 +408,7 @@ class WorkerPool:
             outcome = Breakdown(kind, message, worker.diagnostics())
         elif not outcome.diagnostics:
             outcome = replace(outcome, diagnostics=worker.diagnostics())
-        yield suspect, outcome
+        yield suspect, outcome, worker.next_result()
 
 
 def _operator(case: Case | PlannedCase | Exercise) -> str:

@@ -8,6 +8,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -19,7 +20,7 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.workers.worker import Ready, Stop, Task, work
 from dmlconf.workers.working_folder import existing_working_folder
 
-__all__ = ["START_SECONDS", "WorkerProcess", "wait_for_messages"]
+__all__ = ["START_SECONDS", "Ran", "WorkerProcess", "wait_for_messages"]
 
 START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
@@ -35,6 +36,19 @@ _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
 
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Where a case ran: what ran before it in the same process may have changed its result.
+
+    Attributes:
+        process: the number of the worker process in the run, from 1.
+        sequence: the number of the case in that process, from 1.
+    """
+
+    process: int
+    sequence: int
 
 
 class WorkerProcess:
@@ -68,6 +82,8 @@ class WorkerProcess:
             OSError: the system lets no process start.
         """
         context = multiprocessing.get_context("spawn")
+        self._number = number
+        self._results = 0
         self._diagnostics = directory / f"worker-{number}.stderr"
         self._diagnostics.touch()
         self._timeout = timeout
@@ -92,6 +108,11 @@ class WorkerProcess:
         self.ran_suspect = False
         self.growth = 0
         self.deadline = monotonic() + START_SECONDS
+
+    def next_result(self) -> Ran:
+        """Count another result, and return where it comes from."""
+        self._results += 1
+        return Ran(self._number, self._results)
 
     def send(self, cases: Sequence[Any]) -> bool:
         """Send the next batch, and return whether the process was alive to receive it."""

@@ -61,6 +61,17 @@ def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path)
     assert "unstated: unchecked" in statuses(log)
 
 
+def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
+    in_workers = logged(tmp_path, plan(tmp_path), "miniature:crash,on=unstated")
+    ran = {each.case.split("/")[-1]: (each.process, each.sequence) for each in in_workers.verdicts}
+    assert ran["stated"][0] == 1
+    processes = [process for process, _ in ran.values()]
+    assert len(set(processes)) > 1  # The crash ended one.
+    assert len({*ran.values()}) == len(ran)
+    here = logged(tmp_path, plan(tmp_path))
+    assert {(each.process, each.sequence) for each in here.verdicts} == {(None, None)}
+
+
 def test_zeros_never_pass(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), "miniature:zeros")
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}

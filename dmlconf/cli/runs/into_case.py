@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +19,8 @@ from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import replaced
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.problems import InvalidFilesError, printable
-from dmlconf.engine.session import environment_record, open_backend, runnable
+from dmlconf.engine.events import Declined
+from dmlconf.engine.session import environment_record, executed, open_backend
 from dmlconf.expectations.into_cases import (
     Refusal,
     changed_files,
@@ -29,7 +29,6 @@ from dmlconf.expectations.into_cases import (
     unsuitable,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["record_into_cases"]
 
@@ -105,13 +104,18 @@ def _recorded(
     """Return cases with their outputs, why others have none, and what computed them."""
     recorded: dict[str, Mapping[str, Array]] = {}
     refusals: list[Refusal] = []
-    declined: deque[Verdict] = deque()
     known = device_options.known_limits()
     backend = open_backend(tested, device_options.limits())
     try:
         with progress(len(plan), quiet=quiet, color=color) as advance:
             device = device_name(environment_record(backend.environment))
-            for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+            for event in executed(plan, backend):
+                if isinstance(event, Declined):
+                    reason = event.verdict.reason
+                    message = reason.message if reason is not None else "unsupported"
+                    refusals.append(Refusal(event.verdict.case, message))
+                    continue
+                case, outcome = event.case, event.outcome
                 fault = backend.faults.explaining(case, outcome)
                 limit = next((each for each in known.limits if each.explains(case, outcome)), None)
                 expected: Mapping[str, Array] | Refusal
@@ -128,9 +132,6 @@ def _recorded(
                 advance(isinstance(expected, Refusal))
     finally:
         backend.close()
-    for verdict in declined:
-        message = verdict.reason.message if verdict.reason is not None else "unsupported"
-        refusals.append(Refusal(verdict.case, message))
     in_order = [
         (planned, recorded[planned.identifier])
         for planned in plan
