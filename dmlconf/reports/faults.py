@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.reports.markdown_text import table
@@ -71,6 +71,9 @@ def fault_lines(fault: KnownFault) -> Iterator[str]:
         yield f"  seen on    {fault.kernels}"
 
 
+_OWN: Final = "1.15.4"
+"""The release that the Wine lab runs unless another is named."""
+
 _HEAD = """\
 # What DirectML itself does wrong
 
@@ -79,12 +82,13 @@ recognises them in every run: a case that fails because of one is `waived`, with
 A wrong value is recognised if it is the one that a function of `dmlconf/faults` computes; a crash
 or a refusal, if the desc meets a condition. `--no-known-faults` judges as if none were known.
 
-To repeat one, run its example in the [Wine lab](wine-lab.md) or on Windows:
-
-```sh
-dmlconf show CASE                                        # the desc, its data and what is right
-python3 lab/lab.py run -- run cases/ -b directml --no-known-faults --case CASE
-```
+Each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a checkout,
+on the last release that has it (`lab.py versions` fetches the releases once). On Windows run the
+same without `python3 lab/lab.py run --`, and with `--directml FILE` for another DirectML.dll.
+`dmlconf show CASE` prints the desc, its data and what is right. The run fails as `Shows as` says:
+`outputs` are wrong values, printed beside the expected ones; `accepted` means that a case runs that
+must be refused; with a crash or the loss of the device the case is `broken`. Without
+`--no-known-faults` the same case is `waived`.
 
 `dmlconf faults`, which writes this page with `--report markdown`, lists them; `dmlconf faults NAME`
 explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may
@@ -119,9 +123,22 @@ def _section(fault: KnownFault) -> str:
         lines.append(f"- Instead: {fault.instead}")
     if fault.example:
         lines.append(f"- Example: `{fault.example}`")
+        lines.append(f"- Repeat it: `{_command(fault)}`")
     if fault.kernels:
         lines.append(f"- Seen on: {fault.kernels}")
     return "\n".join(lines) + "\n"
+
+
+def _command(fault: KnownFault) -> str:
+    """Return what repeats a fault in the Wine lab, on the last release that has it."""
+    last = ".".join(map(str, fault.last))
+    version = "" if last == _OWN else f"--directml-version {last} "
+    alone = fault.graph and not fault.example.startswith("graphs/")
+    backend = "directml:compile=graph" if alone else "directml"
+    return (
+        f"python3 lab/lab.py run {version}-- run cases/{fault.example.partition('/')[0]} "
+        f"-b {backend} --no-known-faults --case '{fault.example}'"
+    )
 
 
 def _code(fault: KnownFault) -> str:

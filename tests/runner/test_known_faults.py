@@ -252,6 +252,7 @@ def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
     known = {planned.identifier: planned for planned in suite.plan()}
     known |= {planned.template.identifier: planned for planned in suite.plan()}
     for fault in faults:
+        assert not fault.example or fault.example in known, fault.name
         for identifier in fault.cases or ():
             if "/fuzz-" in identifier:
                 continue  # Those that fuzzing makes are in no file.
