@@ -93,7 +93,7 @@ def test_other_sources_or_schemas_are_asked_anew(
     store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_suite([file], store=store)
-    monkeypatch.setattr(validated, "_fingerprint", lambda: b"another")
+    monkeypatch.setattr(validated, "checks_digest", lambda: b"another")
     assert validated.Validated(store).get(file.read_bytes()) is None
 
 

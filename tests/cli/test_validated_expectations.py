@@ -88,7 +88,7 @@ def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(cache.iterdir())) == 2, "one of the file, and one of the catalogue"
     again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert (again.returncode, again.stderr) == (3, first.stderr)
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(cache.iterdir())) == 2

@@ -19,7 +19,7 @@ from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
 from dmlconf.documents.store import Entries
 from dmlconf.resources import schemas_directory, sources
 
-__all__ = ["CheckedFile", "StoredFile", "Validated", "is_valid"]
+__all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
 _FORM: Final = "1"
 """Version of the format of entries."""
@@ -139,6 +139,16 @@ class Validated:
             self._store.prune()
 
 
+@cache
+def checks_digest() -> bytes:
+    """Return a digest of everything besides a file's content that its check depends on."""
+    digest = sha256(_FORM.encode())
+    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
+        if path.is_file():
+            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.digest()
+
+
 def is_valid(case: Case) -> bool:
     """Return whether a case breaks no constraint or expects a rejection."""
     return isinstance(case.expectation, ExpectedRejection) or not case.violations()
@@ -151,14 +161,4 @@ def _expansion(template: CaseTemplate) -> Expansion | None:
 
 
 def _key(content: bytes) -> str:
-    return sha256(_fingerprint() + content).hexdigest()
-
-
-@cache
-def _fingerprint() -> bytes:
-    """Return a digest of everything besides a file's content that its check depends on."""
-    digest = sha256(_FORM.encode())
-    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
-        if path.is_file():
-            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.digest()
+    return sha256(checks_digest() + content).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.loading.rewrites import lint_rewrites
+from dmlconf.cases.loading.validated import checks_digest
 from dmlconf.cases.model import CaseTemplate, ExpectedRejection
 from dmlconf.cases.selecting.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
@@ -52,7 +54,7 @@ def command(
     takes as long as a run, so cases with the tag `model` are left out. A case that may
     take more than 250 MiB of memory needs the tag `large` or `model`.
     """
-    problems = lint_catalogue() + lint_known_faults() + lint_rewrites()
+    problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
     suite = None
     try:
         suite = load(paths, every_case=True)
@@ -83,6 +85,17 @@ def command(
     inside = f"{cases:,} case{'s' if cases != 1 else ''}"
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
+
+
+def _catalogue_problems() -> list[Problem]:
+    """Return the problems of the catalogue; that it has none is kept in the user's cache folder."""
+    store, key = user_store(), sha256(b"catalogue" + checks_digest()).hexdigest()
+    if store is not None and store.get(key) == []:
+        return []
+    problems = lint_catalogue()
+    if store is not None and not problems:
+        store.put(key, [])
+    return problems
 
 
 def _too_large(suite: Suite) -> Iterator[Problem]:
