@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -54,7 +55,8 @@ def test_a_command_beside_others_fails_its_step() -> None:
 
 
 def test_steps_say_what_they_take() -> None:
-    done = bash("step busy\npython3 -c 'sum(range(10**7))'\nstep end\nsummary")
+    busy = f"{shlex.quote(sys.executable)} -c 'sum(range(10**7))'"
+    done = bash(f"step busy\n{busy}\nstep end\nsummary")
     [line] = set(re.findall(r"^ +\d+ s +([\d.]+) s  busy$", done.stdout, re.M))
     assert float(line) > 0
 
