@@ -18,18 +18,27 @@ DRIFT: Final = 0.1
 
 
 class Change(StrEnum):
-    """The change of a case between two runs, the most severe first."""
+    """The change of a case between two runs, the most severe first; its value is that of JSON."""
 
-    FAILS_NEWLY = "fails newly"
+    NEW_FAILURE = "fails newly"
     FAILS_OTHERWISE = "fails in another way"
     STILL_FAILS = "still fails"
-    MENDED = "mended"
+    FIXED = "mended"
     STATUS = "another status"
     DRIFTED = "drifted toward its limit"
     BITS = "other bits within the rule"
     NEW = "only in the new run"
     GONE = "only in the base"
     SAME = "the same"
+
+    @property
+    def label(self) -> str:
+        """The change as people read it."""
+        return _LABELS.get(self, str(self))
+
+
+_LABELS: Final = {Change.NEW_FAILURE: "new failure", Change.FIXED: "fixed"}
+"""Words that are plainer than those of the JSON report, which stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class Changed:
             return f"in {', '.join(_changed_outputs(base, new))}"
         if self.change is Change.STILL_FAILS:
             return _reason(new)
-        if self.change is Change.MENDED:
+        if self.change is Change.FIXED:
             return f"was {base.status}: {_reason(base)}"
         became = f"{base.status}, now {new.status}"
         return f"{became}: {new.reason.kind}" if new.reason else became
@@ -109,12 +118,12 @@ class Comparison:
     @property
     def fails_newly(self) -> bool:
         """Whether the new run fails where the base did not."""
-        return bool(self.changes) and self.changes[0].change is Change.FAILS_NEWLY
+        return bool(self.changes) and self.changes[0].change is Change.NEW_FAILURE
 
     @property
     def new_failures(self) -> RunLog:
         """The new run without the failures of the base, for reports of runs."""
-        newly = {entry.case for entry in self.of(Change.FAILS_NEWLY)}
+        newly = {entry.case for entry in self.of(Change.NEW_FAILURE)}
         verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
         return replace(self.new, verdicts=tuple(verdicts))
 
@@ -151,15 +160,15 @@ def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float)
 def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
     if base is None or base.status is Status.NOT_RUN:
         # A failure of a case that the base did not have is new as well.
-        return Change.FAILS_NEWLY if new is not None and new.status.fails_run else Change.NEW
+        return Change.NEW_FAILURE if new is not None and new.status.fails_run else Change.NEW
     if new is None or new.status is Status.NOT_RUN:
         return Change.GONE
     if new.status.fails_run:
         if not base.status.fails_run:
-            return Change.FAILS_NEWLY
+            return Change.NEW_FAILURE
         return Change.STILL_FAILS if _kind(base) == _kind(new) else Change.FAILS_OTHERWISE
     if base.status.fails_run and new.status is Status.PASSED:
-        return Change.MENDED
+        return Change.FIXED
     if base.status is not new.status:
         return Change.STATUS
     if new.status is Status.PASSED and _margin(new) - _margin(base) > drift:

@@ -127,8 +127,8 @@ def diagnose(
         if reduced.interrupted:
             bench.close()  # A process may still be running the interrupted case.
     else:
-        note = "The case fails only by the outputs that it states or that were recorded for it: "
-        reduced, notes = None, (*notes, f"{note}the reference cannot judge smaller ones.")
+        note = "The case fails only against the outputs that it states or that were recorded for it"
+        reduced, notes = None, (*notes, f"{note}, so smaller cases cannot be judged.")
     interrupted = reduced is not None and reduced.interrupted
     trials: list[Trial] = []
     try:
@@ -185,10 +185,10 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
         culprit = Culprit(
             "batch",
             "Running among other cases is to blame: alone, the case passes in each of "
-            f"{times} runs; {_BATCH} at once fail.",
+            f"{times} runs; of {_BATCH} at once, {len(together)} fail.",
         )
         return Diagnosis(case, together[0], 0, times, in_batch=True, culprit=culprit)
-    note = f"The case passes alone, {times} times over, and {_BATCH} times at once."
+    note = f"The case passes: in each of {times} runs alone, and {_BATCH} times at once."
     return Diagnosis(case, verdicts[0], 0, times, in_batch=False, notes=(note,))
 
 

@@ -137,7 +137,7 @@ def _of_graph(case: GraphCase) -> Iterator[Variant]:
     yield Variant(
         "ownership",
         "owned inputs for constants" if constants else "no owned inputs",
-        "constants of the graph" if constants else "tensors with DML_TENSOR_FLAG_OWNED_BY_DML",
+        "giving data as constants" if constants else "DML_TENSOR_FLAG_OWNED_BY_DML",
         replace(case, graph=graph, desc=desc, data=data),
     )
 
@@ -168,14 +168,15 @@ def _of_layout(case: Case) -> Iterator[Variant]:
     strided = any(not tensor.Packed for tensor in _tensors(case))
     if strided or any(tensor.Strides is not None for tensor in _tensors(case)):
         packed = _changed(case, Strides=None, DeclaredTensorSizeInBytes=None)
-        blame = "the layout of tensors that are not packed" if strided else "Strides that are given"
-        yield Variant("layout", "packed tensors", blame, packed)
+        blame = "a layout that is not packed" if strided else "giving Strides for a packed tensor"
+        change = "packed tensors" if strided else "no Strides"
+        yield Variant("layout", change, blame, packed)
 
 
 def _of_ownership(case: Case) -> Iterator[Variant]:
     owned = any(_OWNED in tensor.Flags for tensor in _tensors(case))
     if owned:
-        blame = "tensors with DML_TENSOR_FLAG_OWNED_BY_DML"
+        blame = "DML_TENSOR_FLAG_OWNED_BY_DML"
         yield Variant("ownership", "no owned tensors", blame, _changed(case, Flags=()))
         return
     inputs = case.input_names()
@@ -187,7 +188,7 @@ def _of_ownership(case: Case) -> Iterator[Variant]:
         if not index:
             desc[field] = replace(desc[field], Flags=(*desc[field].Flags, _OWNED))
     if desc != dict(case.desc):
-        blame = "inputs that are bound at execution"
+        blame = "binding inputs at execution"
         change = "all inputs except the first owned by DirectML"
         yield Variant("ownership", change, blame, replace(case, desc=desc))
 

@@ -82,7 +82,7 @@ def opened(page: Page, address: str) -> Page:
 
 
 def comparison_page() -> str:
-    """Return a comparison of two runs: a case fails newly, one still, and one is mended."""
+    """Return a comparison of two runs: a new failure, one that stays, and a case that is fixed."""
     base, new = _two_runs()
     return html.render_html([(compare(base, new), (f"base {HOSTILE}", "new"))])
 
@@ -95,7 +95,7 @@ def scoreboard_page(operator: str = "TOP_K") -> str:
 
 
 def _two_runs() -> tuple[RunLog, RunLog]:
-    mended = verdict("gather/matrix[Axis=1]", "GATHER", Status.PASSED)
+    fixed = verdict("gather/matrix[Axis=1]", "GATHER", Status.PASSED)
     worse = verdict("tile/documented/a", "TILE", Status.FAILED)
     kept = VERDICTS[0], VERDICTS[3]
-    return run_log(VERDICTS, driver="1"), run_log([*kept, mended, worse], driver="2")
+    return run_log(VERDICTS, driver="1"), run_log([*kept, fixed, worse], driver="2")

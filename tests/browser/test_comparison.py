@@ -67,11 +67,11 @@ def test_the_comparison_says_first_what_became_worse(page: Page, tmp_path: Path)
     file = tmp_path / "comparison.html"
     file.write_text(comparison_page(), encoding="utf-8")
     page.goto(file.as_uri())
-    assert "1 case newly fails" in page.locator("h1").inner_text()
+    assert "1 new failure" in page.locator("h1").inner_text()
     difference = page.get_by_role("row", name="driver")
     assert difference.locator("td").all_inner_texts() == ["1", "2"]
-    expect(page.locator("#fails-newly-0 + ul > li")).to_have_count(1)
-    expect(page.locator("#mended-0 + ul > li")).to_have_count(1)
+    expect(page.locator("#new-failure-0 + ul > li")).to_have_count(1)
+    expect(page.locator("#fixed-0 + ul > li")).to_have_count(1)
 
 
 def test_a_narrow_scoreboard_shows_at_least_the_first_run(page: Page, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_comparison_folds_away_what_readers_do_not_ask_first(
     page.goto(file.as_uri())
     assert "dmlconf" in page.locator("header").inner_text()
     expect(page.get_by_role("row", name="date")).to_be_visible()
-    tile = page.locator(".tiles").get_by_role("link", name="1 fails newly")
+    tile = page.locator(".tiles").get_by_role("link", name="1 new failure")
     red = tile.locator("strong").evaluate("e => getComputedStyle(e).color")
-    mended = page.locator(".tiles").get_by_role("link", name="1 mended").locator("strong")
-    assert red != mended.evaluate("e => getComputedStyle(e).color")
+    fixed = page.locator(".tiles").get_by_role("link", name="1 fixed").locator("strong")
+    assert red != fixed.evaluate("e => getComputedStyle(e).color")

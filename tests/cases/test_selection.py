@@ -157,9 +157,9 @@ def cases(tmp_path: Path) -> list[PlannedCase]:
         (Selection(feature_level=FeatureLevel(3, 0)), [FLOAT, OLD, UNLISTED]),
         (Selection(feature_level=FeatureLevel(4, 1)), ALL),
         (Selection("new or float32", tags=frozenset({"wide"})), [NEW]),
-        (Selection(quick=True), [FLOAT, NEW]),
-        (Selection("int64 or old or unlisted", quick=True), [INT, OLD]),
-        (Selection(feature_level=FeatureLevel(1, 0), quick=True), [OLD]),
+        (Selection(quick=True), ALL),
+        (Selection("int64 or old or unlisted", quick=True), [INT, OLD, UNLISTED]),
+        (Selection(feature_level=FeatureLevel(1, 0), quick=True), [OLD, UNLISTED]),
     ],
 )
 def test_takes(cases: list[PlannedCase], selection: Selection, taken: list[str]) -> None:

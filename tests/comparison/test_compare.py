@@ -49,10 +49,10 @@ A = "gather/a"
 @pytest.mark.parametrize(
     ("base", "new", "change"),
     [
-        (verdict(A, PASSED), verdict(A, FAILED), Change.FAILS_NEWLY),
-        (verdict(A, Status.UNSUPPORTED), verdict(A, FAILED), Change.FAILS_NEWLY),
-        (None, verdict(A, FAILED), Change.FAILS_NEWLY),
-        (verdict(A, Status.NOT_RUN), verdict(A, Status.BROKEN), Change.FAILS_NEWLY),
+        (verdict(A, PASSED), verdict(A, FAILED), Change.NEW_FAILURE),
+        (verdict(A, Status.UNSUPPORTED), verdict(A, FAILED), Change.NEW_FAILURE),
+        (None, verdict(A, FAILED), Change.NEW_FAILURE),
+        (verdict(A, Status.NOT_RUN), verdict(A, Status.BROKEN), Change.NEW_FAILURE),
         (verdict(A, FAILED), verdict(A, FAILED), Change.STILL_FAILS),
         (verdict(A, FAILED), verdict(A, Status.BROKEN), Change.FAILS_OTHERWISE),
         (
@@ -60,7 +60,7 @@ A = "gather/a"
             verdict(A, FAILED, kind=ReasonKind.WRONG_SIZES),
             Change.FAILS_OTHERWISE,
         ),
-        (verdict(A, FAILED), verdict(A, PASSED), Change.MENDED),
+        (verdict(A, FAILED), verdict(A, PASSED), Change.FIXED),
         (verdict(A, FAILED), verdict(A, Status.UNSUPPORTED), Change.STATUS),
         (verdict(A, PASSED), verdict(A, Status.UNCHECKED), Change.STATUS),
         (verdict(A, PASSED), verdict(A, PASSED, margin=0.61), Change.DRIFTED),
@@ -109,10 +109,10 @@ def test_a_run_that_ended_early_is_named_in_every_report() -> None:
 def test_a_new_run_that_is_incomplete_does_not_pass() -> None:
     whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
     early = replace(run(verdict(A, PASSED)), footer=None)
-    assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: nothing newly fails; ")
+    assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: no new failure; ")
     assert closing_sentence(compare(early, whole)).startswith("PASSED: ")
     worse = replace(run(verdict(A, FAILED)), footer=None)
-    assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 case newly fails; ")
+    assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 new failure; ")
     shards = replace(early.header, merged_shards={"count": 2, "numbers": [1]})
     merged = compare(whole, replace(early, header=shards))
     assert closing_sentence(merged).endswith("; of the new run, shard 2/2 is missing")
@@ -143,17 +143,17 @@ def test_exit_codes(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "miniature:zeros", "--log", "wrong.jsonl")
     worse = dmlconf_here(tmp_path, "compare", "right.jsonl", "wrong.jsonl")
-    assert (worse.returncode, "1 case newly fails" in worse.stdout) == (1, True)
+    assert (worse.returncode, "FAILED: 1 new failure;" in worse.stdout) == (1, True)
     better = dmlconf_here(
         tmp_path, "compare", "wrong.jsonl", "right.jsonl", "right.jsonl", "--report", "html:c.html"
     )
-    assert (better.returncode, "Mended" in better.stdout) == (0, True)
+    assert (better.returncode, "Fixed" in better.stdout) == (0, True)
     assert (tmp_path / "c.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     lines = (tmp_path / "right.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "cut.jsonl").write_text("".join(lines[:2]))
     cut = dmlconf_here(tmp_path, "compare", "right.jsonl", "cut.jsonl")
     assert cut.returncode == 6
-    assert "INCOMPLETE: nothing newly fails" in cut.stdout
+    assert "INCOMPLETE: no new failure" in cut.stdout
     write(tmp_path, TILE, "other.yaml")
     dmlconf_here(tmp_path, "run", "other.yaml", "--log", "other.jsonl")
     other = dmlconf_here(tmp_path, "compare", "right.jsonl", "other.jsonl")
@@ -198,7 +198,7 @@ def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) ->
     dmlconf_here(folder, "record", "suite", "-b", "miniature:scaled", "-o", "wrong.dmlrec")
     suite = ("--suite", "suite")
     worse = dmlconf_here(folder, "compare", "right.dmlrec", "wrong.dmlrec", *suite)
-    assert (worse.returncode, "newly fail" in worse.stdout) == (1, True), worse.stderr
+    assert (worse.returncode, "new failure" in worse.stdout) == (1, True), worse.stderr
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-9])
     refused = dmlconf_here(folder, "compare", "it.dmlcert", "cut.dmlcert")
     assert (refused.returncode, "Traceback" in refused.stderr) == (3, False)

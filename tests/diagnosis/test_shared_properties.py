@@ -77,8 +77,19 @@ def test_reports_exceptions_by_their_counts() -> None:
     for place in failing[::20]:
         verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
     log = logs.run_log(*verdicts)
-    actual = "60 of 60, and 4 passes, where GroupCount > 1"
-    assert any(actual in line.sentence for line in shared_lines(log))
+    (sentence,) = [line.sentence for line in shared_lines(log)]
+    assert "60 failures (wrong values), all where GroupCount > 1" in sentence
+    assert sentence.endswith(", and 4 cases pass there")
+
+
+def test_two_failures_name_no_cause() -> None:
+    verdicts = convolutions(lambda f: f["GroupCount"] > 1)
+    failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
+    for place in failing[2:]:
+        verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
+    lines = shared_lines(logs.run_log(*verdicts))
+    assert [line.sentence for line in lines] == ["CONVOLUTION: 2 failures (wrong values)"]
+    assert "--where" not in lines[0].command
 
 
 def test_parts_two_causes() -> None:

@@ -15,6 +15,7 @@ from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loading.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
+from dmlconf.cases.selecting.quick import quick_cases
 from dmlconf.cases.selecting.where import Condition
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
@@ -49,7 +50,7 @@ class Selection:
         lists: lists of these; a case must be in each list.
         where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
-        quick: whether to take only the first such case of each operator and kind.
+        quick: whether to take only as many of them as cover each operator, kind and data type.
         without_tags: a case must have none of them.
     """
 
@@ -72,12 +73,16 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         ConditionError: the condition cannot be read, or it applies to no case that is left.
         InvalidFilesError: a case cannot be built, so what it needs is unknown.
     """
+    fitting = _fitting(cases, selection)
+    yield from quick_cases(list(fitting)) if selection.quick else fitting
+
+
+def _fitting(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
     matches = keyword_matcher(selection.keywords) if selection.keywords else None
     condition = Condition(selection.where) if selection.where is not None else None
     lists = [identifier_matcher(names) for names in selection.lists]
     if selection.identifiers:
         lists.append(identifier_matcher(selection.identifiers))
-    taken: set[tuple[str, str]] = set()
     for case in cases:
         template = case.template
         if selection.operators and not _is_of(case, selection.operators):
@@ -94,11 +99,6 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
             continue
         if selection.feature_level is not None and not needs_at_most(case, selection.feature_level):
             continue
-        if selection.quick:
-            kind = template.operator_name, template.tags[0]
-            if kind in taken:
-                continue
-            taken.add(kind)
         yield case
     if condition is not None:
         condition.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -55,6 +55,7 @@ from dmlconf.cli.options.targets import (
     scheduler_options,
 )
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.cli.output.console import say
 from dmlconf.cli.output.outputs import prepare_files
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.against import AUTO
@@ -68,6 +69,12 @@ from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.execution import limits_of
 
 __all__ = ["command"]
+
+
+_QUICK: Final = (
+    "--quick does not find what only some combinations of attributes, sizes and data types show, "
+    "nor what only layers of networks or most graphs show; without it, the suite has these"
+)
 
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
@@ -189,6 +196,8 @@ def command(
         accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection)
+    if verbose and selection.get("quick"):
+        say(_QUICK)
     files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []

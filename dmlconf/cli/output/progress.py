@@ -13,7 +13,7 @@ from dmlconf.cli.output.console import say
 from dmlconf.engine.consumers import Consumer
 from dmlconf.engine.events import Event, Judged
 
-__all__ = ["advancing", "progress"]
+__all__ = ["advancing", "progress", "spoken"]
 
 _SECONDS: Final = 30.0
 """Without a terminal, the longest time without a line."""
@@ -44,6 +44,11 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
             yield lines.advance
         finally:
             lines.end()
+
+
+def spoken(seconds: float) -> str:
+    """Return a duration in words, such as `40 s` or `3 min`."""
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
 
 def advancing(advance: Callable[[bool], None]) -> Consumer:
@@ -88,12 +93,25 @@ class _PeriodicLines:
         failing = f", {self._failing:,} failing" if self._failing else ""
         seconds = monotonic() - self._began
         total = "" if self._total is None else f" of {self._total:,}"
-        say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s")
+        say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s{self._left(seconds)}")
+
+    def _left(self, seconds: float) -> str:
+        """Return how long the rest will take if it goes on like this."""
+        if not self._done or self._total is None or self._done >= self._total:
+            return ""
+        return f", about {spoken(seconds * (self._total - self._done) / self._done)} left"
 
 
 @contextmanager
 def _bar(total: int | None, color: str) -> Iterator[Callable[[bool], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from dmlconf.cli.output.console import make_console
 
@@ -101,6 +119,8 @@ def _bar(total: int | None, color: str) -> Iterator[Callable[[bool], None]]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
     console = make_console(color, stderr=True)

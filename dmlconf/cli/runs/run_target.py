@@ -18,6 +18,7 @@ from dmlconf.cli.options.resumption import earlier_run, require_same_run
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import advancing, progress
+from dmlconf.cli.runs.announcement import announcement
 from dmlconf.cli.runs.logged_run import default_log, is_in_memory
 from dmlconf.engine.consumers import Consumer, logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -146,6 +147,9 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         log = log_file or default_log()
         if earlier is not None:
             require_same_run(log, earlier, engine.header, quiet=shown.quiet)
+        line = announcement(engine.header, engine.total, run.how.limits.jobs)
+        if line is not None and not shown.quiet:
+            say(line)
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
             consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]

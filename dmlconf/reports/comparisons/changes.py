@@ -25,6 +25,7 @@ __all__ = [
     "Compared",
     "closing_sentence",
     "comparison_data",
+    "heading",
     "render_json",
     "render_markdown",
     "render_terminal",
@@ -45,8 +46,8 @@ MOST_CASES: Final = 10
 """Cases that a list shows of each change by default."""
 
 _STYLES: Final = {
-    Change.FAILS_NEWLY: "bold red", Change.FAILS_OTHERWISE: "red", Change.STILL_FAILS: "red",
-    Change.MENDED: "green", Change.STATUS: "yellow", Change.DRIFTED: "yellow", Change.BITS: "cyan",
+    Change.NEW_FAILURE: "bold red", Change.FAILS_OTHERWISE: "red", Change.STILL_FAILS: "red",
+    Change.FIXED: "green", Change.STATUS: "yellow", Change.DRIFTED: "yellow", Change.BITS: "cyan",
     Change.NEW: "", Change.GONE: "", Change.SAME: "dim",
 }  # fmt: skip
 
@@ -58,17 +59,17 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 def closing_sentence(comparison: Comparison) -> str:
     """Return one sentence: new failures, the number of cases compared, and what is incomplete."""
-    newly = len(comparison.of(Change.FAILS_NEWLY))
+    newly = len(comparison.of(Change.NEW_FAILURE))
     count = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
     incomplete = list(_incomplete(comparison))
     if newly:
-        cases = "1 case newly fails" if newly == 1 else f"{newly:,} cases newly fail"
-        return "; ".join((f"FAILED: {cases}", count, *incomplete))
+        failures = f"{newly:,} new failure{'s' if newly != 1 else ''}"
+        return "; ".join((f"FAILED: {failures}", count, *incomplete))
     if not comparison.shared:
         nothing = "NOTHING TO COMPARE: the runs have no case in common"
         return "; ".join((nothing, *incomplete))
     passed = "PASSED" if comparison.new.complete else "INCOMPLETE"
-    return "; ".join((f"{passed}: nothing newly fails", count, *incomplete))
+    return "; ".join((f"{passed}: no new failure", count, *incomplete))
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:
@@ -118,9 +119,9 @@ def render_terminal(
         parts += [_text(note, "yellow"), ""] if note else []
         parts += [_counts(comparison), ""]
     for line in shared_lines(comparison):
-        parts += [_text(line.sentence), _text(f"  {line.command}", "cyan")]
+        parts += [_text(line.sentence), _line(f"  {line.command}", "cyan")]
     parts += [""] if comparison.fails_newly else []
-    for change in (Change.FAILS_NEWLY,) if quiet else _LISTED:
+    for change in (Change.NEW_FAILURE,) if quiet else _LISTED:
         parts += _list(change, comparison.of(change), verbose=verbose)
     lines = [] if quiet else timing_lines(comparison.timing)
     if lines:
@@ -132,6 +133,13 @@ def _text(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(printable(text), style)
+
+
+def _line(text: str, style: str) -> Text:
+    """Return text that is never wrapped, so that it can be copied."""
+    from rich.text import Text
+
+    return Text(printable(text), style, no_wrap=True, overflow="ignore")
 
 
 def _closing(comparison: Comparison) -> Text:
@@ -163,8 +171,14 @@ def _counts(comparison: Comparison) -> Table:
     counts = Counter(entry.change for entry in comparison.changes)
     for change in Change:
         if counts[change]:
-            table.add_row(f"{counts[change]:,}", _text(change, _STYLES[change]))
+            table.add_row(f"{counts[change]:,}", _text(change.label, _STYLES[change]))
     return table
+
+
+def heading(change: Change) -> str:
+    """Return the heading of the cases with a change."""
+    label = "new failures" if change is Change.NEW_FAILURE else change.label
+    return f"{label[0].upper()}{label[1:]}"
 
 
 def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Iterator[RenderableType]:
@@ -172,7 +186,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
         return
     from rich.text import Text
 
-    yield _text(f"{change[0].upper()}{change[1:]}", "bold")
+    yield _text(heading(change), "bold")
     shown = entries if verbose else _spread(entries, MOST_CASES)
     for entry in shown:
         detail = f": {entry.detail}" if entry.detail else ""
@@ -213,7 +227,7 @@ def _markdown(comparison: Comparison, names: tuple[str, str]) -> str:
     note = suite_note(comparison)
     lines += [f"{note[0].upper()}{note[1:]}.", ""] if note else []
     counts = Counter(entry.change for entry in comparison.changes)
-    changes = ([str(change), f"{counts[change]:,}"] for change in Change if counts[change])
+    changes = ([change.label, f"{counts[change]:,}"] for change in Change if counts[change])
     lines += table(["Change", "Cases"], changes, "lr")
     lines.append("")
     for line in shared_lines(comparison):
@@ -222,7 +236,7 @@ def _markdown(comparison: Comparison, names: tuple[str, str]) -> str:
     for change in _LISTED:
         entries = comparison.of(change)
         if entries:
-            lines += [f"## {change[0].upper()}{change[1:]}", ""]
+            lines += [f"## {heading(change)}", ""]
             shown = _spread(entries, 10 * MOST_CASES)
             lines += [f"- {code(entry.case)}: {escaped(entry.detail)}" for entry in shown]
             more = len(entries) - len(shown)

@@ -10,7 +10,13 @@ from dmlconf.cases.handles import handles
 from dmlconf.comparison.compare import Change, Comparison
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
-from dmlconf.reports.comparisons.changes import Compared, closing_sentence, shared_lines, suite_note
+from dmlconf.reports.comparisons.changes import (
+    Compared,
+    closing_sentence,
+    heading,
+    shared_lines,
+    suite_note,
+)
 from dmlconf.reports.pages import closing_style, render_page
 from dmlconf.reports.runs.heading import tested_facts
 from dmlconf.verdicts.status import Status
@@ -21,8 +27,8 @@ MOST_CASES: Final = 10_000
 """Cases that the page lists of each change."""
 
 _STYLES: Final = {
-    Change.FAILS_NEWLY: Status.FAILED.css_class, Change.FAILS_OTHERWISE: Status.FAILED.css_class,
-    Change.STILL_FAILS: Status.FAILED.css_class, Change.MENDED: Status.PASSED.css_class,
+    Change.NEW_FAILURE: Status.FAILED.css_class, Change.FAILS_OTHERWISE: Status.FAILED.css_class,
+    Change.STILL_FAILS: Status.FAILED.css_class, Change.FIXED: Status.PASSED.css_class,
     Change.STATUS: Status.UNCHECKED.css_class, Change.DRIFTED: Status.UNCHECKED.css_class,
 }  # fmt: skip
 """Colours of changes by their meaning; others have none."""
@@ -30,7 +36,7 @@ _STYLES: Final = {
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
 """Facts that a reader compares first; others are folded away."""
 
-_COUNTED: Final = (Change.FAILS_NEWLY, Change.MENDED, Change.STILL_FAILS)
+_COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
 
 
 def render_html(comparisons: Sequence[Compared]) -> str:
@@ -62,7 +68,7 @@ def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict
         ],
         "differences": [_dates(comparison), *_differences(comparison, main=True)],
         "details": list(_differences(comparison, main=False)),
-        "columns": [f"{change[0].upper()}{change[1:]}" for change in _COUNTED],
+        "columns": [heading(change) for change in _COUNTED],
         "groups": [
             {"headline": printable(line.sentence), "command": printable(line.command)}
             for line in shared_lines(comparison)
@@ -94,7 +100,8 @@ def _changes(number: int, comparison: Comparison) -> Iterator[dict[str, Any]]:
             continue
         listed = [] if change is Change.SAME else entries[:MOST_CASES]
         yield {
-            "name": str(change),
+            "name": change.label,
+            "heading": heading(change),
             "style": _STYLES.get(change, ""),
             "anchor": f"{change.name.lower().replace('_', '-')}-{number}",
             "count": f"{len(entries):,}",

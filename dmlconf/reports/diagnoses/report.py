@@ -45,8 +45,8 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
     reason = diagnosis.verdict.reason
     wrong = reason is not None and reason.kind in _OF_VALUES
     end = ", so the computation itself is wrong" if wrong else ""
-    count = "the one variant that was tried" if telling == 1 else f"each of {telling} variants"
-    return f"No circumstance is to blame: the case fails under {count}{end}."
+    count = "the one variant that was tried" if telling == 1 else f"all {telling} variants"
+    return f"No circumstance is to blame: the case fails in {count}{end}."
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:
@@ -57,8 +57,10 @@ def reduction_sentence(diagnosis: Diagnosis) -> str:
     if reduced is None:
         return "The case could not be reduced."
     before, after = element_count(diagnosis.case), element_count(reduced.case)
-    end = "" if reduced.complete else "; stopped before the end"
-    return f"{before:,} elements became {after:,} in {reduced.trials:,} trials{end}."
+    end = "" if reduced.complete else "; the reduction was stopped early"
+    elements = f"{before:,} element{'s' if before != 1 else ''}"
+    trials = f"{reduced.trials:,} trial{'s' if reduced.trials != 1 else ''}"
+    return f"{elements} became {after:,} in {trials}{end}."
 
 
 def rewrite_sentence(diagnosis: Diagnosis) -> str | None:
@@ -151,7 +153,8 @@ def _facts(
     if shared is not None:
         yield f"- What the failures of the run share: {shared}"
     yield f"- Case of the suite: `{diagnosis.case.identifier}`"
-    yield f"- Alone it failed in {diagnosis.failures} of {diagnosis.runs} runs."
+    runs = f"{diagnosis.runs} run{'s' if diagnosis.runs != 1 else ''}"
+    yield f"- Alone, the case failed in {diagnosis.failures} of {runs}."
     yield f"- Reduction: {reduction_sentence(diagnosis)}"
     device = [f"{name} {record[name]}" for name in _ENVIRONMENT if record.get(name)]
     yield f"- Ran on: {', '.join(device)}"

@@ -82,20 +82,23 @@ def _sentence(shared: SharedProperty) -> str:
     failures = f"{count:,} failure{'s' if count != 1 else ''} ({_reasons(shared)})"
     begin = f"{_operators(shared.operators)}: {failures}{_variants(shared)}"
     condition = shared.condition
+    if count < LEAST_FAILURES:
+        return begin
     if condition is None:
         passes = f"{shared.compared:,} pass{'es' if shared.compared != 1 else ''}"
         return f"{begin}, which no fact distinguishes from the {passes}"
     if not condition.text and not condition.passes:
-        return f"{begin}, every case that ran"
+        return f"{begin}: every case that ran fails"
     if not condition.text:
-        return f"{begin}, nearly every case: {condition.passes:,} passed"
+        return f"{begin}: every case fails but {condition.passes:,}"
     where = f"where {condition.text}{_remark(condition)}"
-    if condition.exact:
-        sentence = f"{begin}, all and only {where}"
-    else:
-        sentence = f"{begin}: {_held(condition)} {where}"
+    sentence = f"{begin}, all and only {where}"
+    if not condition.exact:
+        sentence = f"{begin}, {_share(condition)} {where}, and {_passes(condition)} there"
     if shared.simpler is not None:
-        sentence += f"; {_held(shared.simpler)} where {shared.simpler.text} alone"
+        simpler = shared.simpler
+        sentence += f"; where {simpler.text} alone, {simpler.failures:,} fail and "
+        sentence += f"{simpler.passes:,} pass"
     return sentence
 
 
@@ -127,17 +130,24 @@ def _remark(condition: Condition) -> str:
     return f" ({remark})" if remark else ""
 
 
-def _held(condition: Condition) -> str:
-    passes = f"{condition.passes:,} pass{'es' if condition.passes != 1 else ''}"
-    both = f"and {passes}," if condition.passes else "and no pass,"
-    return f"{condition.failures:,} of {condition.of:,}, {both}"
+def _share(condition: Condition) -> str:
+    """Return how many of the failures meet a condition."""
+    return "all" if condition.failures == condition.of else f"{condition.failures:,} of them"
+
+
+def _passes(condition: Condition) -> str:
+    """Return how many cases meet a condition and pass."""
+    if not condition.passes:
+        return "no case passes"
+    return f"{condition.passes:,} case{'s pass' if condition.passes != 1 else ' passes'}"
 
 
 def _command(header: Header, shared: SharedProperty) -> str:
     command = run_command(header)
     if len(shared.operators) <= MOST_OPTIONS:
         command += [part for name in shared.operators for part in ("-o", name)]
-    if shared.condition is not None and shared.condition.text:
+    enough = len(shared.failures) >= LEAST_FAILURES
+    if enough and shared.condition is not None and shared.condition.text:
         command += ["--where", shared.condition.text]
     return shlex.join(command)
 

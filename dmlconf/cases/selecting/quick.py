@@ -1,0 +1,262 @@
+"""Choose few cases that cover many: each operator, kind, data type and value of an attribute.
+
+A case is what its entry says and the parameters of its matrix, so nothing is built. Each case has
+*features*. Some are demanded: another case is taken as long as one of them is missing. The others
+decide between cases that bring as many: combinations of a data type with an entry or a value, and
+the ends of numeric ranges, the greatest first. With a matrix of 3 data types, 2 layouts and sizes 1
+to 4, five values are demanded, and three cases of size 4 have them all: FLOAT32 packed, FLOAT16
+padded, and INT32.
+
+Operators are independent of each other, and nothing is random: the same cases of an operator are
+chosen with `-o` as without it, each time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from dmlconf.cases.model import INVALID_TAG, PlannedCase
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["quick_cases"]
+
+_COSTLY: Final = frozenset({"model", "large", "slow"})
+"""Tags of cases that are left out where there are others: they take long or need much memory."""
+
+_SIZES: Final = "sizes"
+"""The kind whose every entry is demanded: each is for a size at which kernels change."""
+
+_OF_MANY_CASES: Final = ("matrix", _SIZES)
+"""Kinds whose entries stand for many cases each; each is demanded in FLOAT16."""
+
+_HALF: Final = ("type", "FLOAT16")
+
+_LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
+"""Names of what says where a tensor's elements are."""
+
+_LEAST: Final = 2
+"""Values that a case must bring, unless it is the first of a kind, a data type or an entry."""
+
+_WEIGHT: Final = 10
+"""How many features that are only wanted count as much as one that is demanded."""
+
+_MOST_VALUES: Final = 64
+_UNUSUAL: Final = ("specials", "ends")
+"""Fills of numbers that kernels often get wrong."""
+
+_MAGNITUDES: Final = (
+    ("below FLOAT32", 0.0, 2.0**-126),
+    ("below FLOAT16", 2.0**-126, 2.0**-14),
+    ("beyond FLOAT16", 2.0**15, 2.0**31),
+    ("beyond 31 bits", 2.0**31, 2.0**63),
+    ("beyond 63 bits", 2.0**63, math.inf),
+)
+"""Numbers at which kernels change their ways, with the least and the greatest size."""
+
+_TYPES: Final = frozenset(DataType.__members__)
+
+Feature = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """What a case brings, as sets of bits.
+
+    Attributes:
+        first: its kind, its data types and its entry.
+        values: of its parameters and attributes.
+        wanted: what decides between cases.
+    """
+
+    first: int
+    values: int
+    wanted: int
+
+
+def quick_cases(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
+    """Return the cases of a quick run, in their order."""
+    cheap = [case for case in cases if _COSTLY.isdisjoint(case.template.tags)]
+    by_operator: dict[str, list[PlannedCase]] = {}
+    for case in cheap or cases:
+        by_operator.setdefault(case.template.operator_name, []).append(case)
+    chosen = {id(case) for group in by_operator.values() for case in _cover(group)}
+    return [case for case in cases if id(case) in chosen]
+
+
+def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
+    """Yield cases of an operator, each time the one that brings most, until nothing is missing."""
+    distinct: dict[_Features, PlannedCase] = {}
+    for case, features in zip(cases, _features(cases), strict=True):
+        distinct.setdefault(features, case)
+    missing_first = missing_values = missing_wanted = -1
+    heap = [(0, place, features) for place, features in enumerate(distinct)]
+    heap = [(-_gain(features, -1, -1, -1), place, features) for _, place, features in heap]
+    heapq.heapify(heap)
+    while heap:
+        before, place, features = heapq.heappop(heap)
+        first = features.first & missing_first
+        values = features.values & missing_values
+        gain = _gain(features, missing_first, missing_values, missing_wanted)
+        if gain < -before:  # Others have brought some of it since.
+            if first or values:
+                heapq.heappush(heap, (-gain, place, features))
+            continue
+        if not first and values.bit_count() < _LEAST:
+            continue
+        yield distinct[features]
+        missing_first &= ~features.first
+        missing_values &= ~features.values
+        missing_wanted &= ~features.wanted
+
+
+def _gain(features: _Features, first: int, values: int, wanted: int) -> int:
+    demanded = (features.first & first).bit_count() + (features.values & values).bit_count()
+    return _WEIGHT * demanded + (features.wanted & wanted).bit_count()
+
+
+def _features(cases: Sequence[PlannedCase]) -> Iterator[_Features]:
+    numbers: dict[Feature, int] = {}
+
+    def bits(features: Iterator[Feature]) -> int:
+        mask = 0
+        for feature in features:
+            mask |= 1 << numbers.setdefault(feature, len(numbers))
+        return mask
+
+    ends = _ends(cases)
+    entries: dict[int, tuple[Feature, ...]] = {}
+    for case in cases:
+        template = case.template
+        kind = template.tags[0]
+        if kind == INVALID_TAG:
+            yield _Features(bits(iter([("kind", kind)])), 0, 0)
+            continue
+        own = entries.get(id(template))
+        if own is None:
+            own = entries[id(template)] = tuple(_of_entry(template.data))
+        words = [feature for feature in own if feature[0] == "value"]
+        words += _of_parameters(case.parameters)
+        layouts = [feature for feature in words if _LAYOUT.search(feature[1])]
+        types = [feature for feature in own if feature[0] == "type"]
+        data = {feature for feature in own if feature[0] == "data"}
+        data.update(("data", word) for value in case.parameters.values() for word in _words(value))
+        types += [
+            ("type", v) for v in case.parameters.values() if isinstance(v, str) and v in _TYPES
+        ]
+        limits = list(_limits(case, ends))
+        entry = ("entry", template.identifier)
+        yield _Features(
+            bits(
+                chain(
+                    [("kind", kind)],
+                    types,
+                    layouts,
+                    _pairs(types, sorted(data)),
+                    [("types", *types)],
+                    [entry] if kind == _SIZES else [],
+                    [(_HALF, entry)] if kind in _OF_MANY_CASES and _HALF in types else [],
+                )
+            ),
+            bits(iter(words)),
+            bits(chain(limits, _pairs(types, [entry, *words, *limits]))),
+        )
+
+
+def _pairs(types: Sequence[Feature], others: Sequence[Feature]) -> Iterator[Feature]:
+    return ((one, other) for one in types for other in others)
+
+
+def _of_parameters(parameters: Mapping[str, Any]) -> Iterator[Feature]:
+    for name, value in parameters.items():
+        if isinstance(value, Mapping):
+            value = value.get("operator")
+        for word in value if isinstance(value, tuple | list) else [value]:
+            if isinstance(word, str | bool):
+                yield ("value", name, word)
+
+
+def _of_entry(data: Mapping[str, Any]) -> Iterator[Feature]:
+    """Yield the data types and the values that an entry itself states."""
+    if data.get("in_place"):
+        yield ("value", "in_place", True)
+    for name, value in (data.get("desc") or {}).items():
+        tensors = value if isinstance(value, list) else [value]
+        for tensor in tensors:
+            if isinstance(tensor, Mapping):
+                yield from _of_tensor(name, tensor)
+            elif isinstance(tensor, bool) or _is_word(tensor):
+                yield ("value", name, tensor)
+
+
+def _of_tensor(name: str, tensor: Mapping[str, Any]) -> Iterator[Feature]:
+    tensor = tensor.get("of", tensor)  # An array of tensors may be repeated.
+    if tensor.get("DataType") in _TYPES:
+        yield ("type", tensor["DataType"])
+    if tensor.get("Strides"):
+        yield ("value", f"{name}.Strides", True)
+    for key in ("layout", "Flags", "operator"):
+        value = tensor.get(key)
+        for word in value if isinstance(value, list) else [value]:
+            if _is_word(word):
+                yield ("value", f"{name}.{key}", word)
+    fill = tensor.get("fill")
+    fill = next(iter(fill)) if isinstance(fill, Mapping) else fill
+    if fill in _UNUSUAL:
+        yield ("data", fill)
+    yield from (("data", word) for word in _words(tensor.get("values")))
+
+
+def _words(values: Any) -> Iterator[str]:
+    """Yield what kinds of unusual numbers there are among an entry's values."""
+    if isinstance(values, list | tuple):
+        for value in values[:_MOST_VALUES]:
+            yield from _words(value)
+    elif isinstance(values, float | int) and not isinstance(values, bool):
+        size = abs(values)
+        if math.isnan(size):
+            yield "NaN"
+        elif math.isinf(size):
+            yield "infinity"
+        elif not size and math.copysign(1, values) < 0:
+            yield "-0"
+        else:
+            yield from (word for word, low, high in _MAGNITUDES if low <= size < high)
+
+
+def _is_word(value: Any) -> bool:
+    """Return whether a value is text, and not an expression over parameters."""
+    return isinstance(value, str) and not value.startswith("=")
+
+
+_Ends = Mapping[tuple[Any, str], tuple[float, float]]
+
+
+def _ends(cases: Sequence[PlannedCase]) -> _Ends:
+    """Return the least and the greatest number of each parameter, in the operator and by entry."""
+    ends: dict[tuple[Any, str], tuple[float, float]] = {}
+    for case in cases:
+        for name, value in case.parameters.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                for key in ((None, name), (case.template.identifier, name)):
+                    low, high = ends.get(key, (value, value))
+                    ends[key] = min(low, value), max(high, value)
+    return ends
+
+
+def _limits(case: PlannedCase, ends: _Ends) -> Iterator[Feature]:
+    """Yield which parameters are at an end of their range."""
+    for name, value in case.parameters.items():
+        for key in (None, case.template.identifier):
+            low, high = ends.get((key, name), (None, None))
+            if low != high and value in (low, high) and not isinstance(value, bool):
+                if value == high:
+                    yield ("end", key, name, True)
+                    yield ("high", key, name)
+                elif key is None:
+                    yield ("end", key, name, False)

@@ -1,0 +1,51 @@
+"""What a run says before its first case: what is tested, against what, and how long it takes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dmlconf.cli.output.progress import spoken
+from dmlconf.reports.runs.heading import expected_by, recording_of
+from dmlconf.run_log.log import Header
+
+__all__ = ["announcement"]
+
+_LEAST_CASES: Final = 1000
+"""Fewer cases take seconds, and the report says what was tested."""
+
+_REFERENCE: Final = "numpy"
+_PER_SECOND: Final = 400
+"""Cases of the whole suite that a process computes and judges, measured on two cores."""
+
+_MOST_OF_FEW: Final = 20_000
+_PER_SECOND_OF_FEW: Final = 160
+"""The same of a selection, in which large cases have a greater share."""
+
+
+def announcement(header: Header, total: int | None, processes: int) -> str | None:
+    """Return the line, such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
+
+    None for a run of few cases, or of a number that is not known.
+
+    Args:
+        header: of the run's log.
+        total: how many cases there are.
+        processes: how many run at a time.
+    """
+    if total is None or total < _LEAST_CASES:
+        return None
+    name = header.backend.partition(":")[0]
+    subject = "the NumPy reference" if name == _REFERENCE else _device(header)
+    recorded = recording_of(header)
+    against = f"recordings of DirectML {recorded}" if recorded else expected_by(header)
+    line = f"Testing {subject}, against {against}: {total:,} cases"
+    if name == _REFERENCE:
+        rate = _PER_SECOND_OF_FEW if total <= _MOST_OF_FEW else _PER_SECOND
+        line += f", about {spoken(total / rate / processes)}"
+    return line
+
+
+def _device(header: Header) -> str:
+    env = header.environment
+    parts = (f"{header.backend} {env.get('version') or ''}".strip(), env.get("adapter"))
+    return " on ".join(filter(None, parts))

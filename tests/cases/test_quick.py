@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selecting.quick import quick_cases
+from dmlconf.cases.selecting.selection import Selection, select
+
+MATRIX = """
+operator: TILE
+cases:
+  - matrix: {Type: [FLOAT32, FLOAT16, INT32], Count: [1, 2, 3, 4], Layout: [packed, padded]}
+    desc:
+      InputTensor: {Sizes: "=(Count,)", DataType: =Type, fill: sequence, layout: =Layout}
+      OutputTensor: {Sizes: "=(2 * Count,)", DataType: =Type}
+      Repeats: [2]
+"""
+
+SIMPLE = """
+operator: TILE
+cases:
+"""
+
+CASE = """
+  - name: {name}
+    desc:
+      InputTensor: {{Sizes: [1], DataType: {data_type}, values: [{value}]}}
+      OutputTensor: {{Sizes: [2], DataType: {data_type}}}
+      Repeats: [2]
+    expect: {{OutputTensor: [{value}, {value}]}}
+"""
+
+
+def planned(path: Path, text: str) -> list[PlannedCase]:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return list(load_suite([path]).plan())
+
+
+def single(*rows: tuple[str, str, str]) -> str:
+    return SIMPLE + "".join(CASE.format(name=n, data_type=t, value=v) for n, t, v in rows)
+
+
+def test_few_cases_of_a_matrix_have_every_type_layout_and_the_greatest_size(tmp_path: Path) -> None:
+    cases = planned(tmp_path / "matrix.yaml", MATRIX)
+    chosen = quick_cases(cases)
+    values = {name: {case.parameters[name] for case in chosen} for name in chosen[0].parameters}
+    assert values["Type"] == {"FLOAT32", "FLOAT16", "INT32"}
+    assert values["Layout"] == {"packed", "padded"}
+    assert values["Count"] == {4}
+    assert len(chosen) == 3
+
+
+def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
+    rows = [
+        ("plain", "FLOAT32", "1"), ("other", "FLOAT32", "2"), ("nan", "FLOAT32", ".nan"),
+        ("infinite", "FLOAT32", ".inf"), ("half-nan", "FLOAT16", ".nan"),
+    ]  # fmt: skip
+    cases = planned(tmp_path / "boundary.yaml", single(*rows))
+    names = {case.identifier.rpartition("/")[2] for case in quick_cases(cases)}
+    assert names == {"nan", "infinite", "half-nan"}
+
+
+def test_slow_cases_are_chosen_only_where_there_are_no_others(tmp_path: Path) -> None:
+    text = single(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
+    slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))
+    fast = planned(tmp_path / "fast.yaml", text)
+    assert quick_cases([*slow, *fast]) == fast
+    assert quick_cases(slow) == slow
+
+
+@pytest.mark.parametrize("operator", ["GATHER", "CAST"])
+def test_cases_of_an_operator_do_not_depend_on_others(operator: str) -> None:
+    folders = [Path(__file__).parents[2] / "cases" / name for name in ("gather", "cast")]
+    plan = list(load_suite(folders).plan())
+    alone = list(select(plan, Selection(operators=frozenset({operator}), quick=True)))
+    together = list(select(plan, Selection(quick=True)))
+    assert [case for case in together if case.template.operator_name == operator] == alone
+    assert 2 < len(alone) < len(plan) / 10

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dmlconf.cli.output.progress import spoken
+from dmlconf.cli.runs.announcement import announcement
+from tests.reports.logs import run_log
+
+HEADER = run_log().header
+RECORDED = "recording:/suite/directml-1.15.4.dmlrec, else numpy"
+
+
+def test_a_run_says_what_it_tests_against_what_and_for_how_long() -> None:
+    header = replace(HEADER, backend="numpy", against=RECORDED)
+    assert announcement(header, 52_800, 2) == (
+        "Testing the NumPy reference, against recordings of DirectML 1.15.4: 52,800 cases, "
+        "about 66 s"
+    )
+
+
+def test_a_device_is_named_and_no_time_is_guessed() -> None:
+    environment = {"version": "1.15.4", "adapter": "My GPU"}
+    header = replace(HEADER, backend="directml", environment=environment, against="numpy")
+    assert announcement(header, 5000, 1) == (
+        "Testing directml 1.15.4 on My GPU, against the cases, else numpy: 5,000 cases"
+    )
+
+
+def test_few_cases_need_no_announcement() -> None:
+    assert announcement(HEADER, 999, 1) is None
+    assert announcement(HEADER, None, 1) is None
+
+
+def test_times_are_spoken_in_seconds_and_minutes() -> None:
+    assert [spoken(seconds) for seconds in (0.2, 89, 90, 3600)] == [
+        "1 s",
+        "89 s",
+        "2 min",
+        "60 min",
+    ]
