@@ -51,9 +51,9 @@ def command(
 ) -> int:
     """Compare each run NEW with BASE: run logs, recordings or certificates.
 
-    Shows how their environments differ, then which cases newly fail, are fixed, still fail,
+    Shows how their environments differ, then which cases are new failures, are fixed, still fail,
     changed bits within the rule or drifted toward their limit, and which operators take longer on
-    the device than noise explains. The exit code is 1 if anything newly fails or --fail-slower is
+    the device than noise explains. The exit code is 1 if there is a new failure or --fail-slower is
     not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common with BASE.
     """
     from rich.console import Group
