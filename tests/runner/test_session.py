@@ -64,8 +64,8 @@ def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path)
 def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
     in_workers = logged(tmp_path, plan(tmp_path), "miniature:crash,on=unstated")
     ran = {each.case.split("/")[-1]: (each.process, each.sequence) for each in in_workers.verdicts}
-    assert ran["stated"][0] == 1
-    processes = [process for process, _ in ran.values()]
+    processes = [process or 0 for process, _ in ran.values()]
+    assert min(processes) >= 1  # "stated" runs again if the crash comes before its outcome is sent.
     assert len(set(processes)) > 1  # The crash ended one.
     assert len({*ran.values()}) == len(ran)
     here = logged(tmp_path, plan(tmp_path))
