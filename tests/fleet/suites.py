@@ -30,7 +30,17 @@ cases:
 """Three cases that the reference passes, and one that it fails."""
 
 _OF_ONE_RUN: Final = frozenset(
-    {"started", "finished", "seconds", "kept_verdicts", "worker", "workers", "merged_shards"}
+    {
+        "started",
+        "finished",
+        "seconds",
+        "kept_verdicts",
+        "worker",
+        "workers",
+        "merged_shards",
+        "process",
+        "sequence",
+    }
 )
 """Fields of times, and of how a log came about."""
 
