@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -238,6 +238,14 @@ class Document:
         """Return a problem that points at the value under `where`, or at its key."""
         mark, width = self._place(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
+
+    def repeated_names(self, key: str) -> Iterator[Problem]:
+        """Yield a problem for each entry of a top-level list whose `name` an earlier one has."""
+        names: set[str] = set()
+        for index, entry in enumerate(self.data[key]):
+            if entry["name"] in names:
+                yield self.problem((key, index, "name"), f"{entry['name']} is listed twice")
+            names.add(entry["name"])
 
     def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
         node = nearest_node = _composed(self.text)

@@ -478,12 +478,9 @@ def _problems(document: Document) -> list[Problem]:
     problems = schema_problems(document, validator(bundled_schema("known-faults")), document.data)
     if problems:
         return problems
-    names: set[str] = set()
+    problems += document.repeated_names("faults")
     for index, data in enumerate(document.data["faults"]):
         where = ("faults", index)
-        if data["name"] in names:
-            problems.append(document.problem((*where, "name"), f"{data['name']} is listed twice"))
-        names.add(data["name"])
         first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
         if first > last:
             message = f"{data['versions']['first']} is newer than {data['versions']['last']}"

@@ -127,12 +127,9 @@ def _problems(document: Document) -> Iterator[Problem]:
     if patterns > _MOST_PATTERNS:
         message = f"{patterns:,} patterns with * or ?; at most {_MOST_PATTERNS:,}"
         yield document.problem(("waivers",), message, "name the cases, or use wider patterns")
-    names: set[str] = set()
+    yield from document.repeated_names("waivers")
     for index, data in enumerate(document.data["waivers"]):
         where = ("waivers", index)
-        if data["name"] in names:
-            yield document.problem((*where, "name"), f"{data['name']} is listed twice")
-        names.add(data["name"])
         if data["reason"].startswith(UNEXPLAINED):
             message = f"{data['name']} excuses failures for no reason yet"
             hint = "write why these cases fail in place of the TODO"

@@ -107,15 +107,7 @@ def _file() -> Path:
 
 def _problems(document: Document) -> list[Problem]:
     problems = schema_problems(document, Checker(bundled_schema("rewrites")), document.data)
-    if problems:
-        return problems
-    names: set[str] = set()
-    for index, entry in enumerate(document.data["rewrites"]):
-        if entry["name"] in names:
-            where = ("rewrites", index, "name")
-            problems.append(document.problem(where, f"{entry['name']} is listed twice"))
-        names.add(entry["name"])
-    return problems
+    return problems or list(document.repeated_names("rewrites"))
 
 
 def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
