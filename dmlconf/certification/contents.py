@@ -62,9 +62,14 @@ def _timeless(verdict: Verdict) -> Verdict:
     location = "/".join(path.parts[-2:])
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
     return replace(
-        verdict, seconds=0.0, dispatch_seconds=(), location=location, reason=reason, process=None,
+        verdict,
+        seconds=0.0,
+        dispatch_seconds=(),
+        location=location,
+        reason=reason,
+        process=None,
         sequence=None,
-    )  # fmt: skip
+    )
 
 
 _LONGEST_LINE_BYTES: Final = 1 << 20

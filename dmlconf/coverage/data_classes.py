@@ -21,11 +21,11 @@ class DataClass:
 
     Attributes:
         parts: gives what all inputs of a data type must have between them.
-        found: gives what one input has of it.
+        parts_in: gives which of these one input has.
     """
 
     parts: Callable[[DataType], tuple[str, ...]]
-    found: Callable[[Array], frozenset[str]]
+    parts_in: Callable[[Array], frozenset[str]]
 
 
 def _ends(data_type: DataType) -> tuple[str, ...]:
@@ -38,34 +38,34 @@ def _ends(data_type: DataType) -> tuple[str, ...]:
     )
 
 
-def _found_ends(array: Array) -> frozenset[str]:
+def _ends_in(array: Array) -> frozenset[str]:
     values = {int(value) for value in np.unique(array)}
-    found = set()
+    parts = set()
     for bits in _WORDS:
         if 2**bits - 1 in values:
-            found.add(f"below 2^{bits}")
+            parts.add(f"below 2^{bits}")
         if values & {2**bits, 2**bits + 1}:
-            found.add(f"from 2^{bits}")
-    return frozenset(found)
+            parts.add(f"from 2^{bits}")
+    return frozenset(parts)
 
 
 _LOW: Final = "equal high words, and low words that differ in bit 31"
 _ORDER: Final = "low words in another order than the numbers"
 
 
-def _found_words(array: Array) -> frozenset[str]:
+def _words_in(array: Array) -> frozenset[str]:
     values = np.unique(array)
     high, low = (values >> values.dtype.type(32)).tolist(), (values.astype(np.uint64) & 0xFFFFFFFF)
     by_high: dict[int, set[bool]] = {}
     for word, rest in zip(high, low.tolist(), strict=True):
         by_high.setdefault(word, set()).add(rest >= 1 << 31)
-    found = {_LOW} if any(len(sides) == 2 for sides in by_high.values()) else set()
+    parts = {_LOW} if any(len(sides) == 2 for sides in by_high.values()) else set()
     if (np.diff(low.astype(np.int64)) < 0).any():
-        found.add(_ORDER)
-    return frozenset(found)
+        parts.add(_ORDER)
+    return frozenset(parts)
 
 
-def _found_halves(array: Array) -> frozenset[str]:
+def _half_precision_ends_in(array: Array) -> frozenset[str]:
     sizes = np.abs(array)
     return frozenset(
         name for name, number in (("2048", 2048), ("65504", 65504)) if (sizes == number).any()
@@ -76,20 +76,22 @@ _BEFORE: Final = "NaN before the extreme"
 _AFTER: Final = "NaN after the extreme"
 
 
-def _found_nan(array: Array) -> frozenset[str]:
+def _nan_places_in(array: Array) -> frozenset[str]:
     flat = array.ravel()
     nan = np.flatnonzero(np.isnan(flat))
     if not len(nan) or len(nan) == len(flat):
         return frozenset()
     ends = int(np.nanargmax(flat)), int(np.nanargmin(flat))
-    found = {_BEFORE} if nan[0] < min(ends) else set()
-    return frozenset(found | ({_AFTER} if nan[-1] > max(ends) else set()))
+    parts = {_BEFORE} if nan[0] < min(ends) else set()
+    return frozenset(parts | ({_AFTER} if nan[-1] > max(ends) else set()))
 
 
 DATA_CLASSES: Final[Mapping[str, DataClass]] = {
-    "ends_of_words": DataClass(_ends, _found_ends),
-    "words_of_64_bits": DataClass(lambda data_type: (_LOW, _ORDER), _found_words),
-    "ends_of_half_precision": DataClass(lambda data_type: ("2048", "65504"), _found_halves),
-    "nan_around_the_extreme": DataClass(lambda data_type: (_BEFORE, _AFTER), _found_nan),
+    "ends_of_words": DataClass(_ends, _ends_in),
+    "words_of_64_bits": DataClass(lambda data_type: (_LOW, _ORDER), _words_in),
+    "ends_of_half_precision": DataClass(
+        lambda data_type: ("2048", "65504"), _half_precision_ends_in
+    ),
+    "nan_around_the_extreme": DataClass(lambda data_type: (_BEFORE, _AFTER), _nan_places_in),
 }
 """The classes by the names that `schemas/questions.yaml` uses."""

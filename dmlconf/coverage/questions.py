@@ -20,7 +20,7 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.reader import read_document
+from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
@@ -32,9 +32,14 @@ _MOST_ELEMENTS = 1 << 16
 """Data of larger inputs are not examined: they belong to layers, whose data are plain."""
 
 _ABSENT: Mapping[str, Any] = {
-    "Axis": -1, "Axes": (), "WindowSizes": None, "WindowSize": None, "InputWindowSizes": None,
-    "FilterSizes": None, "ConstantBytes": (),
-}  # fmt: skip
+    "Axis": -1,
+    "Axes": (),
+    "WindowSizes": None,
+    "WindowSize": None,
+    "InputWindowSizes": None,
+    "FilterSizes": None,
+    "ConstantBytes": (),
+}
 """What conditions read of fields that an operator lacks."""
 
 
@@ -104,7 +109,7 @@ class Question:
                     continue
                 if entry.bounds is None and tensor.ElementCount <= _MOST_ELEMENTS:
                     with suppress(ValueError, OverflowError, TypeError):
-                        found = self.data.found(case.input(name))
+                        found = self.data.parts_in(case.input(name))
                         yield from (f"{tensor.DataType}: {part}" for part in found)
         elif self.derived == "in_place":
             yield from (f"{output} as {source}" for output, source in case.in_place.items())
@@ -171,13 +176,14 @@ def read_questions() -> tuple[Question, ...]:
     document = read_document(schemas_directory() / "questions.yaml")
     problems = schema_problems(document, validator(bundled_schema("questions")), document.data)
     if not problems:
-        problems = list(_condition_problems(document))
+        problems = list(_problems(document))
     if problems:
         raise InvalidFilesError(problems)
     return tuple(map(_question, document.data["questions"]))
 
 
-def _condition_problems(document: Any) -> Iterator[Problem]:
+def _problems(document: Document) -> Iterator[Problem]:
+    yield from document.repeated_names("questions")
     for index, data in enumerate(document.data["questions"]):
         parts = data.get("parts", {})
         for name, condition in parts.items() if isinstance(parts, dict) else ():

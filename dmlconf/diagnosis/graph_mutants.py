@@ -41,9 +41,13 @@ class Mutant:
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
     """Yield what compilers may run in place of a graph, the most particular first."""
     for mutant in (
-        *_merged(graph), *_overwritten(graph), *_other_outputs(graph),
-        *_swapped(graph), *_left_out(graph), *_reused(graph),
-    ):  # fmt: skip
+        *_merged(graph),
+        *_overwritten(graph),
+        *_other_outputs(graph),
+        *_swapped(graph),
+        *_left_out(graph),
+        *_reused(graph),
+    ):
         read = _without_unread(mutant.graph)
         if read != graph and not faults_of_edges(read):
             yield replace(mutant, graph=read)

@@ -65,13 +65,13 @@ def same_as_rewritten(
         computed = _computed(other)
         if computed is None:
             continue
-        if _equal(computed, outputs):
+        if _all(_same_bits, computed, outputs):
             return mutant
-        if _is_near(computed, outputs):
+        if _all(_near, computed, outputs):
             near.append((mutant, other))
     for mutant, other in near[:_MOST_RUNS]:
-        given = one_by_one(other)
-        if given is not None and _equal(given, outputs):
+        result = one_by_one(other)
+        if result is not None and _all(_same_bits, result, outputs):
             return mutant
     return None
 
@@ -98,14 +98,15 @@ def _computed(case: GraphCase) -> Outputs | None:
         return None  # What a node reads there it may not read, such as an index out of range.
 
 
-def _equal(computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether all outputs have the same bits; any NaN is like any other."""
+def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
+    """Return whether what was computed has each of the outputs, and is alike there."""
     return computed.keys() >= outputs.keys() and all(
-        _same_bits(computed[name], array) for name, array in outputs.items()
+        alike(computed[name], array) for name, array in outputs.items()
     )
 
 
 def _same_bits(one: Array, other: Array) -> bool:
+    """Return whether all elements have the same bits; any NaN is like any other."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype.kind != "f":
@@ -113,12 +114,6 @@ def _same_bits(one: Array, other: Array) -> bool:
     nan = np.isnan(one)
     bits = one.view(f"u{one.dtype.itemsize}") == other.view(f"u{one.dtype.itemsize}")
     return bool(np.all((nan & np.isnan(other)) | bits))
-
-
-def _is_near(computed: Outputs, outputs: Outputs) -> bool:
-    return computed.keys() >= outputs.keys() and all(
-        _near(computed[name], array) for name, array in outputs.items()
-    )
 
 
 def _near(one: Array, other: Array) -> bool:

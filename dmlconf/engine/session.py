@@ -128,9 +128,14 @@ def open_backend(
 
         execute = partial(pool.run, alone=alone)
         return OpenBackend(
-            name, ready.environment, ready.capabilities, execute, pool.close, faults,
+            name,
+            ready.environment,
+            ready.capabilities,
+            execute,
+            pool.close,
+            faults,
             latest=lambda: pool.latest,
-        )  # fmt: skip
+        )
     return in_process(name, registry.create(name))
 
 

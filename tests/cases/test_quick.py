@@ -56,9 +56,12 @@ def test_few_cases_of_a_matrix_have_every_type_layout_and_the_greatest_size(tmp_
 
 def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:
     rows = [
-        ("plain", "FLOAT32", "1"), ("other", "FLOAT32", "2"), ("nan", "FLOAT32", ".nan"),
-        ("infinite", "FLOAT32", ".inf"), ("half-nan", "FLOAT16", ".nan"),
-    ]  # fmt: skip
+        ("plain", "FLOAT32", "1"),
+        ("other", "FLOAT32", "2"),
+        ("nan", "FLOAT32", ".nan"),
+        ("infinite", "FLOAT32", ".inf"),
+        ("half-nan", "FLOAT16", ".nan"),
+    ]
     cases = planned(tmp_path / "boundary.yaml", single(*rows))
     names = {case.identifier.rpartition("/")[2] for case in quick_cases(cases)}
     assert names == {"nan", "infinite", "half-nan"}

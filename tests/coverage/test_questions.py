@@ -73,9 +73,17 @@ def test_each_question_says_what_was_wrong() -> None:
 def test_the_command_counts_and_can_fail(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
     done = dmlconf_here(
-        tmp_path, "coverage", "few.yaml", "--questions", "-o", "ARGMIN", "--missing", "-q",
-        "--fail-under", "100",
-    )  # fmt: skip
+        tmp_path,
+        "coverage",
+        "few.yaml",
+        "--questions",
+        "-o",
+        "ARGMIN",
+        "--missing",
+        "-q",
+        "--fail-under",
+        "100",
+    )
     assert done.returncode == 1
     assert "ARGMIN: ends-of-words: UINT8: below 2^7" in done.stdout
     assert "is below 100%" in done.stderr

@@ -120,12 +120,18 @@ def y_reads_second_twice(graph: Graph) -> Graph:
 @pytest.mark.parametrize(
     ("name", "change", "sentence"),
     [
-        ("beta", second_reads_first,
-         "if Beta of first serves second as well (merge-equal-products)"),
-        ("activation", y_reads_second_twice,
-         "if second writes over what first gives, which is read later (write-in-place)"),
+        (
+            "beta",
+            second_reads_first,
+            "if Beta of first serves second as well (merge-equal-products)",
+        ),
+        (
+            "activation",
+            y_reads_second_twice,
+            "if second writes over what first gives, which is read later (write-in-place)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_rewrite_that_gives_the_same_bits_is_named(
     tmp_path: Path, name: str, change: Callable[[Graph], Graph], sentence: str
 ) -> None:

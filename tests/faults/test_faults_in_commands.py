@@ -96,9 +96,17 @@ def test_a_worker_of_a_scheduler_judges_as_the_run_says(
 ) -> None:
     path, backend = suite_in(tmp_path)
     job = Job(
-        "job", dmlconf.__version__, load_suite([path]).digest, catalogue_digest(), (str(path),),
-        frozenset({"ELEMENT_WISE_MAX"}), None, parse(backend), "auto", Limits(),
-    )  # fmt: skip
+        "job",
+        dmlconf.__version__,
+        load_suite([path]).digest,
+        catalogue_digest(),
+        (str(path),),
+        frozenset({"ELEMENT_WISE_MAX"}),
+        None,
+        parse(backend),
+        "auto",
+        Limits(),
+    )
     try:
         prepare(replace(job, known_faults=known))
         batch = run_cases("job", ["element_wise_max/suite/of-a-user"])
@@ -132,8 +140,18 @@ def test_fuzzing_names_the_fault_and_still_finds_a_driver_s(
     outcome = Outputs({"OutputTensor": wrong})
     backend = directml_recording(tmp_path / "made.dmlrec", {case.identifier: (case, outcome)})
     done = dmlconf_here(
-        tmp_path, "fuzz", "-b", backend, "-o", "ELEMENT_WISE_MAX", "--seed", str(seed),
-        "--number", str(number), "--reduce", "0",
-    )  # fmt: skip
+        tmp_path,
+        "fuzz",
+        "-b",
+        backend,
+        "-o",
+        "ELEMENT_WISE_MAX",
+        "--seed",
+        str(seed),
+        "--number",
+        str(number),
+        "--reduce",
+        "0",
+    )
     assert done.returncode == code, done.stdout + done.stderr
     assert ("compares the low words" in done.stdout) is (defect == 0)

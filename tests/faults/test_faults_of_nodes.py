@@ -38,14 +38,23 @@ def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -
 @pytest.mark.parametrize(
     ("graph", "kind", "name"),
     [
-        (f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{y: f, z: n, w: m}}\n",
-         BreakdownKind.DEVICE_REMOVED, "sequence-that-is-an-output-too"),
-        (f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: f, z: n, w: m}}\n",
-         BreakdownKind.DEVICE_REMOVED, "sequence-that-is-an-output-too"),
-        (f"{JOINED}  g: {SEQUENCE}\noutputs: {{z: n, y: g}}\n",
-         BreakdownKind.CRASH, "sequence-that-feeds-no-node"),
+        (
+            f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{y: f, z: n, w: m}}\n",
+            BreakdownKind.DEVICE_REMOVED,
+            "sequence-that-is-an-output-too",
+        ),
+        (
+            f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: f, z: n, w: m}}\n",
+            BreakdownKind.DEVICE_REMOVED,
+            "sequence-that-is-an-output-too",
+        ),
+        (
+            f"{JOINED}  g: {SEQUENCE}\noutputs: {{z: n, y: g}}\n",
+            BreakdownKind.CRASH,
+            "sequence-that-feeds-no-node",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sequence_that_is_an_output_is_named(
     tmp_path: Path, graph: str, kind: BreakdownKind, name: str
 ) -> None:

@@ -54,10 +54,17 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
     assert text(verdict) == (Status.PASSED, None)
     assert verdict.expectation is Provenance.DOCUMENTED
     assert verdict.figures["OutputTensor"] == Figures(
-        4, 0, 0.0, "exact", 0.0,
-        margin=0.0, source=verdict.figures["OutputTensor"].source, open=0, loose=0,
+        4,
+        0,
+        0.0,
+        "exact",
+        0.0,
+        margin=0.0,
+        source=verdict.figures["OutputTensor"].source,
+        open=0,
+        loose=0,
         expectation=Provenance.DOCUMENTED,
-    )  # fmt: skip
+    )
 
 
 def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:

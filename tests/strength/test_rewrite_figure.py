@@ -64,10 +64,13 @@ def test_a_rewrite_that_is_said_to_be_right_must_pass(tmp_path: Path) -> None:
     [
         ("name: drop-relu-before-clip", "name: drop-relu-before-clop", "no rewrite"),
         ("breaks: minimum", "breaks: minimal", "did you mean minimum-is-not-negative?"),
-        ("{InputTensor: x, OutputTensor: {}, Min", "{InputTensor: z, OutputTensor: {}, Min",
-         "the rewritten graph: there is no node, graph input or constant z"),
+        (
+            "{InputTensor: x, OutputTensor: {}, Min",
+            "{InputTensor: z, OutputTensor: {}, Min",
+            "the rewritten graph: there is no node, graph input or constant z",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_reported_at_its_place(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:

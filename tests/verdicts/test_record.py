@@ -10,22 +10,44 @@ from dmlconf.verdicts.record import record_of, value_of
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, VariantResult, Verdict
 
 FIGURES = Figures(
-    4, 2, math.inf, "ulp", 2.0, math.inf, "its page", Provenance.DOCUMENTED, 0, 1,
-    worst_coordinates=(0, 3), histogram={"0": 2, "NaN": 2}, error_map=ErrorMap(("09",), 0, (4,)),
-)  # fmt: skip
+    4,
+    2,
+    math.inf,
+    "ulp",
+    2.0,
+    math.inf,
+    "its page",
+    Provenance.DOCUMENTED,
+    0,
+    1,
+    worst_coordinates=(0, 3),
+    histogram={"0": 2, "NaN": 2},
+    error_map=ErrorMap(("09",), 0, (4,)),
+)
 
 DIFFERENCE = {
-    "tensor": "OutputTensor", "coordinates": [0, 3], "expected": 1.0, "actual": -math.inf,
+    "tensor": "OutputTensor",
+    "coordinates": [0, 3],
+    "expected": 1.0,
+    "actual": -math.inf,
     "allowed": [[0.5, math.inf]],
-}  # fmt: skip
+}
 
 WHOLE = Verdict(
-    "gather/a", "GATHER", ("a", "b"), Status.FAILED, Provenance.RECORDED,
-    Reason(ReasonKind.WRONG_VALUES, "2 of 4 elements", (DIFFERENCE,)), {"OutputTensor": FIGURES},
-    0.25, "a.yaml:3", (0.125, 0.5), facts={"Axis": 1, "Scale": "inf"},
+    "gather/a",
+    "GATHER",
+    ("a", "b"),
+    Status.FAILED,
+    Provenance.RECORDED,
+    Reason(ReasonKind.WRONG_VALUES, "2 of 4 elements", (DIFFERENCE,)),
+    {"OutputTensor": FIGURES},
+    0.25,
+    "a.yaml:3",
+    (0.125, 0.5),
+    facts={"Axis": 1, "Scale": "inf"},
     variants={"half=on": VariantResult(Status.BROKEN, ReasonKind.CRASH, "it died")},
     attempts=(Status.FAILED, Status.PASSED),
-)  # fmt: skip
+)
 
 BRIEF = Verdict("gather/b", "GATHER", (), Status.NOT_RUN, None, None)
 
@@ -46,9 +68,16 @@ def test_numbers_that_json_lacks_are_text_and_text_stays_text() -> None:
 
 def test_what_a_verdict_lacks_is_left_out_but_for_what_every_line_has() -> None:
     assert record_of(BRIEF) == {
-        "case": "gather/b", "operator": "GATHER", "tags": [], "status": "not run",
-        "expectation": None, "reason": None, "figures": {}, "seconds": 0.0, "location": "",
-    }  # fmt: skip
+        "case": "gather/b",
+        "operator": "GATHER",
+        "tags": [],
+        "status": "not run",
+        "expectation": None,
+        "reason": None,
+        "figures": {},
+        "seconds": 0.0,
+        "location": "",
+    }
 
 
 def test_times_are_rounded() -> None:

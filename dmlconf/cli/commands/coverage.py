@@ -36,15 +36,26 @@ __all__ = ["command"]
 
 @click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
 @paths_argument
-@option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
-        shell_complete=complete_operator, callback=expand_operators,
-        help="Only this operator.")  # fmt: skip
-@option("--questions", is_flag=True,
-        help="Show which questions of schemas/questions.yaml the cases ask.")  # fmt: skip
+@option(
+    "-o",
+    "--operator",
+    "names",
+    multiple=True,
+    metavar="OPERATOR",
+    shell_complete=complete_operator,
+    callback=expand_operators,
+    help="Only this operator.",
+)
+@option(
+    "--questions",
+    is_flag=True,
+    help="Show which questions of schemas/questions.yaml the cases ask.",
+)
 @option("--missing", is_flag=True, help="List what no case covers.")
 @report_option(COVERAGE_FORMATS)
-@option("--fail-under", type=Number(0, 100), metavar="PERCENT",
-              help="Fail if a lower share is covered.")  # fmt: skip
+@option(
+    "--fail-under", type=Number(0, 100), metavar="PERCENT", help="Fail if a lower share is covered."
+)
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(

@@ -24,11 +24,22 @@ __all__ = ["command"]
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR",
-        shell_complete=complete_operator, callback=expand_operators,
-        help="Only faults of this operator.")  # fmt: skip
-@option("--directml", "version", metavar="VERSION",
-        help="Only faults of this version of DirectML, such as 1.15.4.")  # fmt: skip
+@option(
+    "-o",
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="OPERATOR",
+    shell_complete=complete_operator,
+    callback=expand_operators,
+    help="Only faults of this operator.",
+)
+@option(
+    "--directml",
+    "version",
+    metavar="VERSION",
+    help="Only faults of this version of DirectML, such as 1.15.4.",
+)
 @report_option(FAULT_FORMATS)
 @color_option
 def command(

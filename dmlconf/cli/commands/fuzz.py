@@ -86,11 +86,21 @@ def _operators(
         help="Generate cases of this operator; of all operators if none is given.")  # fmt: skip
 @option("--graphs", is_flag=True, group=_CHOICE_GROUP,
         help="Generate graphs of these operators instead of single operators.")  # fmt: skip
-@option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
-        group=_CHOICE_GROUP, help="Generate graphs of at most N random nodes.")  # fmt: skip
-@option("--rewrites/--no-rewrites", default=True, group=_CHOICE_GROUP,
-        help="Plant a rewrite of graph compilers, or a near miss of one, in every third graph.",
-        )  # fmt: skip
+@option(
+    "--nodes",
+    default=MOST_NODES,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    metavar="N",
+    group=_CHOICE_GROUP,
+    help="Generate graphs of at most N random nodes.",
+)
+@option(
+    "--rewrites/--no-rewrites",
+    default=True,
+    group=_CHOICE_GROUP,
+    help="Plant a rewrite of graph compilers, or a near miss of one, in every third graph.",
+)
 @option("--invalid", is_flag=True, group=_CHOICE_GROUP,
         help="Generate cases that break one constraint each, which the backend must refuse.",
         )  # fmt: skip
@@ -109,9 +119,15 @@ def _operators(
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after N failures.")  # fmt: skip
-@option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-        group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
-        "by default beside the run log.")  # fmt: skip
+@option(
+    "--save",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    group=REPORT_GROUP,
+    help="Write failing cases as case files here, some of each group; "
+    "by default beside the run log.",
+)
 @option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
         metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group, taking "
         "this long in total; 0 turns this off.")  # fmt: skip

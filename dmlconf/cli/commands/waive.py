@@ -64,9 +64,14 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
 @option("--until", callback=_day, metavar="DAY",
               help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
               "after the run.")  # fmt: skip
-@option("--case", "cases", multiple=True, metavar="CASE", shell_complete=complete_case,
-              help="Waive only this case, or those that match a pattern; an identifier or a "
-              "handle.")  # fmt: skip
+@option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="CASE",
+    shell_complete=complete_case,
+    help="Waive only this case, or those that match a pattern; an identifier or a handle.",
+)
 def command(
     log: Path | None, file: Path | None, link: str, until: date | None, cases: tuple[str, ...]
 ) -> int:

@@ -24,8 +24,8 @@ from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import (
     STEP,
     greatest_product,
-    lost_below_normal,
     overflows,
+    underflow_error,
 )
 from dmlconf.reference.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.tensors.datatypes import Array
@@ -203,7 +203,7 @@ def batch_normalization_training_grad_error_scale(
         held = held + store_sizes(difference, exact & (held == 0))
         held = held + store_sizes(sums * change) + np.abs(sums * change)
         gradient += mean.sums + centred * scale.sums / count / square
-        gradient += _lost_of_terms(desc, difference, sums, count, deviation) / STEP
+        gradient += _underflow_of_terms(desc, difference, sums, count, deviation) / STEP
         largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
         factor = sizes_of(desc.ScaleTensor) / deviation
         error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
@@ -221,7 +221,7 @@ def batch_normalization_training_grad_error_scale(
         return error_scale, of_scale, bias
 
 
-def _lost_of_terms(
+def _underflow_of_terms(
     desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
 ) -> Array:
     """Return how far subnormal products may lead the terms that are scaled at the end.
@@ -236,14 +236,14 @@ def _lost_of_terms(
     centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
     at_end = desc.ScaleTensor, 1 / deviation
     change = np.abs(centred) / count / np.square(deviation)
-    products = lost_below_normal(desc.InputGradientTensor, centred)
-    lost = products.sum(shared_dimensions(desc.ScaleTensor), keepdims=True) * change
+    products = underflow_error(desc.InputGradientTensor, centred)
+    error = products.sum(shared_dimensions(desc.ScaleTensor), keepdims=True) * change
     share = np.asarray(1 / count)
     for factors in (difference,), (sums, centred, share, 1 / np.square(deviation)):
-        whole = lost_below_normal(*factors, *at_end)
+        whole = underflow_error(*factors, *at_end)
         factor = sizes_of(desc.ScaleTensor) / deviation
-        lost = lost + np.where(whole > 0, whole / factor, 0.0)
-    return np.where(np.isfinite(lost), lost, 0.0)
+        error = error + np.where(whole > 0, whole / factor, 0.0)
+    return np.where(np.isfinite(error), error, 0.0)
 
 
 def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:

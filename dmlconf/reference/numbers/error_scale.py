@@ -155,9 +155,10 @@ class ErrorScale:
                 return None
             filled = [
                 np.zeros_like(part.sums, bool if array is None else array.dtype)
-                if array is None else array
+                if array is None
+                else array
                 for part, array in zip(parts, arrays, strict=True)
-            ]  # fmt: skip
+            ]
             return np.concatenate(filled, axis)
 
         return ErrorScale(

@@ -21,10 +21,10 @@ __all__ = [
     "anything_where",
     "finite_sizes",
     "greatest_product",
-    "lost_below_normal",
     "or_any_result",
     "overflows",
     "rounded_interval",
+    "underflow_error",
 ]
 
 ANY_RESULT: Final = 2.0**400
@@ -83,7 +83,7 @@ def greatest_product(*factors: Array) -> Array:
     return product
 
 
-def lost_below_normal(*factors: Array) -> Array:
+def underflow_error(*factors: Array) -> Array:
     """Return the size of a product where some of its factors may have a subnormal product, or 0.
 
     That part has fewer digits, or none where it is taken for zero, so the product may be off by its
@@ -99,8 +99,8 @@ def lost_below_normal(*factors: Array) -> Array:
         product = product * size
         least = least * np.minimum(size, 1.0)
     small = (least > 0) & (least < float(np.finfo(np.float32).tiny)) & np.isfinite(product)
-    lost: Array = np.where(small, product, 0.0)
-    return lost
+    error: Array = np.where(small, product, 0.0)
+    return error
 
 
 @np.errstate(all="ignore")

@@ -13,7 +13,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, lost_below_normal
+from dmlconf.reference.numbers.rounding import STEP, underflow_error
 from dmlconf.reference.quantization.quotients import (
     is_power_of_two,
     quantized,
@@ -209,7 +209,7 @@ def matrix_multiply_integer_to_float_error_scale(
     with np.errstate(all="ignore"):
         sums = (a @ b) * first * second
         # The product of the scales may be subnormal where the result is not.
-        sums = sums + lost_below_normal(first, second) * (a @ b) / STEP
+        sums = sums + underflow_error(first, second) * (a @ b) / STEP
         beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
