@@ -95,8 +95,9 @@ def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
     for case, features in zip(cases, _features(cases), strict=True):
         distinct.setdefault(features, case)
     missing_first = missing_values = missing_wanted = -1
-    heap = [(0, place, features) for place, features in enumerate(distinct)]
-    heap = [(-_gain(features, -1, -1, -1), place, features) for _, place, features in heap]
+    heap = [
+        (-_gain(features, -1, -1, -1), place, features) for place, features in enumerate(distinct)
+    ]
     heapq.heapify(heap)
     while heap:
         before, place, features = heapq.heappop(heap)
