@@ -19,6 +19,18 @@ cases:
       Repeats: [2]
 """
 
+ATTRIBUTES = """
+operator: CUMULATIVE_SUMMATION
+cases:
+  - matrix: {Direction: [INCREASING, DECREASING], Exclusive: [true, false]}
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Axis: 0
+      AxisDirection: =Direction
+      HasExclusiveSum: =Exclusive
+"""
+
 SIMPLE = """
 operator: TILE
 cases:
@@ -52,6 +64,13 @@ def test_few_cases_of_a_matrix_have_every_type_layout_and_the_greatest_size(tmp_
     assert values["Layout"] == {"packed", "padded"}
     assert values["Count"] == {4}
     assert len(chosen) == 3
+
+
+def test_every_value_of_an_attribute_is_covered(tmp_path: Path) -> None:
+    chosen = quick_cases(planned(tmp_path / "attributes.yaml", ATTRIBUTES))
+    assert {case.parameters["Direction"] for case in chosen} == {"INCREASING", "DECREASING"}
+    assert {case.parameters["Exclusive"] for case in chosen} == {True, False}
+    assert len(chosen) == 2
 
 
 def test_unusual_data_is_covered_in_each_data_type(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.coverage.data_classes import DATA_CLASSES
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions, read_questions
 from dmlconf.excuses.known_faults import read_known_faults
 from dmlconf.resources import cases_directory
@@ -47,6 +49,22 @@ def test_a_case_asks_what_its_data_have_and_no_more(tmp_path: Path) -> None:
     low = "INT64: equal high words, and low words that differ in bit 31"
     assert words == {low, "INT64: low words in another order than the numbers"}
     assert ("ends-of-words", "UINT8: below 2^7") in row.missing
+
+
+def test_classes_of_data_tell_apart_what_they_ask_for() -> None:
+    def parts(name: str, *values: float, dtype: type = np.float32) -> set[str]:
+        return set(DATA_CLASSES[name].parts_in(np.array(values, dtype)))
+
+    nan = np.nan
+    assert parts("nan_around_the_extreme", nan, 1, 2) == {"NaN before the extreme"}
+    assert parts("nan_around_the_extreme", 2, 1, nan) == {"NaN after the extreme"}
+    assert parts("nan_around_the_extreme", 1, nan, 2) == set()
+    assert parts("nan_around_the_extreme", nan, nan) == set()
+    assert parts("words_of_64_bits", 1, 2, dtype=np.int64) == set()
+    assert parts("words_of_64_bits", 1, 2**31, dtype=np.int64) == {
+        "equal high words, and low words that differ in bit 31"
+    }
+    assert parts("ends_of_half_precision", -2048, 65503, dtype=np.float64) == {"2048"}
 
 
 def test_conditions_ask_of_the_desc(tmp_path: Path) -> None:

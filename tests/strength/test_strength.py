@@ -61,10 +61,26 @@ cases:
 """
 
 
+ROUNDED = """
+operator: ELEMENT_WISE_ROUND
+cases:
+  - name: to-negative-zero
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, values: [-0.25, 0.25, 1.5, -2.5]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      RoundingMode: TOWARD_ZERO
+    expect: {OutputTensor: [-0.0, 0.0, 1.0, -2.0]}
+"""
+
+
 def strength_of(directory: Path, text: str) -> Strength:
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     return measure(map(build, load_suite([file]).plan()), run_case)
+
+
+def test_a_device_that_flushes_subnormals_keeps_negative_zeros(tmp_path: Path) -> None:
+    assert strength_of(tmp_path, ROUNDED).refused == []
 
 
 def test_a_suite_of_equal_values_misses_what_moves_them(tmp_path: Path) -> None:
