@@ -58,8 +58,12 @@ def main() -> None:
     peer = milliseconds(lambda: np.array_equal(actual, expected))
     print(f"numpy.array_equal  {peer:6.2f} ms; three times and 10 ms: {3 * peer + 10:.2f} ms")
     for kind, limit in (
-        ("exact", 0), ("ulp", 2), ("relative", 1e-5), ("accumulate", 1), ("interval", 0)
-    ):  # fmt: skip
+        ("exact", 0),
+        ("ulp", 2),
+        ("relative", 1e-5),
+        ("accumulate", 1),
+        ("interval", 0),
+    ):
         rule = PrecisionRule(
             RuleKind(kind), limit, "benchmark", products=8, flushes=kind != "exact"
         )

@@ -51,12 +51,16 @@ def bare_loop(runs: int, *paths: str) -> None:
         by_clock.append(ours.seconds / theirs)
         processor = start.processor_seconds + float(processor_seconds)
         by_processor.append(ours.processor_seconds / processor)
-        print(f"  {int(cases):,} cases, {refused} refused: dmlconf {ours.seconds:.1f} s, bare loop "
-              f"{theirs:.1f} s, ratio {by_clock[-1]:.2f}; processor time "
-              f"{ours.processor_seconds:.1f} s and {processor:.1f} s, ratio {by_processor[-1]:.2f}",
-              flush=True)  # fmt: skip
-    print(f"  median ratio {statistics.median(by_clock):.2f}, "
-          f"by processor time {statistics.median(by_processor):.2f}")  # fmt: skip
+        print(
+            f"  {int(cases):,} cases, {refused} refused: dmlconf {ours.seconds:.1f} s, bare loop "
+            f"{theirs:.1f} s, ratio {by_clock[-1]:.2f}; processor time "
+            f"{ours.processor_seconds:.1f} s and {processor:.1f} s, ratio {by_processor[-1]:.2f}",
+            flush=True,
+        )
+    print(
+        f"  median ratio {statistics.median(by_clock):.2f}, "
+        f"by processor time {statistics.median(by_processor):.2f}"
+    )
 
 
 def isolation(*paths: str) -> None:
@@ -68,8 +72,10 @@ def isolation(*paths: str) -> None:
         extra.append((outside - inside) / cases * 1000)
         start.append(started)
         print(f"  {cases:,.0f} cases: {inside:.2f} s in one process, {outside:.2f} s in a worker")
-    print(f"  median {statistics.median(extra):.2f} ms a case more, "
-          f"and {statistics.median(start):.2f} s to start the worker once")  # fmt: skip
+    print(
+        f"  median {statistics.median(extra):.2f} ms a case more, "
+        f"and {statistics.median(start):.2f} s to start the worker once"
+    )
 
 
 def main() -> None:

@@ -160,8 +160,10 @@ def main(families: Sequence[str]) -> int:
     warnings.simplefilter("ignore")
     if "--small" in families:
         return small([family for family in families if family != "--small"])
-    print(f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, "
-          f"NumPy {np.__version__}; times of the reference as multiples of the peers'")  # fmt: skip
+    print(
+        f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, "
+        f"NumPy {np.__version__}; times of the reference as multiples of the peers'"
+    )
     print(f"{'':<62}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
     means: dict[str, list[tuple[float, float]]] = {}
     for workload in of(families):

@@ -31,9 +31,14 @@ from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 ROUNDS: Final = 5
 DIFFERENCE: Final = {
-    "tensor": "OutputTensor", "coordinates": [0, 0], "expected": 1.5, "allowed": [[1.25, 1.75]],
-    "actual": 2.0, "off_by": 4.0, "unit": "ULP",
-}  # fmt: skip
+    "tensor": "OutputTensor",
+    "coordinates": [0, 0],
+    "expected": 1.5,
+    "allowed": [[1.25, 1.75]],
+    "actual": 2.0,
+    "off_by": 4.0,
+    "unit": "ULP",
+}
 REASON: Final = Reason(ReasonKind.WRONG_VALUES, "3 of 6 elements differ", (DIFFERENCE,) * 5)
 
 Test = Callable[[Verdict], bool]

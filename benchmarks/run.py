@@ -133,10 +133,14 @@ def cold_start(dmlconf: str, peer: str, size: Size) -> None:
     peers = side_by_side({"peer": one_test}, min(3, size.runs))
     print("cold start, one case")
     print(f"  import numpy       {seconds(samples['numpy']):.3f} s")
-    print(f"  dmlconf            {seconds(samples['dmlconf']):.3f} s, "
-          f"{ratio(samples['dmlconf'], samples['numpy']):.2f} times import numpy")  # fmt: skip
-    print(f"  peer               {seconds(peers['peer']):.3f} s, "
-          f"{seconds(peers['peer']) / seconds(samples['dmlconf']):.1f} times dmlconf")  # fmt: skip
+    print(
+        f"  dmlconf            {seconds(samples['dmlconf']):.3f} s, "
+        f"{ratio(samples['dmlconf'], samples['numpy']):.2f} times import numpy"
+    )
+    print(
+        f"  peer               {seconds(peers['peer']):.3f} s, "
+        f"{seconds(peers['peer']) / seconds(samples['dmlconf']):.1f} times dmlconf"
+    )
 
 
 def throughput(dmlconf: str, peer: str, directory: Path, size: Size) -> None:
@@ -157,10 +161,14 @@ def throughput(dmlconf: str, peer: str, directory: Path, size: Size) -> None:
     whole_theirs = theirs / seconds(samples["peer"])
     run_ours, run_theirs = ours / footer["seconds"], theirs / inside
     print(f"throughput, {ours:,} cases of dmlconf, {theirs} of the peer ({words[2]} failed)")
-    print(f"  whole process      {whole_ours:,.0f} and {whole_theirs:,.1f} cases per second, "
-          f"ratio {whole_ours / whole_theirs:,.0f}")  # fmt: skip
-    print(f"  run alone          {run_ours:,.0f} and {run_theirs:,.0f} cases per second, "
-          f"ratio {run_ours / run_theirs:,.1f}")  # fmt: skip
+    print(
+        f"  whole process      {whole_ours:,.0f} and {whole_theirs:,.1f} cases per second, "
+        f"ratio {whole_ours / whole_theirs:,.0f}"
+    )
+    print(
+        f"  run alone          {run_ours:,.0f} and {run_theirs:,.0f} cases per second, "
+        f"ratio {run_ours / run_theirs:,.1f}"
+    )
 
 
 def growth(dmlconf: str, directory: Path, size: Size) -> None:

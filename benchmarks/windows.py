@@ -33,9 +33,7 @@ def _matrices() -> Iterator[Workload]:
     fields = {"ATensor": a, "BTensor": b, **zeros}
     name = "MATRIX_MULTIPLY_INTEGER"
     integer = {**fields, "OutputTensor": desc(512, 512, of=DataType.INT32)}
-    yield Workload(
-        family, f"{name} of 512", name, integer, "MatMulInteger", [a, b, zero, zero]
-    )  # fmt: skip
+    yield Workload(family, f"{name} of 512", name, integer, "MatMulInteger", [a, b, zero, zero])
     scale, last = np.array(0.0213, np.float32), np.array(4.07, np.float32)
     fields |= {
         "AScaleTensor": scale.reshape(1, 1),
@@ -52,25 +50,48 @@ def _matrices() -> Iterator[Workload]:
 def _convolutions() -> Iterator[Workload]:
     yield _convolution("3x3, 64 channels, 56x56", (64, 56, 56), (64, 64, 3, 3), padding=1)
     yield _convolution("1x1, 256 to 64 channels, 56x56", (256, 56, 56), (64, 256, 1, 1))
-    yield _convolution("7x7 of stride 2, 3 channels, 224x224", (3, 224, 224), (64, 3, 7, 7),
-                       stride=2, padding=3)  # fmt: skip
-    yield _convolution("3x3 of dilation 2, 64 channels, 56x56", (64, 56, 56), (64, 64, 3, 3),
-                       dilation=2, padding=2)  # fmt: skip
-    yield _convolution("3x3 in 4 groups, 64 channels, 56x56", (64, 56, 56), (64, 16, 3, 3),
-                       padding=1, groups=4)  # fmt: skip
-    yield _convolution("3x3 depthwise, 64 channels, 56x56", (64, 56, 56), (64, 1, 3, 3),
-                       padding=1, groups=64)  # fmt: skip
-    yield _convolution("5x5 depthwise of stride 2, 64 channels, 56x56", (64, 56, 56),
-                       (64, 1, 5, 5), stride=2, padding=2, groups=64)  # fmt: skip
+    yield _convolution(
+        "7x7 of stride 2, 3 channels, 224x224", (3, 224, 224), (64, 3, 7, 7), stride=2, padding=3
+    )
+    yield _convolution(
+        "3x3 of dilation 2, 64 channels, 56x56", (64, 56, 56), (64, 64, 3, 3), dilation=2, padding=2
+    )
+    yield _convolution(
+        "3x3 in 4 groups, 64 channels, 56x56", (64, 56, 56), (64, 16, 3, 3), padding=1, groups=4
+    )
+    yield _convolution(
+        "3x3 depthwise, 64 channels, 56x56", (64, 56, 56), (64, 1, 3, 3), padding=1, groups=64
+    )
+    yield _convolution(
+        "5x5 depthwise of stride 2, 64 channels, 56x56",
+        (64, 56, 56),
+        (64, 1, 5, 5),
+        stride=2,
+        padding=2,
+        groups=64,
+    )
     yield _convolution("of 9, 64 channels, 4096", (64, 4096), (64, 64, 9), padding=4)
-    yield _convolution("of 9 depthwise, 64 channels, 4096", (64, 4096), (64, 1, 9),
-                       padding=4, groups=64)  # fmt: skip
-    yield _convolution("3x3x3, 16 channels, 16x28x28", (16, 16, 28, 28), (16, 16, 3, 3, 3),
-                       padding=1)  # fmt: skip
-    yield _convolution("BACKWARD 4x4 of stride 2, 64 to 32 channels, 28x28", (64, 28, 28),
-                       (64, 32, 4, 4), stride=2, padding=1, direction="BACKWARD")  # fmt: skip
-    yield _convolution("BACKWARD 2x2 of stride 2, 64 to 32 channels, 56x56", (64, 56, 56),
-                       (64, 32, 2, 2), stride=2, direction="BACKWARD")  # fmt: skip
+    yield _convolution(
+        "of 9 depthwise, 64 channels, 4096", (64, 4096), (64, 1, 9), padding=4, groups=64
+    )
+    yield _convolution(
+        "3x3x3, 16 channels, 16x28x28", (16, 16, 28, 28), (16, 16, 3, 3, 3), padding=1
+    )
+    yield _convolution(
+        "BACKWARD 4x4 of stride 2, 64 to 32 channels, 28x28",
+        (64, 28, 28),
+        (64, 32, 4, 4),
+        stride=2,
+        padding=1,
+        direction="BACKWARD",
+    )
+    yield _convolution(
+        "BACKWARD 2x2 of stride 2, 64 to 32 channels, 56x56",
+        (64, 56, 56),
+        (64, 32, 2, 2),
+        stride=2,
+        direction="BACKWARD",
+    )
 
 
 def _convolution(
@@ -145,8 +166,9 @@ def _poolings() -> Iterator[Workload]:
     yield _pooling("AVERAGE_POOLING 2x2", "AveragePool", image, 2, 2, 0, 1, average)
     yield _pooling("AVERAGE_POOLING 3x3 of stride 2", "AveragePool", image, 3, 2, 1, 1, average)
     yield _pooling("AVERAGE_POOLING1 3x3 of dilation 2", "AveragePool", image, 3, 1, 2, 2, average)
-    yield _pooling("AVERAGE_POOLING of everything", "GlobalAveragePool", image, 112, 1, 0, 1,
-                   average)  # fmt: skip
+    yield _pooling(
+        "AVERAGE_POOLING of everything", "GlobalAveragePool", image, 112, 1, 0, 1, average
+    )
     yield _pooling("LP_POOLING 3x3 of stride 2", "LpPool", image, 3, 2, 1, 1, {"P": 2}, {"p": 2})
 
 
@@ -156,8 +178,9 @@ def _max_poolings() -> Iterator[Workload]:
     yield _pooling("MAX_POOLING 3x3 of stride 2", "MaxPool", image, 3, 2, 1, 1)
     yield _pooling("MAX_POOLING2 3x3 of dilation 2", "MaxPool", image, 3, 1, 2, 2)
     indices = {"OutputIndicesTensor": desc(1, 64, 56, 56, of=DataType.INT64)}
-    yield _pooling("MAX_POOLING1 3x3 of stride 2, indices", "MaxPool", image, 3, 2, 1, 1, indices,
-                   outputs=2)  # fmt: skip
+    yield _pooling(
+        "MAX_POOLING1 3x3 of stride 2, indices", "MaxPool", image, 3, 2, 1, 1, indices, outputs=2
+    )
     values = random_tensor(1, 64, 56, 56)
     places = np.arange(image.size).reshape(image.shape)[:, :, ::2, 1::2].copy()
     fields = {

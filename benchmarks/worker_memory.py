@@ -23,13 +23,32 @@ MIB: Final = 1 << 20
 def measure(limit: int, shard: str) -> None:
     """Run a part of the suite with a limit in MiB, and print what its processes took."""
     usage = watched(
-        [*LAB, "run", "--", "run", "cases/", "--shard", shard, "-b", "directml", "--quiet",
-         "--without-tag", "model", "--circumstances", "none", "--worker-memory", str(limit)],
+        [
+            *LAB,
+            "run",
+            "--",
+            "run",
+            "cases/",
+            "--shard",
+            shard,
+            "-b",
+            "directml",
+            "--quiet",
+            "--without-tag",
+            "model",
+            "--circumstances",
+            "none",
+            "--worker-memory",
+            str(limit),
+        ],
         CHECKOUT,
-    )  # fmt: skip
+    )
     largest = ", ".join(f"{peak / MIB:,.0f}" for peak in usage.peaks[:8])
-    print(f"  limit {limit:,} MiB: {usage.seconds:.0f} s, exit code {usage.code}; the largest "
-          f"processes took {largest} MiB", flush=True)  # fmt: skip
+    print(
+        f"  limit {limit:,} MiB: {usage.seconds:.0f} s, exit code {usage.code}; the largest "
+        f"processes took {largest} MiB",
+        flush=True,
+    )
 
 
 def main() -> None:

@@ -182,9 +182,14 @@ def _moves() -> Iterator[Workload]:
         }
         pads = np.array([0, 0, 2, 2, 0, 0, 2, 2])
         yield Workload(
-            "data movement", f"PADDING {mode}", "PADDING", padding, "Pad", [image, pads],
+            "data movement",
+            f"PADDING {mode}",
+            "PADDING",
+            padding,
+            "Pad",
+            [image, pads],
             {"mode": value},
-        )  # fmt: skip
+        )
     blocks = {
         "InputTensor": image,
         "OutputTensor": desc(1, 16, 224, 224),
@@ -193,9 +198,14 @@ def _moves() -> Iterator[Workload]:
     }
     attributes = {"blocksize": 2}
     yield Workload(
-        "data movement", "DEPTH_TO_SPACE1", "DEPTH_TO_SPACE1", blocks, "DepthToSpace", [image],
+        "data movement",
+        "DEPTH_TO_SPACE1",
+        "DEPTH_TO_SPACE1",
+        blocks,
+        "DepthToSpace",
+        [image],
         attributes,
-    )  # fmt: skip
+    )
 
 
 def _indexing() -> Iterator[Workload]:
@@ -248,9 +258,13 @@ def _reductions() -> Iterator[Workload]:
                 "Axes": [axis],
             }
             yield Workload(
-                "reduction", f"REDUCE {name}, axis {axis}", "REDUCE", reduce, node,
+                "reduction",
+                f"REDUCE {name}, axis {axis}",
+                "REDUCE",
+                reduce,
+                node,
                 [x, np.array([axis])],
-            )  # fmt: skip
+            )
         largest = {
             "InputTensor": x,
             "OutputTensor": desc(*sizes, of=DataType.INT64),
@@ -292,6 +306,11 @@ def _resizes() -> Iterator[Workload]:
         scales = np.array([1, 1, 2, 2], np.float32)
         attributes = {"mode": value, "nearest_mode": "round_prefer_ceil"}
         yield Workload(
-            "resampling", f"RESAMPLE {mode} to 2x", "RESAMPLE", resample, "Resize",
-            [image, None, scales], attributes,
-        )  # fmt: skip
+            "resampling",
+            f"RESAMPLE {mode} to 2x",
+            "RESAMPLE",
+            resample,
+            "Resize",
+            [image, None, scales],
+            attributes,
+        )

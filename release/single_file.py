@@ -132,12 +132,26 @@ def _in_words(targets: Sequence[Target]) -> str:
 
 def _install(wheel: Path, target: Target, folder: Path) -> None:
     command = [
-        find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder),
-        "--python", sys.executable, "--only-binary", ":all:", "--link-mode", "copy",
-        "--python-version", target.python, "--python-platform", target.system,
-        "--constraints", str(ROOT / "release" / "constraints.txt"),
+        find_uv_bin(),
+        "pip",
+        "install",
+        "--quiet",
+        "--target",
+        str(folder),
+        "--python",
+        sys.executable,
+        "--only-binary",
+        ":all:",
+        "--link-mode",
+        "copy",
+        "--python-version",
+        target.python,
+        "--python-platform",
+        target.system,
+        "--constraints",
+        str(ROOT / "release" / "constraints.txt"),
         f"dmlconf[{EXTRAS}] @ {wheel.resolve().as_uri()}",
-    ]  # fmt: skip
+    ]
     subprocess.run(command, check=True)
 
 
@@ -175,9 +189,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--wheel", metavar="FILE", type=Path, help="hold this wheel of dmlconf; else build one"
     )
     parser.add_argument(
-        "--target", metavar="NAME", action="append", choices=[each.name for each in TARGETS],
+        "--target",
+        metavar="NAME",
+        action="append",
+        choices=[each.name for each in TARGETS],
         help="hold only this one, such as cp311-win-amd64; may be repeated",
-    )  # fmt: skip
+    )
     given = parser.parse_args(arguments)
     targets = [each for each in TARGETS if not given.target or each.name in given.target]
     try:

@@ -56,9 +56,11 @@ def bundled_suite() -> Suite:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--share K/N`, by which CI takes another part of the slow tests at each commit."""
     parser.addoption(
-        "--share", type=share, metavar="K/N",
+        "--share",
+        type=share,
+        metavar="K/N",
         help="run only every Nth of the chosen tests, beginning with the Kth",
-    )  # fmt: skip
+    )
 
 
 def share(text: str) -> tuple[int, int]:

@@ -224,8 +224,11 @@ def modules_after(statement: str) -> set[str]:
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run(
         [sys.executable, "-c", script],
-        capture_output=True, text=True, check=True, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
     return set(done.stdout.split())
 
 
@@ -260,8 +263,11 @@ def test_importing_has_no_output() -> None:
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script],
-        capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

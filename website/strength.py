@@ -81,8 +81,12 @@ def strength_section(
     """
     perturbed, surviving = ([each for each in listed if each.operator == name] for listed in lists)
     lines = ["## Strength", ""]
-    lines += _part(perturbed, "Of outputs with one element changed, the suite notices at least 99%",
-                   " of each kind", " but for:")  # fmt: skip
+    lines += _part(
+        perturbed,
+        "Of outputs with one element changed, the suite notices at least 99%",
+        " of each kind",
+        " but for:",
+    )
     if defects:
         those = f"Of {defects} driver defects that concern the operator, it notices"
         lines += _part(surviving, those, " all", f" {defects - len(surviving)}, but not:")

@@ -23,12 +23,17 @@ class _Counters(ctypes.Structure):
         *(
             (name, ctypes.c_size_t)
             for name in (
-                "PeakWorkingSetSize", "WorkingSetSize", "QuotaPeakPagedPoolUsage",
-                "QuotaPagedPoolUsage", "QuotaPeakNonPagedPoolUsage", "QuotaNonPagedPoolUsage",
-                "PagefileUsage", "PeakPagefileUsage",
+                "PeakWorkingSetSize",
+                "WorkingSetSize",
+                "QuotaPeakPagedPoolUsage",
+                "QuotaPagedPoolUsage",
+                "QuotaPeakNonPagedPoolUsage",
+                "QuotaNonPagedPoolUsage",
+                "PagefileUsage",
+                "PeakPagefileUsage",
             )
         ),
-    )  # fmt: skip
+    )
 
 
 def committed_bytes() -> int:

@@ -61,10 +61,23 @@ class FeatureLevel(NamedTuple):
 FEATURE_LEVELS: Final = tuple(
     FeatureLevel.parse(level)
     for level in (
-        "1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2",
-        "6_3", "6_4",
+        "1_0",
+        "2_0",
+        "2_1",
+        "3_0",
+        "3_1",
+        "4_0",
+        "4_1",
+        "5_0",
+        "5_1",
+        "5_2",
+        "6_0",
+        "6_1",
+        "6_2",
+        "6_3",
+        "6_4",
     )
-)  # fmt: skip
+)
 """Every DML_FEATURE_LEVEL, the lowest first."""
 
 

@@ -86,8 +86,10 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
     if not certificate.signers:
         yield "it is not signed: nobody vouches for its origin"
     elif not demands_keys:
-        yield ("it is signed with the keys that came with it: give the vendor's key with --key, "
-               "otherwise nobody vouches for whose they are")  # fmt: skip
+        yield (
+            "it is signed with the keys that came with it: give the vendor's key with --key, "
+            "otherwise nobody vouches for whose they are"
+        )
     name = str(predicate.environment["backend"])
     if name == REFERENCE:
         yield f"it is of {REFERENCE}, which is dmlconf's own reference, not of a device"
@@ -96,8 +98,10 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
     if predicate.source.recording is not None:
         yield "it is of an earlier recording, not of a run"
         if known := certificate.outcomes.known_places:
-            yield (f"it has only samples of {known:,} large outputs, at places that could be known "
-                   "before the run")  # fmt: skip
+            yield (
+                f"it has only samples of {known:,} large outputs, at places that could be known "
+                "before the run"
+            )
     if predicate.dmlconf != dmlconf.__version__:
         yield f"dmlconf {predicate.dmlconf} wrote it; this is {dmlconf.__version__}, same suite"
 
@@ -140,12 +144,16 @@ def notes_on_waivers(
     day = datetime.fromisoformat(started).date()
     for waiver in used:
         if waiver.until < now.date():
-            yield (f"the waiver {waiver.name} was valid on the day of the run, but ended "
-                   f"{waiver.until}")  # fmt: skip
+            yield (
+                f"the waiver {waiver.name} was valid on the day of the run, but ended "
+                f"{waiver.until}"
+            )
         elif waiver.until - day > _LONGEST_WAIVER:
             years = (waiver.until - day).days // 365
-            yield f"the waiver {waiver.name} is valid until {waiver.until}, {years} years after "\
-                  "the run"  # fmt: skip
+            yield (
+                f"the waiver {waiver.name} is valid until {waiver.until}, {years} years after "
+                "the run"
+            )
 
 
 def _widest(waivers: Sequence[Waiver]) -> str:

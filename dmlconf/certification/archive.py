@@ -73,21 +73,45 @@ class _Entry:
         name = self.name.encode()
         return (
             _LOCAL.pack(
-                b"PK\3\4", _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum, self.compressed,
-                self.size, len(name), 0,
+                b"PK\3\4",
+                _VERSION,
+                0,
+                zlib.DEFLATED,
+                0,
+                _DATE,
+                self.checksum,
+                self.compressed,
+                self.size,
+                len(name),
+                0,
             )
             + name
-        )  # fmt: skip
+        )
 
     def central(self, at: int) -> bytes:
         name = self.name.encode()
         return (
             _CENTRAL.pack(
-                b"PK\1\2", _UNIX | _VERSION, _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum,
-                self.compressed, self.size, len(name), 0, 0, 0, 0, _MODE, at,
+                b"PK\1\2",
+                _UNIX | _VERSION,
+                _VERSION,
+                0,
+                zlib.DEFLATED,
+                0,
+                _DATE,
+                self.checksum,
+                self.compressed,
+                self.size,
+                len(name),
+                0,
+                0,
+                0,
+                0,
+                _MODE,
+                at,
             )
             + name
-        )  # fmt: skip
+        )
 
 
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:
@@ -182,8 +206,9 @@ def _entries(content: bytes) -> Iterator[_Entry]:
             )
         del known[: known.index(entry.name) + 1]
         if entry.size > _LIMITS[entry.name]:
-            raise RefusedError(f"{entry.name} has {entry.size:,} bytes; {_LIMITS[entry.name]:,} "
-                               "are the most")  # fmt: skip
+            raise RefusedError(
+                f"{entry.name} has {entry.size:,} bytes; {_LIMITS[entry.name]:,} are the most"
+            )
         entries.append(entry)
     if content[start:] != _directory(entries):
         raise RefusedError("not a certificate: the archive was written by another program")

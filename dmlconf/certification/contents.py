@@ -35,8 +35,9 @@ def environment_without_place(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**record, "details": device_details(record["details"])}
 
 
-def log_bytes(header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[PlannedCase],
-              finished: str) -> bytes:  # fmt: skip
+def log_bytes(
+    header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[PlannedCase], finished: str
+) -> bytes:
     """Return the run log of a certificate, in the order of the plan, with only two times.
 
     Args:
@@ -94,12 +95,15 @@ def read_log_member(
     """
     lines = content.count(b"\n")
     if lines != cases + 2:
-        raise RefusedError(f"run.jsonl has {lines:,} lines, not one for each of {cases:,} cases "
-                           "between its header and its footer")  # fmt: skip
+        raise RefusedError(
+            f"run.jsonl has {lines:,} lines, not one for each of {cases:,} cases "
+            "between its header and its footer"
+        )
     for number, line in enumerate(io.BytesIO(content), 1):
         if len(line) > _LONGEST_LINE_BYTES:
-            raise RefusedError(f"run.jsonl:{number}: a line of more than "
-                               f"{_LONGEST_LINE_BYTES:,} bytes")  # fmt: skip
+            raise RefusedError(
+                f"run.jsonl:{number}: a line of more than {_LONGEST_LINE_BYTES:,} bytes"
+            )
     path = folder / "run.jsonl"
     path.write_bytes(content)
     try:

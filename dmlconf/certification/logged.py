@@ -26,10 +26,15 @@ def compared(verdict: Verdict) -> Verdict:
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
     return Verdict(
-        verdict.case, verdict.operator, verdict.tags, verdict.status, None, reason,
+        verdict.case,
+        verdict.operator,
+        verdict.tags,
+        verdict.status,
+        None,
+        reason,
         output_digests={_FIGURES: sha256(figures).hexdigest()},
         unchecked_outputs=verdict.unchecked_outputs,
-    )  # fmt: skip
+    )
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:

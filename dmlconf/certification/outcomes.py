@@ -189,9 +189,12 @@ class StoredOutcomes:
     """
 
     def __init__(
-        self, lines: Mapping[str, Mapping[str, Any]], places: Mapping[str, int], outputs: bytes,
+        self,
+        lines: Mapping[str, Mapping[str, Any]],
+        places: Mapping[str, int],
+        outputs: bytes,
         changed: tuple[str, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.lines = lines
         self.changed = changed
         self._places = places

@@ -21,8 +21,12 @@ from dmlconf.run_log.log import RunLog
 __all__ = ["implausible"]
 
 _HIGHEST: Final = (
-    ((1, 10), "5_1"), ((1, 12), "6_0"), ((1, 13), "6_1"), ((1, 14), "6_2"), ((1, 15), "6_3"),
-)  # fmt: skip
+    ((1, 10), "5_1"),
+    ((1, 12), "6_0"),
+    ((1, 13), "6_1"),
+    ((1, 14), "6_2"),
+    ((1, 15), "6_3"),
+)
 """The feature level that no DirectML before a version exceeds; measured, see docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)

@@ -136,9 +136,12 @@ def _verification(
 ) -> Verification:
     predicate = certificate.predicate
     known = Verification(
-        str(path), (), predicate=predicate, signers=certificate.signers,
+        str(path),
+        (),
+        predicate=predicate,
+        signers=certificate.signers,
         statement=_statement(certificate, folder),
-    )  # fmt: skip
+    )
     if certificate.lacking:
         return replace(known, findings=(_other_key(certificate),))
     profile = _profile(certificate, demand)
@@ -164,10 +167,14 @@ def _verification(
     findings += not_allowed(profile, verdicts.values())
     if too_many := too_many_waived(demand.max_waived or profile.max_waived, verdicts):
         findings.append(Finding(FindingKind.NOT_ALLOWED, too_many, waived_by_sender(verdicts)))
-    findings += [Finding(FindingKind.INCOMPLETE, text)
-                 for text in shortcomings(profile, predicate.capabilities)]  # fmt: skip
-    findings += [Finding(FindingKind.ENVIRONMENT, printable(text))
-                 for text in implausible(predicate, log, datetime.now(UTC))]  # fmt: skip
+    findings += [
+        Finding(FindingKind.INCOMPLETE, text)
+        for text in shortcomings(profile, predicate.capabilities)
+    ]
+    findings += [
+        Finding(FindingKind.ENVIRONMENT, printable(text))
+        for text in implausible(predicate, log, datetime.now(UTC))
+    ]
     footer = log.footer
     assert footer is not None
     notes = _notes(certificate, demand, log, verdicts, evidence.waivers, other_figures)
@@ -246,8 +253,13 @@ def _other_versions(
     if predicate.catalogue != catalogue_digest():
         yield Finding(kind, printable(f"it is for another catalogue of operators: {again}"))
     if profile is None:
-        yield Finding(kind, printable(f"its profile {predicate.profile!r} is not known here: name "
-                                      f"its file with --profile, or {again}"))  # fmt: skip
+        yield Finding(
+            kind,
+            printable(
+                f"its profile {predicate.profile!r} is not known here: name "
+                f"its file with --profile, or {again}"
+            ),
+        )
     elif profile_digest(profile) != predicate.profile_digest:
         yield Finding(kind, printable(f"its profile {profile.name} is a different one: {again}"))
 

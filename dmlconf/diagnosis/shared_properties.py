@@ -107,9 +107,13 @@ def _of_group(group: Group) -> SharedProperty:
     explanation = group.explanation
     simpler = explanation.simpler if explanation else None
     return SharedProperty(
-        (group.operator,), group.reasons, group.failures, group.compared,
-        _condition(explanation), _condition(simpler),
-    )  # fmt: skip
+        (group.operator,),
+        group.reasons,
+        group.failures,
+        group.compared,
+        _condition(explanation),
+        _condition(simpler),
+    )
 
 
 def _condition(explanation: Explanation | None) -> Condition | None:

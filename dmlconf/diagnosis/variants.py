@@ -114,10 +114,12 @@ def option_variants(case: Case, backend: BackendName) -> Iterator[Variant]:
 _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
     Relation.UNFUSED: ("compilation", "its nodes one by one", "the graph compiler"),
     Relation.EXPORTED: (
-        "fusion", "every intermediate as an output", "the fusion of nodes over an intermediate",
+        "fusion",
+        "every intermediate as an output",
+        "the fusion of nodes over an intermediate",
     ),
     Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
-}  # fmt: skip
+}
 """Forms of a graph that must give the same outputs: the culprit, the change, what is to blame."""
 
 

@@ -21,8 +21,14 @@ _FORM: Final = 1
 _LONGEST_INDEX: Final = 1 << 22
 _LARGEST: Final = LARGEST_ENTRY + DIGEST_BYTES
 _DAMAGES: Final = (
-    TypeError, ValueError, LookupError, zlib.error, RecursionError, MemoryError, OverflowError
-)  # fmt: skip
+    TypeError,
+    ValueError,
+    LookupError,
+    zlib.error,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+)
 
 
 class Archive:

@@ -166,9 +166,13 @@ def _open_variants(
     # Variants are compared without circumstances, which run on one variant at a time.
     capabilities = replace(first.capabilities, circumstances=frozenset())
     return replace(
-        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        first,
+        name=name,
+        environment=environment,
+        capabilities=capabilities,
+        close=close,
         variants=backends,
-    )  # fmt: skip
+    )
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:

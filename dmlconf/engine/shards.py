@@ -110,10 +110,15 @@ def selected(
     digest = cases_digest(planned.identifier for planned in plan)
     if shard is None:
         return Selected(plan, None, digest, None)
-    known = {
-        planned.identifier: seconds[planned.identifier]
-        for planned in plan if planned.identifier in (seconds or {})
-    } if seconds else {}  # fmt: skip
+    known = (
+        {
+            planned.identifier: seconds[planned.identifier]
+            for planned in plan
+            if planned.identifier in (seconds or {})
+        }
+        if seconds
+        else {}
+    )
     numbers = balanced(known, shard.count)
     places = [
         place

@@ -201,9 +201,15 @@ class Cluster:
         self._calls += 1
         number = self._calls
         future = self._client.submit(
-            function, *arguments, key=f"dmlconf-{uuid4().hex}", workers=[worker],
-            allow_other_workers=False, resources={RESOURCE: 1}, pure=False, retries=0,
-        )  # fmt: skip
+            function,
+            *arguments,
+            key=f"dmlconf-{uuid4().hex}",
+            workers=[worker],
+            allow_other_workers=False,
+            resources={RESOURCE: 1},
+            pure=False,
+            retries=0,
+        )
         self._futures[number] = future
         future.add_done_callback(
             lambda done: in_thread(lambda: self._answers.put(self._fetched(number, worker, done)))

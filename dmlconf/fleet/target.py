@@ -104,9 +104,13 @@ def _fleet_target(fleet: Fleet, job: Job, members: Sequence[Member], label: str)
         return judged
 
     backend = OpenBackend(
-        job.backend, prepared.environment, prepared.capabilities, execute, lambda: None,
+        job.backend,
+        prepared.environment,
+        prepared.capabilities,
+        execute,
+        lambda: None,
         known_faults(prepared.environment),
-    )  # fmt: skip
+    )
     under = chosen_circumstances(job.circumstances, prepared.capabilities, str(job.backend))
     unfused = compares_unfused(job.compare_unfused, prepared.capabilities)
     records = tuple(member.record for member in members)

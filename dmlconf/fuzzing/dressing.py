@@ -18,8 +18,13 @@ __all__ = ["dressed", "in_place_pairs"]
 
 _Change = Callable[[TensorDesc], TensorDesc]
 
-_LAYOUTS: Final = (("implicit", 10), ("packed", 2), ("padded", 2), ("transposed", 2),
-                   ("broadcast", 1))  # fmt: skip
+_LAYOUTS: Final = (
+    ("implicit", 10),
+    ("packed", 2),
+    ("padded", 2),
+    ("transposed", 2),
+    ("broadcast", 1),
+)
 
 
 def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:

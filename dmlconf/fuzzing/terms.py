@@ -18,8 +18,16 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.expressions import FUNCTIONS, Expression
 
 __all__ = [
-    "Change", "Changes", "Place", "Scope", "Term", "TermError", "condition_of", "items_of", "trace",
-]  # fmt: skip
+    "Change",
+    "Changes",
+    "Place",
+    "Scope",
+    "Term",
+    "TermError",
+    "condition_of",
+    "items_of",
+    "trace",
+]
 
 Place = tuple[str | int, ...]
 """The place of a value in a desc, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""

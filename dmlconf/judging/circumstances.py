@@ -158,9 +158,12 @@ def _with_other_inputs(
     message = f"with other inputs ({variation}), plainly too: {wrong.reason.message}"
     reason: Reason = replace(wrong.reason, message=message)
     return replace(
-        plain, status=wrong.status, reason=reason, figures=wrong.figures,
+        plain,
+        status=wrong.status,
+        reason=reason,
+        figures=wrong.figures,
         circumstances=dict(results),
-    )  # fmt: skip
+    )
 
 
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:

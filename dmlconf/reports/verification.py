@@ -140,8 +140,12 @@ def table(verification: Verification) -> RenderableType:
         parts.append(Text(f"\n{heading}:", style="bold"))
         parts += [Text(f"  {printable(line)}") for line in lines]
     good = verification.result is Result.HOLDS
-    parts.append(Text(f"{chr(10) if parts else ''}{sentence(verification)}",
-                      style="bold green" if good else "bold red"))  # fmt: skip
+    parts.append(
+        Text(
+            f"{chr(10) if parts else ''}{sentence(verification)}",
+            style="bold green" if good else "bold red",
+        )
+    )
     return Group(*parts)
 
 

@@ -275,9 +275,14 @@ def _lasting(verdict: Verdict) -> Verdict:
     """Return a verdict without the parts that may differ between two runs."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
     return replace(
-        verdict, reason=reason, seconds=0.0, dispatch_seconds=(), location="", attempts=(),
+        verdict,
+        reason=reason,
+        seconds=0.0,
+        dispatch_seconds=(),
+        location="",
+        attempts=(),
         worker=None,
-    )  # fmt: skip
+    )
 
 
 def _outcome_text(verdict: Verdict) -> str:

@@ -241,10 +241,14 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 _HARMLESS: Final = frozenset(
     {
-        "1 ULP", "2 ULP", "16 ULP", "subnormals flushed", "sign of zero dropped",
+        "1 ULP",
+        "2 ULP",
+        "16 ULP",
+        "subnormals flushed",
+        "sign of zero dropped",
         "rounded through float16",
     }
-)  # fmt: skip
+)
 """Defects of values that a rule may permit, and one that `_more_roundings` has."""
 
 
@@ -320,10 +324,13 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
         }
 
         def store(
-            node: Node, case: Case, tensor: str, values: Array,
+            node: Node,
+            case: Case,
+            tensor: str,
+            values: Array,
             generator: np.random.Generator = generator,
             ends: Mapping[Slot, tuple[Array, Array]] = ends,
-        ) -> Array:  # fmt: skip
+        ) -> Array:
             if (node.name, tensor) not in ends or values.dtype.kind != "f":
                 return values
             low, high = ends[node.name, tensor]

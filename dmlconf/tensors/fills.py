@@ -263,9 +263,20 @@ def _special_floats(data_type: DataType) -> Array:
     info = np.finfo(data_type.dtype)
     least, tiny, most = info.smallest_subnormal, info.tiny, info.max
     values = [
-        1 / 3, -0.0, least, -math.pi, math.inf, 0.0, most, -tiny, 1 + info.eps,
-        -math.inf, tiny - least, math.nan, -most,
-    ]  # fmt: skip
+        1 / 3,
+        -0.0,
+        least,
+        -math.pi,
+        math.inf,
+        0.0,
+        most,
+        -tiny,
+        1 + info.eps,
+        -math.inf,
+        tiny - least,
+        math.nan,
+        -most,
+    ]
     return np.array(values, data_type.dtype)
 
 

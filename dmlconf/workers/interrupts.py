@@ -26,9 +26,10 @@ __all__ = [
 _Handler = Callable[[int, Any], Any]
 
 INTERRUPTS: Final = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     if hasattr(signal, name)
-)  # fmt: skip
+)
 """The signals that ask a program to end, of those that the platform has."""
 
 

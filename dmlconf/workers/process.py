@@ -203,9 +203,10 @@ def wait_for_messages(
         for worker in workers:
             worker.limit_diagnostics()
         noticed = [
-            worker for worker in workers
+            worker
+            for worker in workers
             if worker.connection in speaking or worker.dead or now >= worker.deadline
-        ]  # fmt: skip
+        ]
         if noticed or given_up():
             return noticed
 

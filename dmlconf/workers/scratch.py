@@ -69,9 +69,11 @@ class ScratchFolder:
         return self.path
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.remove()
 
     def remove(self) -> None:

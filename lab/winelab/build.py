@@ -91,8 +91,16 @@ def _install_what_is_missing() -> None:
         print(f"installing {', '.join(missing)}", file=sys.stderr, flush=True)
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         call("apt-get", "update", "-qq", log=sys.stderr, env=quiet)
-        call("apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing,
-             log=sys.stderr, env=quiet)  # fmt: skip
+        call(
+            "apt-get",
+            "install",
+            "-y",
+            "-qq",
+            "--no-install-recommends",
+            *missing,
+            log=sys.stderr,
+            env=quiet,
+        )
     require(needed)
 
 
@@ -193,21 +201,40 @@ def _download(recipe: Recipe, wheels: Path, log: IO[str]) -> None:
     requirements.write_text(recipe.requirements())
     pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip3"]
     call(
-        *pip, "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-        "--only-binary=:all:", "--platform", "win_amd64",
-        "--python-version", recipe.python["version"],
-        "--dest", wheels, "--requirement", requirements,
+        *pip,
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--platform",
+        "win_amd64",
+        "--python-version",
+        recipe.python["version"],
+        "--dest",
+        wheels,
+        "--requirement",
+        requirements,
         log=log,
-    )  # fmt: skip
+    )
 
 
 def _compile_launcher(recipe: Recipe, target: Path, log: IO[str]) -> None:
     library = f"python{recipe.python['version'].replace('.', '')}.dll"
     call(
-        "x86_64-w64-mingw32-gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-s", "-municode",
-        f'-DPYTHON_DLL=L"{library}"', "-o", target, FOLDER / "launcher.c",
+        "x86_64-w64-mingw32-gcc",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-s",
+        "-municode",
+        f'-DPYTHON_DLL=L"{library}"',
+        "-o",
+        target,
+        FOLDER / "launcher.c",
         log=log,
-    )  # fmt: skip
+    )
 
 
 def verified(content: bytes, sha256: str, name: str) -> bytes:

@@ -92,15 +92,25 @@ def start_display(tree: Path, environment: Mapping[str, str]) -> dict[str, str]:
     with open(ready, encoding="ascii") as answer:  # noqa: PTH123 - a descriptor, not a path
         try:
             subprocess.Popen(
-                in_tree(tree, "Xvfb", "-displayfd", str(theirs), "-noreset", "-nolisten", "tcp",
-                        "-screen", "0", "640x480x24"),
+                in_tree(
+                    tree,
+                    "Xvfb",
+                    "-displayfd",
+                    str(theirs),
+                    "-noreset",
+                    "-nolisten",
+                    "tcp",
+                    "-screen",
+                    "0",
+                    "640x480x24",
+                ),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs,),
                 start_new_session=True,
-            )  # fmt: skip
+            )
         finally:
             os.close(theirs)
         readable, _, _ = select.select([answer], [], [], DISPLAY_SECONDS)

@@ -140,10 +140,21 @@ def _download(release: Release, folder: Path) -> None:
     if shutil.which(pip[0]) is None:
         raise LabError("missing on this machine: pip; on Debian: apt-get install python3-pip")
     command = [
-        *pip, "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-        "--only-binary=:all:", "--platform", "win_amd64", "--python-version", python[2:],
-        "--dest", str(folder), "--requirement", str(requirements),
-    ]  # fmt: skip
+        *pip,
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--platform",
+        "win_amd64",
+        "--python-version",
+        python[2:],
+        "--dest",
+        str(folder),
+        "--requirement",
+        str(requirements),
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise LabError(f"{release.wheel} could not be downloaded:\n{done.stderr.strip()}")

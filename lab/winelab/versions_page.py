@@ -159,17 +159,33 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
     yield f"## Verdicts on {selected:,} cases\n"
     if selection:
         yield f"These cases are part of the suite (`{selection}`); so are all figures below.\n"
-    yield _row(["DirectML", "Feature level", "Package", "Built", "Passed", "Failed", "Broken",
-                "Known faults", "Unchecked", "Newer level", "No kernel in the lab",
-                "Not documented"])  # fmt: skip
+    yield _row(
+        [
+            "DirectML",
+            "Feature level",
+            "Package",
+            "Built",
+            "Passed",
+            "Failed",
+            "Broken",
+            "Known faults",
+            "Unchecked",
+            "Newer level",
+            "No kernel in the lab",
+            "Not documented",
+        ]
+    )
     yield "|---|---|---|---|" + "---:|" * 8
     for run in runs:
         unsupported = run.reasons(Status.UNSUPPORTED)
         counts = [
-            run.count(Status.PASSED), run.count(Status.FAILED), run.count(Status.BROKEN),
-            run.count(Status.WAIVED), run.count(Status.UNCHECKED),
+            run.count(Status.PASSED),
+            run.count(Status.FAILED),
+            run.count(Status.BROKEN),
+            run.count(Status.WAIVED),
+            run.count(Status.UNCHECKED),
             *(unsupported[kind] for kind in kinds),
-        ]  # fmt: skip
+        ]
         release = run.release
         figures = (f"{count:,}" for count in counts)
         yield _row([release.version, run.level, release.package, release.date, *figures])
@@ -190,11 +206,16 @@ def _changes(runs: Sequence[_Run]) -> Iterator[str]:
         possible = len(_unreached(before) - _unreached(after))
         old, new = _version(before), _version(after)
         faults = read_known_faults()
-        yield _row([
-            before.release.version, after.release.version, level, f"{possible:,}",
-            _names(f for f in faults if f.first <= old <= f.last < new),
-            _names(f for f in faults if old < f.first <= new <= f.last),
-        ])  # fmt: skip
+        yield _row(
+            [
+                before.release.version,
+                after.release.version,
+                level,
+                f"{possible:,}",
+                _names(f for f in faults if f.first <= old <= f.last < new),
+                _names(f for f in faults if old < f.first <= new <= f.last),
+            ]
+        )
     yield ""
 
 

@@ -21,12 +21,27 @@ from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.verdict import Status
 
 OPERATORS = (
-    "activation_softplus", "activation_shrink", "batch_normalization", "convolution",
-    "element_wise_clip1", "element_wise_pow", "element_wise_quantize_linear", "gemm", "join",
-    "graphs/blocks.yaml", "graphs/constants.yaml", "lstm",
-    "mean_variance_normalization", "mean_variance_normalization1", "padding", "padding1", "reduce",
-    "scatter_elements", "tile", "top_k",
-)  # fmt: skip
+    "activation_softplus",
+    "activation_shrink",
+    "batch_normalization",
+    "convolution",
+    "element_wise_clip1",
+    "element_wise_pow",
+    "element_wise_quantize_linear",
+    "gemm",
+    "join",
+    "graphs/blocks.yaml",
+    "graphs/constants.yaml",
+    "lstm",
+    "mean_variance_normalization",
+    "mean_variance_normalization1",
+    "padding",
+    "padding1",
+    "reduce",
+    "scatter_elements",
+    "tile",
+    "top_k",
+)
 
 
 @cache

@@ -165,9 +165,8 @@ def test_the_manifest_fits_its_schema_and_has_a_line_for_each_case() -> None:
     actual = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
     text = unpacked(recording_bytes(actual))["recording.json"].decode()
     jsonschema.Draft202012Validator(bundled_schema("recording")).validate(json.loads(text))
-    assert [line[:3] for line in text.splitlines() if line.startswith(('"a"', '"b"'))] == [
-        '"a"', '"b"',
-    ]  # fmt: skip
+    starts = [line[:3] for line in text.splitlines()]
+    assert [start for start in starts if start in ('"a"', '"b"')] == ['"a"', '"b"']
 
 
 def test_members_have_a_fixed_date() -> None:
@@ -332,13 +331,13 @@ def test_refuses_a_manifest_without_its_form(tmp_path: Path, manifest: bytes) ->
     assert "without a format number" in refusal(path)
 
 
+LONG_NUMBER = b'{"format": ' + b"9" * 5000 + b"}"
+
+
 @pytest.mark.parametrize(
     "manifest",
-    [
-        b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000,
-        b'{"format": ' + b"9" * 5000 + b"}",
-    ],
-)  # fmt: skip
+    [b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000, LONG_NUMBER],
+)
 def test_refuses_a_manifest_that_is_not_sound_json(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
     assert len(refusal(path)) < 1000

@@ -34,22 +34,42 @@ def verdict(
     reason = None
     if status is not Status.PASSED:
         difference = {
-            "tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0,
-            "allowed": [[0.75, 1.25], [3.0, 3.0]], "off_by": 8.0, "unit": "ULP",
-        }  # fmt: skip
+            "tensor": "OutputTensor",
+            "coordinates": [0],
+            "expected": 1.0,
+            "actual": 2.0,
+            "allowed": [[0.75, 1.25], [3.0, 3.0]],
+            "off_by": 8.0,
+            "unit": "ULP",
+        }
         reason = Reason(ReasonKind.WRONG_VALUES, message, (difference,), message)
     figures = {
         "OutputTensor": Figures(
-            4, 1, 8.0, "ulp", 2.0, margin=4.0, source=message, histogram={"0": 3, "8": 1},
+            4,
+            1,
+            8.0,
+            "ulp",
+            2.0,
+            margin=4.0,
+            source=message,
+            histogram={"0": 3, "8": 1},
             error_map=ErrorMap(("09", "10"), 1, (2, 2)),
         )
-    }  # fmt: skip
+    }
     facts = {"InputTensor": "FLOAT16 2x2", "Axis": 1}
     return Verdict(
-        case, operator, ("matrix",), status, None, reason,
-        {} if reason is None else figures, 0.001, "cases/a.yaml:3", facts=facts,
+        case,
+        operator,
+        ("matrix",),
+        status,
+        None,
+        reason,
+        {} if reason is None else figures,
+        0.001,
+        "cases/a.yaml:3",
+        facts=facts,
         feature_level=level,
-    )  # fmt: skip
+    )
 
 
 def run_log(verdicts: list[Verdict], **environment: str) -> RunLog:

@@ -72,8 +72,10 @@ def test_builds_the_desc_the_data_and_the_expectation(tmp_path: Path) -> None:
 
 
 def test_case_without_an_expectation_leaves_it_to_the_reference(tmp_path: Path) -> None:
-    assert built(tmp_path, changed(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
-                 ).expectation is None  # fmt: skip
+    assert (
+        built(tmp_path, changed(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")).expectation
+        is None
+    )
 
 
 def test_rejection_may_leave_data_out_which_is_zeros_then(tmp_path: Path) -> None:
@@ -156,8 +158,9 @@ def test_flags_are_named_with_the_prefix_or_without(
 
 @pytest.mark.parametrize("values", ["[[1, 2, 3], [4, 5, 6]]", "[1, 2, 3, 4, 5, 6]"])
 def test_values_are_nested_or_flat(tmp_path: Path, values: str) -> None:
-    text = changed(TILE, "[2], DataType: FLOAT32, values: [1, 2]", f"[2, 3], DataType: INT8, "
-                   f"values: {values}")  # fmt: skip
+    text = changed(
+        TILE, "[2], DataType: FLOAT32, values: [1, 2]", f"[2, 3], DataType: INT8, values: {values}"
+    )
     case = built(tmp_path, text.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", ""))
     assert case.inputs()["InputTensor"].tolist() == [[1, 2, 3], [4, 5, 6]]
 
@@ -165,9 +168,10 @@ def test_values_are_nested_or_flat(tmp_path: Path, values: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
     text = changed(
-        TILE, "[2], DataType: FLOAT32, values: [1, 2]",
+        TILE,
+        "[2], DataType: FLOAT32, values: [1, 2]",
         f"[2, 3], DataType: FLOAT32, fill: sequence, layout: {layout}",
-    )  # fmt: skip
+    )
     tensor = built(tmp_path, text).desc["InputTensor"]
     assert tensor.Strides == LAYOUTS[layout]((2, 3))
 
@@ -182,9 +186,10 @@ def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
 
 def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
     text = changed(
-        TILE, "[2], DataType: FLOAT32, values: [1, 2]",
+        TILE,
+        "[2], DataType: FLOAT32, values: [1, 2]",
         "[2, 2], DataType: FLOAT32, fill: sequence, layout: broadcast",
-    )  # fmt: skip
+    )
     assert built(tmp_path, text).inputs()["InputTensor"].tolist() == [[2, 3], [2, 3]]
 
 
@@ -215,7 +220,8 @@ def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:
 VALUES = "values: [1, 2]"
 REFUSED: dict[str, tuple[str, str, str]] = {
     "an unknown data type": (
-        "[2], DataType: FLOAT32", "[2], DataType: FLOAT31",
+        "[2], DataType: FLOAT32",
+        "[2], DataType: FLOAT31",
         """
         f.yaml:5:43: `cases[0].desc.InputTensor.DataType` cannot be "FLOAT31"
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT31, values: [1, 2]}
@@ -224,7 +230,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown fill": (
-        VALUES, "fill: sequnce",
+        VALUES,
+        "fill: sequnce",
         """
         f.yaml:5:58: there is no fill 'sequnce'
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: sequnce}
@@ -233,7 +240,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill of two names": (
-        VALUES, "fill: {sequence: , constant: }",
+        VALUES,
+        "fill: {sequence: , constant: }",
         """
         f.yaml:5:58: a fill has one name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: , constant: }}
@@ -242,7 +250,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill that lacks an argument": (
-        VALUES, "fill: {integers: {low: 0}}",
+        VALUES,
+        "fill: {integers: {low: 0}}",
         """
         f.yaml:5:58: fill integers: missing 1 required keyword-only argument: 'high'
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {integers: {low: 0}}}
@@ -251,7 +260,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill with another's argument": (
-        VALUES, "fill: {sequence: {seed: 1}}",
+        VALUES,
+        "fill: {sequence: {seed: 1}}",
         """
         f.yaml:5:58: fill sequence: got an unexpected keyword argument 'seed'
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {seed: 1}}}
@@ -260,7 +270,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill's argument that is text": (
-        VALUES, "fill: {constant: {value: a}}",
+        VALUES,
+        "fill: {constant: {value: a}}",
         """
         f.yaml:5:58: fill constant: its arguments are numbers by name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {constant: {value: a}}}
@@ -269,7 +280,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill's argument that is no whole number": (
-        VALUES, "fill: {sequence: {step: 1.5}}",
+        VALUES,
+        "fill: {sequence: {step: 1.5}}",
         """
         f.yaml:5:76: fill sequence: step is 1.5, but must be a whole number
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {step: 1.5}}}
@@ -286,7 +298,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a fill that leaves the data type": (
-        "FLOAT32, values: [1, 2]", "UINT8, fill: {sequence: {start: 300}}",
+        "FLOAT32, values: [1, 2]",
+        "UINT8, fill: {sequence: {start: 300}}",
         """
         f.yaml:5:56: fill sequence: 300 does not fit UINT8
              5 |       InputTensor: {Sizes: [2], DataType: UINT8, fill: {sequence: {start: 300}}}
@@ -294,7 +307,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an input without data": (
-        ", values: [1, 2]", "",
+        ", values: [1, 2]",
+        "",
         """
         f.yaml:5:20: `InputTensor` has no data
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32}
@@ -303,7 +317,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "fewer values than a large tensor has": (
-        "Sizes: [2]", "Sizes: [100000, 100000]",
+        "Sizes: [2]",
+        "Sizes: [100000, 100000]",
         """
         f.yaml:5:73: 2 values are given where Sizes {100000, 100000} ask for 10,000,000,000
              5 |       InputTensor: {Sizes: [100000, 100000], DataType: FLOAT32, values: [1, 2]}
@@ -311,7 +326,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown layout": (
-        VALUES, "values: [1, 2], layout: paded",
+        VALUES,
+        "values: [1, 2], layout: paded",
         """
         f.yaml:5:76: 'paded' is not a layout
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2], layout: paded}
@@ -320,7 +336,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a layout and strides": (
-        VALUES, "layout: packed, Strides: [1]",
+        VALUES,
+        "layout: packed, Strides: [1]",
         """
         f.yaml:5:60: `layout` and `Strides` both say where the elements are
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, layout: packed, Strides: [1]}
@@ -329,7 +346,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "values that one place cannot hold": (
-        VALUES, "Strides: [0], values: [1, 2]",
+        VALUES,
+        "Strides: [0], values: [1, 2]",
         """
         f.yaml:5:74: elements that share a place in the buffer, by Strides, have other values
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, Strides: [0], values: [1, 2]}
@@ -338,7 +356,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a DimensionCount that Sizes does not have": (
-        "Sizes: [4]", "Sizes: [4], DimensionCount: 2",
+        "Sizes: [4]",
+        "Sizes: [4], DimensionCount: 2",
         """
         f.yaml:6:50: DimensionCount is 2, but Sizes has 1
              6 |       OutputTensor: {Sizes: [4], DimensionCount: 2, DataType: FLOAT32}
@@ -347,7 +366,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "text as a number of bytes": (
-        "Sizes: [4]", "Sizes: [4], TotalTensorSizeInBytes: abc",
+        "Sizes: [4]",
+        "Sizes: [4], TotalTensorSizeInBytes: abc",
         """
         f.yaml:6:58: 'abc' is not a whole number of at least 0
              6 |       OutputTensor: {Sizes: [4], TotalTensorSizeInBytes: abc, DataType: FLOAT32}
@@ -364,7 +384,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "text as a size": (
-        "Sizes: [4]", "Sizes: [4, =A]",
+        "Sizes: [4]",
+        "Sizes: [4, =A]",
         """
         f.yaml:6:33: '=A' is not a whole number of at least 0
              6 |       OutputTensor: {Sizes: [4, =A], DataType: FLOAT32}
@@ -372,7 +393,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "text as sizes": (
-        "Sizes: [4]", "Sizes: abc",
+        "Sizes: [4]",
+        "Sizes: abc",
         """
         f.yaml:6:29: must be a list, not 'abc'
              6 |       OutputTensor: {Sizes: abc, DataType: FLOAT32}
@@ -380,7 +402,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown flag": (
-        "Sizes: [4]", "Sizes: [4], Flags: [OWNED]",
+        "Sizes: [4]",
+        "Sizes: [4], Flags: [OWNED]",
         """
         f.yaml:6:41: 'OWNED' is not a flag
              6 |       OutputTensor: {Sizes: [4], Flags: [OWNED], DataType: FLOAT32}
@@ -389,7 +412,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a count that the list does not have": (
-        "Repeats: [2]", "Repeats: [2]\n      RepeatsCount: 3",
+        "Repeats: [2]",
+        "Repeats: [2]\n      RepeatsCount: 3",
         """
         f.yaml:8:21: lengths differ: RepeatsCount says 3, Repeats says 1
              8 |       RepeatsCount: 3
@@ -398,7 +422,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an output in place of an input that may not be shared": (
-        "    expect", "    in_place: {OutputTensor: InputTensor}\n    expect",
+        "    expect",
+        "    in_place: {OutputTensor: InputTensor}\n    expect",
         """
         f.yaml:8:30: TILE may not write OutputTensor in place of InputTensor
              8 |     in_place: {OutputTensor: InputTensor}
@@ -406,7 +431,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown constraint": (
-        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, constraint: ouput-sizes}",
+        "{OutputTensor: [1, 2, 1, 2]}",
+        "{rejected: E_INVALIDARG, constraint: ouput-sizes}",
         """
         f.yaml:8:50: TILE has no constraint 'ouput-sizes'
              8 |     expect: {rejected: E_INVALIDARG, constraint: ouput-sizes}
@@ -415,7 +441,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "expected values of another count": (
-        "[1, 2, 1, 2]", "[1, 2, 1]",
+        "[1, 2, 1, 2]",
+        "[1, 2, 1]",
         """
         f.yaml:8:28: 3 values are given where Sizes {4} ask for 4
              8 |     expect: {OutputTensor: [1, 2, 1]}
@@ -423,7 +450,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an expected value that does not fit": (
-        "[1, 2, 1, 2]", "[1, 2, x, 2]",
+        "[1, 2, 1, 2]",
+        "[1, 2, x, 2]",
         """
         f.yaml:8:35: 'x' is not a number
              8 |     expect: {OutputTensor: [1, 2, x, 2]}
@@ -431,14 +459,15 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an expectation of an output that the desc lacks": (
-        "OutputTensor: {Sizes: [4], DataType: FLOAT32}", "OutputTensor: ~",
+        "OutputTensor: {Sizes: [4], DataType: FLOAT32}",
+        "OutputTensor: ~",
         """
         f.yaml:8:28: the desc has no output OutputTensor
              8 |     expect: {OutputTensor: [1, 2, 1, 2]}
                |                            ^^^^^^^^^^^^
         """,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

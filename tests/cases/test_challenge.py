@@ -119,8 +119,10 @@ def test_special_numbers_meet_as_the_case_says() -> None:
             for s in (0, 5)
         ]
         plain = [fill("specials", (26,), DataType.FLOAT32, {"seed": seed}) for seed in (0, 5)]
-        pairs, usual = ({(a.tobytes(), b.tobytes()) for a, b in zip(*of, strict=True)}
-                        for of in (tensors, plain))  # fmt: skip
+        pairs, usual = (
+            {(a.tobytes(), b.tobytes()) for a, b in zip(*of, strict=True)}
+            for of in (tensors, plain)
+        )
         assert pairs == usual
 
 
@@ -136,9 +138,18 @@ def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType
 
 def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -> None:
     done = dmlconf_here(
-        tmp_path, "run", "add", "-b", "miniature:scaled", "--challenge", "77",
-        "--report", "json:r.json", "--log", "log.jsonl",
-    )  # fmt: skip
+        tmp_path,
+        "run",
+        "add",
+        "-b",
+        "miniature:scaled",
+        "--challenge",
+        "77",
+        "--report",
+        "json:r.json",
+        "--log",
+        "log.jsonl",
+    )
     assert done.returncode == 1
     assert "5 cases, challenge 77" in done.stdout
     assert "--challenge 77 --case element_wise_add/small/generated" in done.stdout

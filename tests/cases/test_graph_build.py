@@ -130,19 +130,31 @@ def test_reports_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> No
         ("{y: relu}", "{y: x}", "x is a graph input, and no edge leads from it to an output"),
         ("  relu:", "  x:", "x is a graph input already"),
         ("values: [1, -2, 3]", "Strides: [3, 3, 3, 1]", "`x` has no data"),
-        ("InputTensor: double", "InputTensor: double.OtherTensor",
-         "the node double has no output OtherTensor"),
-        ("InputTensor: double", "InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
-         "nothing feeds InputTensor of the node relu"),
-        ("InputTensor: double", "InputTensor: {DataType: FLOAT32}",
-         "nothing says what feeds InputTensor"),
-        ("OutputTensor: {}}}\noutputs", "OutputTensor: {}, Alpha: 1}}\noutputs",
-         "unknown field `Alpha` in the desc of ACTIVATION_RELU"),
+        (
+            "InputTensor: double",
+            "InputTensor: double.OtherTensor",
+            "the node double has no output OtherTensor",
+        ),
+        (
+            "InputTensor: double",
+            "InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
+            "nothing feeds InputTensor of the node relu",
+        ),
+        (
+            "InputTensor: double",
+            "InputTensor: {DataType: FLOAT32}",
+            "nothing says what feeds InputTensor",
+        ),
+        (
+            "OutputTensor: {}}}\noutputs",
+            "OutputTensor: {}, Alpha: 1}}\noutputs",
+            "unknown field `Alpha` in the desc of ACTIVATION_RELU",
+        ),
         ("operator: ACTIVATION_RELU", "operator: GRAPHS", "a graph cannot be a node of a graph"),
         ("nodes:", "Nodes:", "unknown field `Nodes` in a graph"),
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],
-)  # fmt: skip
+)
 def test_refuses(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert any(problem.endswith(message) for problem in problems(tmp_path, changed(old, new)))
 
@@ -152,14 +164,18 @@ def test_a_case_that_expects_a_rejection_may_be_wired_wrongly(tmp_path: Path) ->
     for constraint, graph in (
         ("edge-size", changed("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")),
         ("single-source", changed("InputTensor: double", "InputTensor: {from: [double, x]}")),
-        ("edge-ends-exist", changed(
-            "InputTensor: double",
-            "InputTensor: {from: nothing, Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
-        )),
-        ("acyclic", changed(
-            "ATensor: x", "ATensor: {from: relu, Sizes: [1, 1, 1, 3], DataType: FLOAT32}"
-        )),
-    ):  # fmt: skip
+        (
+            "edge-ends-exist",
+            changed(
+                "InputTensor: double",
+                "InputTensor: {from: nothing, Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
+            ),
+        ),
+        (
+            "acyclic",
+            changed("ATensor: x", "ATensor: {from: relu, Sizes: [1, 1, 1, 3], DataType: FLOAT32}"),
+        ),
+    ):
         case = graph_case(tmp_path, graph + rejected.replace("CONSTRAINT", constraint))
         assert constraint in case.violations()
 

@@ -42,9 +42,14 @@ def test_a_pattern_takes_brackets_as_they_are() -> None:
 
 def test_wildcards_take_what_lets_the_rest_fit() -> None:
     for pattern, text in (
-        ("*", ""), ("*ab", "abab"), ("a*b*c", "abbcabc"), ("*a?c*", "ab-abc"), ("a**b", "ab"),
-        ("*a*a", "aa"), ("?*", "x"),
-    ):  # fmt: skip
+        ("*", ""),
+        ("*ab", "abab"),
+        ("a*b*c", "abbcabc"),
+        ("*a?c*", "ab-abc"),
+        ("a**b", "ab"),
+        ("*a*a", "aa"),
+        ("?*", "x"),
+    ):
         assert fits(pattern, text), (pattern, text)
     for pattern, text in (("*a*a", "a"), ("a*b", "abc"), ("?*", ""), ("*ab*ab*", "aba")):
         assert not fits(pattern, text), (pattern, text)
@@ -59,8 +64,9 @@ def test_no_pattern_takes_long() -> None:
 def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
     assert resolved(["example-2"], CASES) == (["gather/documented/example-2"], [])
     assert resolved(["matrix", "tile/documented/example-1"], CASES) == (
-        ["gather/matrix", "tile/documented/example-1"], [],
-    )  # fmt: skip
+        ["gather/matrix", "tile/documented/example-1"],
+        [],
+    )
 
 
 def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
@@ -72,8 +78,9 @@ def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
 
 def test_what_no_case_has_is_reported() -> None:
     assert resolved(["example-3", "roi_*", "gather/*"], CASES) == (
-        ["gather/*"], ["example-3", "roi_*"],
-    )  # fmt: skip
+        ["gather/*"],
+        ["example-3", "roi_*"],
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ PAGE = "ns-directml-dml_join_operator_desc"
 
 REFUSED: dict[str, tuple[str, str, str]] = {
     "an unknown operator": (
-        "TILE", "TIEL",
+        "TILE",
+        "TIEL",
         """
         f.yaml:1:11: the catalogue has no operator TIEL
              1 | operator: TIEL
@@ -25,7 +26,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a page that there is not": (
-        "cases:", "page: ns-directml-dml_tle_operator_desc\ncases:",
+        "cases:",
+        "page: ns-directml-dml_tle_operator_desc\ncases:",
         """
         f.yaml:2:7: there is no page ns-directml-dml_tle_operator_desc
              2 | page: ns-directml-dml_tle_operator_desc
@@ -34,7 +36,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a page of no enum": (
-        "cases:", "page: ne-directml-DML_ROUNDING_MODE\ncases:",
+        "cases:",
+        "page: ne-directml-DML_ROUNDING_MODE\ncases:",
         """
         f.yaml:2:7: there is no page ne-directml-DML_ROUNDING_MODE
              2 | page: ne-directml-DML_ROUNDING_MODE
@@ -43,7 +46,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an operator like no other": (
-        "TILE", "FROBNICATE",
+        "TILE",
+        "FROBNICATE",
         """
         f.yaml:1:11: the catalogue has no operator FROBNICATE
              1 | operator: FROBNICATE
@@ -51,7 +55,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an operator that is no text": (
-        "TILE", "5",
+        "TILE",
+        "5",
         """
         f.yaml:1:11: `operator` must be text, not 5
              1 | operator: 5
@@ -59,7 +64,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown field of the desc": (
-        "Repeats: [2]", "Repeat: [2]",
+        "Repeats: [2]",
+        "Repeat: [2]",
         """
         f.yaml:7:7: unknown field `Repeat` in the desc of TILE
              7 |       Repeat: [2]
@@ -68,7 +74,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown field of a case": (
-        "expect:", "expects:",
+        "expect:",
+        "expects:",
         """
         f.yaml:8:5: unknown field `expects` in a case
              8 |     expects: {OutputTensor: [1, 2, 1, 2]}
@@ -77,7 +84,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an unknown field of a tensor, and what it was to be": (
-        "Sizes: [4]", "Size: [4]",
+        "Sizes: [4]",
+        "Size: [4]",
         """
         f.yaml:6:7: `cases[0].desc.OutputTensor` lacks `Sizes`
              6 |       OutputTensor: {Size: [4], DataType: FLOAT32}
@@ -90,7 +98,8 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "an output with values": (
-        "{Sizes: [4], DataType: FLOAT32}", "{Sizes: [4], DataType: FLOAT32, values: [1]}",
+        "{Sizes: [4], DataType: FLOAT32}",
+        "{Sizes: [4], DataType: FLOAT32, values: [1]}",
         """
         f.yaml:6:53: unknown field `values` in OutputTensor
              6 |       OutputTensor: {Sizes: [4], DataType: FLOAT32, values: [1]}
@@ -100,7 +109,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "values and a fill": (
-        "values: [1, 2]}", "values: [1, 2], fill: sequence}",
+        "values: [1, 2]}",
+        "values: [1, 2], fill: sequence}",
         """
         f.yaml:5:20: `cases[0].desc.InputTensor` cannot have `values` and `fill`
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2], fill: sequence}
@@ -109,7 +119,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "values that do not match Sizes": (
-        "values: [1, 2]", "values: [1, 2, 3]",
+        "values: [1, 2]",
+        "values: [1, 2, 3]",
         """
         f.yaml:5:60: 3 values are given where Sizes {2} ask for 2
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2, 3]}
@@ -117,7 +128,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "values nested unlike Sizes": (
-        "values: [1, 2]", "values: [[1, 2]]",
+        "values: [1, 2]",
+        "values: [[1, 2]]",
         """
         f.yaml:5:60: values are nested as {1, 2} where Sizes are {2}
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [[1, 2]]}
@@ -126,7 +138,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "256 in UINT8": (
-        "FLOAT32, values: [1, 2]", "UINT8, values: [1, 256]",
+        "FLOAT32, values: [1, 2]",
+        "UINT8, values: [1, 256]",
         """
         f.yaml:5:62: 256 does not fit UINT8
              5 |       InputTensor: {Sizes: [2], DataType: UINT8, values: [1, 256]}
@@ -135,7 +148,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "1.5 in INT32": (
-        "FLOAT32, values: [1, 2]", "INT32, values: [1, 1.5]",
+        "FLOAT32, values: [1, 2]",
+        "INT32, values: [1, 1.5]",
         """
         f.yaml:5:62: 1.5 is not a whole number, as INT32 asks
              5 |       InputTensor: {Sizes: [2], DataType: INT32, values: [1, 1.5]}
@@ -143,7 +157,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "70000 in FLOAT16": (
-        "FLOAT32, values: [1, 2]", "FLOAT16, values: [70000, 2]",
+        "FLOAT32, values: [1, 2]",
+        "FLOAT16, values: [70000, 2]",
         """
         f.yaml:5:61: 70000 does not fit FLOAT16
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT16, values: [70000, 2]}
@@ -152,7 +167,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "an infinity spelled otherwise": (
-        "values: [1, 2]", "values: [1, -inf]",
+        "values: [1, 2]",
+        "values: [1, -inf]",
         """
         f.yaml:5:64: '-inf' is not a number
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -inf]}
@@ -161,7 +177,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "a merge key": (
-        "Repeats: [2]", "<<: {Repeats: [2]}",
+        "Repeats: [2]",
+        "<<: {Repeats: [2]}",
         """
         f.yaml:7:7: merge keys are not allowed
              7 |       <<: {Repeats: [2]}
@@ -170,7 +187,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "a size below 0": (
-        "Sizes: [4]", "Sizes: [-4]",
+        "Sizes: [4]",
+        "Sizes: [-4]",
         """
         f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]` must be at least 0, not -4
              6 |       OutputTensor: {Sizes: [-4], DataType: FLOAT32}
@@ -178,7 +196,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "a size that is no whole number": (
-        "Sizes: [4]", "Sizes: [4.5]",
+        "Sizes: [4]",
+        "Sizes: [4.5]",
         """
         f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]` must be a whole number or text, not 4.5
              6 |       OutputTensor: {Sizes: [4.5], DataType: FLOAT32}
@@ -186,7 +205,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "an attribute of another type": (
-        "Repeats: [2]", "Repeats: 2",
+        "Repeats: [2]",
+        "Repeats: 2",
         """
         f.yaml:7:16: `cases[0].desc.Repeats` must be a list or nothing, not 2
              7 |       Repeats: 2
@@ -194,7 +214,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "an unknown output": (
-        "expect: {OutputTensor", "expect: {OutputTenser",
+        "expect: {OutputTensor",
+        "expect: {OutputTenser",
         """
         f.yaml:8:14: unknown field `OutputTenser` in the outputs of TILE
              8 |     expect: {OutputTenser: [1, 2, 1, 2]}
@@ -203,7 +224,8 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
         """,
     ),
     "an HRESULT that is none": (
-        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: INVALIDARG}",
+        "{OutputTensor: [1, 2, 1, 2]}",
+        "{rejected: INVALIDARG}",
         """
         f.yaml:8:24: `cases[0].expect.rejected` is "INVALIDARG": \
 the name of an HRESULT such as E_INVALIDARG
@@ -212,7 +234,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "a rejection with outputs": (
-        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, OutputTensor: [1]}",
+        "{OutputTensor: [1, 2, 1, 2]}",
+        "{rejected: E_INVALIDARG, OutputTensor: [1]}",
         """
         f.yaml:8:38: unknown field `OutputTensor` in a rejection
              8 |     expect: {rejected: E_INVALIDARG, OutputTensor: [1]}
@@ -221,7 +244,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "a name that no command line takes": (
-        "name: a", 'name: "a\\e[31m b"',
+        "name: a",
+        'name: "a\\e[31m b"',
         r"""
         f.yaml:3:11: `cases[0].name` is "a\u001b[31m b": a name has letters, digits, and . _ -
              3 |   - name: "a\e[31m b"
@@ -229,7 +253,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "a name that reorders text": (
-        "name: a", "na\u202eme: a",
+        "name: a",
+        "na\u202eme: a",
         r"""
         f.yaml:3:5: unknown field `na\u202eme` in a case
              3 |   - na\u202eme: a
@@ -238,7 +263,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "no cases": (
-        TILE[TILE.index("cases") :], "",
+        TILE[TILE.index("cases") :],
+        "",
         """
         f.yaml:1:1: `cases` is missing
              1 | operator: TILE
@@ -246,7 +272,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "an empty list of cases": (
-        TILE[TILE.index("cases") :], "cases: []\n",
+        TILE[TILE.index("cases") :],
+        "cases: []\n",
         """
         f.yaml:2:8: `cases` must have at least one item, not []
              2 | cases: []
@@ -254,7 +281,8 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "an entry of nothing": (
-        "  - name: a", "  - ~\n  - name: a",
+        "  - name: a",
+        "  - ~\n  - name: a",
         """
         f.yaml:3:5: `cases[0]` must be a mapping, not null
              3 |   - ~
@@ -262,14 +290,15 @@ the name of an HRESULT such as E_INVALIDARG
         """,
     ),
     "names for expressions without a matrix": (
-        "    desc", "    let: {a: 1}\n    desc",
+        "    desc",
+        "    let: {a: 1}\n    desc",
         """
         f.yaml:3:5: `let` and `where` need a `matrix`
              3 |   - name: a
                |     ^
         """,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -315,8 +344,10 @@ def test_reports_every_case_that_cannot_be_built(tmp_path: Path) -> None:
 def test_reports_every_fault_of_a_case(tmp_path: Path) -> None:
     text = changed(TILE, "values: [1, 2]", "values: [1]")
     text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
-    path = write(tmp_path, changed(text, "{OutputTensor: [1, 2, 1, 2]}",
-                                   "{rejected: E_INVALIDARG, constraint: nope}"))  # fmt: skip
+    path = write(
+        tmp_path,
+        changed(text, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, constraint: nope}"),
+    )
     with pytest.raises(InvalidFilesError) as caught:
         load_suite([path])
     assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
@@ -412,12 +443,15 @@ def test_tags_are_the_files_name_its_tags_and_the_cases_tags(tmp_path: Path) -> 
     assert build(planned).tags == planned.template.tags
 
 
-@pytest.mark.parametrize("page", [
-    "ns-directml-dml_tile_operator_desc",
-    "ns-directml-dml_average_pooling_grad_operator_desc",
-    "ns-directml-dml_scatter_operator_desc",
-    "ne-directml-dml_rounding_mode",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "page",
+    [
+        "ns-directml-dml_tile_operator_desc",
+        "ns-directml-dml_average_pooling_grad_operator_desc",
+        "ns-directml-dml_scatter_operator_desc",
+        "ne-directml-dml_rounding_mode",
+    ],
+)
 def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
     tmp_path: Path, page: str
 ) -> None:

@@ -76,8 +76,10 @@ def test_values_may_depend_on_parameters_before_and_after(tmp_path: Path) -> Non
 
 def test_where_keeps_what_fits(tmp_path: Path) -> None:
     assert identifiers(tmp_path, VALUES, where="=A == 2 or B == 'x'") == [
-        "A=1,B=x", "A=2,B=x", "A=2,B=y",
-    ]  # fmt: skip
+        "A=1,B=x",
+        "A=2,B=x",
+        "A=2,B=y",
+    ]
 
 
 def test_lists_are_written_with_crosses(tmp_path: Path) -> None:
@@ -92,9 +94,7 @@ def test_lists_are_tuples_to_expressions(tmp_path: Path) -> None:
 
 
 def test_let_names_what_the_desc_uses_and_may_use_names_before_it(tmp_path: Path) -> None:
-    text = changed(
-        matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"'
-    )  # fmt: skip
+    text = changed(matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"')
     sizes = [build(case).desc["OutputTensor"].Sizes for case in plan(tmp_path, text)]
     assert sizes == [(4,), (12,)]
 
@@ -119,7 +119,8 @@ def test_expressions_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Pa
 
 REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "a matrix with nothing left": (
-        "A: [1, 2]", {"where": "=A > 5"},
+        "A: [1, 2]",
+        {"where": "=A > 5"},
         """
         f.yaml:4:7: no combination is left
              4 |       A: [1, 2]
@@ -128,7 +129,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "two cases of one identifier": (
-        "A: [1, 2]\nB: [3, '3']", {},
+        "A: [1, 2]\nB: [3, '3']",
+        {},
         """
         f.yaml:4:7: two combinations are written [A=1,B=3]
              4 |       A: [1, 2]
@@ -137,7 +139,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an empty list": (
-        "A: []", {},
+        "A: []",
+        {},
         """
         f.yaml:4:10: `cases[0].matrix.A` must have at least one item, not []
              4 |       A: []
@@ -145,7 +148,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "text that is no expression": (
-        "A: abc", {},
+        "A: abc",
+        {},
         """
         f.yaml:4:10: `cases[0].matrix.A` is "abc": an expression begins with =
              4 |       A: abc
@@ -153,7 +157,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an expression that cannot be read": (
-        "A: =range(3", {},
+        "A: =range(3",
+        {},
         """
         f.yaml:4:10: range(3: '(' was never closed
              4 |       A: =range(3
@@ -161,7 +166,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an expression that gives no list": (
-        "A: =3", {},
+        "A: =3",
+        {},
         """
         f.yaml:4:10: must give a list of values, not 3
              4 |       A: =3
@@ -169,7 +175,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an unknown name": (
-        "A: =nope", {},
+        "A: =nope",
+        {},
         """
         f.yaml:4:10: nope: name 'nope' is not defined
              4 |       A: =nope
@@ -177,7 +184,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "a tensor that the operator lacks": (
-        "A: {ranks: InputTenso}", {},
+        "A: {ranks: InputTenso}",
+        {},
         """
         f.yaml:4:18: TILE has no tensor 'InputTenso'
              4 |       A: {ranks: InputTenso}
@@ -185,7 +193,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "a list of something else": (
-        "A: {rank: InputTensor}", {},
+        "A: {rank: InputTensor}",
+        {},
         """
         f.yaml:4:11: unknown field `rank` in a parameter
              4 |       A: {rank: InputTensor}
@@ -194,7 +203,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an unknown name in where": (
-        "A: [1]", {"where": "=C > 5"},
+        "A: [1]",
+        {"where": "=C > 5"},
         """
         f.yaml:5:12: C > 5: name 'C' is not defined
              5 |     where: =C > 5
@@ -202,7 +212,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "where that is no expression": (
-        "A: [1]", {"where": "A > 5"},
+        "A: [1]",
+        {"where": "A > 5"},
         """
         f.yaml:5:12: `cases[0].where` is "A > 5": an expression begins with =
              5 |     where: A > 5
@@ -210,7 +221,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "an unknown way to combine": (
-        "A: [1]", {"combine": "pairwse"},
+        "A: [1]",
+        {"combine": "pairwse"},
         """
         f.yaml:5:14: `cases[0].combine` cannot be "pairwse"
              5 |     combine: pairwse
@@ -219,7 +231,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "let that cannot be read": (
-        "A: [1]", {"let": "{C: =A.x}"},
+        "A: [1]",
+        {"let": "{C: =A.x}"},
         """
         f.yaml:5:14: a tensor has no x
              5 |     let: {C: =A.x}
@@ -227,7 +240,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "where that takes too many steps": (
-        "A: =range(4096)", {"where": "=sum(b for c in range(4) for b in range(4000)) < 0"},
+        "A: =range(4096)",
+        {"where": "=sum(b for c in range(4) for b in range(4000)) < 0"},
         """
         f.yaml:5:12: more than 20,000,000 steps; use shorter ranges
              5 |     where: =sum(b for c in range(4) for b in range(4000)) < 0
@@ -235,7 +249,8 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "let that multiplies what it has": (
-        "A: [1]", {"let": "{B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}"},
+        "A: [1]",
+        {"let": "{B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}"},
         """
         f.yaml:5:51: (C, C, C, C, C): it gives more than 65,536 values
              5 |     let: {B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}
@@ -243,14 +258,15 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         """,
     ),
     "let with a number beyond all measure": (
-        "A: [1]", {"let": '{C: "=product(range(1, 4000))"}'},
+        "A: [1]",
+        {"let": '{C: "=product(range(1, 4000))"}'},
         """
         f.yaml:5:14: a number of more than 1024 bits
              5 |     let: {C: "=product(range(1, 4000))"}
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
-}  # fmt: skip
+}
 
 
 SLOW: Final = {"where that takes too many steps"}

@@ -31,8 +31,9 @@ ROW = TensorDesc(DataType.FLOAT32, (3,))
 ROWS = TensorDesc(DataType.FLOAT32, (2, 3))
 
 SPLIT = Node("split", "SPLIT", {"InputTensor": ROWS, "OutputTensors": (ROW, ROW), "Axis": 0})
-GEMM = Node("gemm", "GEMM", {"ATensor": ROWS, "BTensor": ROWS, "CTensor": None,
-                             "OutputTensor": ROWS})  # fmt: skip
+GEMM = Node(
+    "gemm", "GEMM", {"ATensor": ROWS, "BTensor": ROWS, "CTensor": None, "OutputTensor": ROWS}
+)
 ADD = Node("add", "ELEMENT_WISE_ADD", {"ATensor": ROW, "BTensor": ROW, "OutputTensor": ROW})
 
 
@@ -55,8 +56,9 @@ def test_operator_is_compiled_as_it_is_or_as_a_graph_of_one_node() -> None:
 
 
 def test_tensors_behind_an_absent_one_keep_their_number() -> None:
-    absent = case("CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW,
-                  OutputTensor=ROW)  # fmt: skip
+    absent = case(
+        "CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW, OutputTensor=ROW
+    )
     actual = plan(absent, as_graph=True)
     assert isinstance(actual, GraphPlan)
     assert actual.input_edges == ((0, 0, 0), (1, 0, 2))
@@ -67,7 +69,8 @@ def test_tensors_behind_an_absent_one_keep_their_number() -> None:
 def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
     actual = planned(
         graph(
-            ADD, SPLIT,
+            ADD,
+            SPLIT,
             input_edges=(InputEdge("y", "split", "InputTensor"),),
             intermediate_edges=(
                 IntermediateEdge("split", "OutputTensors[1]", "add", "ATensor"),
@@ -75,7 +78,7 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
             ),
             output_edges=(OutputEdge("add", "OutputTensor", "z"),),
         )
-    )  # fmt: skip
+    )
     assert actual.input_edges == ((1, 1, 0),)
     assert actual.intermediate_edges == ((1, 1, 0, 0), (1, 0, 0, 1))
     assert actual.output_edges == ((0, 0, 0),)
@@ -91,12 +94,15 @@ def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:
     actual = planned(
         graph(
             GEMM,
-            input_edges=(InputEdge("w", "gemm", "ATensor"), InputEdge("x", "gemm", "DTensor"),
-                         InputEdge("x", "gemm", "CTensor")),
+            input_edges=(
+                InputEdge("w", "gemm", "ATensor"),
+                InputEdge("x", "gemm", "DTensor"),
+                InputEdge("x", "gemm", "CTensor"),
+            ),
             intermediate_edges=(IntermediateEdge("add", "OutputTensor", "gemm", "BTensor"),),
             output_edges=(OutputEdge("gemm", "OutputTensor", "v"),),
         )
-    )  # fmt: skip
+    )
     assert actual.input_edges == ((2, 0, 0), (0, 0, 3), (0, 0, 2))
     assert actual.intermediate_edges == ((1, 0, 0, 1),)
     assert actual.output_edges == ((0, 0, 1),)
@@ -114,12 +120,16 @@ def test_graphs_are_distinguished_by_nodes_constants_and_edges() -> None:
     others = [
         graph(Constant("c", ROW, np.zeros(3, np.float32)), ADD),
         graph(Constant("c", ROW, np.ones(3, np.float32)), replace(ADD, name="sum")),
-        graph(*one.nodes, intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add",
-                                                               "ATensor"),)),
-        graph(*one.nodes, intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add",
-                                                               "BTensor"),)),
+        graph(
+            *one.nodes,
+            intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add", "ATensor"),),
+        ),
+        graph(
+            *one.nodes,
+            intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add", "BTensor"),),
+        ),
         graph(*reversed(one.nodes)),
-    ]  # fmt: skip
+    ]
     assert len({planned(each).key() for each in (one, *others)}) == 6
     assert planned(one).key() == planned(graph(*one.nodes)).key()
 

@@ -68,9 +68,17 @@ def test_hints_name_supported_data_types_only(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "FILL_VALUE_SEQUENCE").stdout
     [hint] = [line for line in text.splitlines() if "FLOAT32 | " in line]
     assert hint.strip("# ").split(" | ") == [
-        "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "UINT64",
+        "FLOAT32",
+        "FLOAT16",
+        "UINT32",
+        "UINT16",
+        "UINT8",
+        "INT32",
+        "INT16",
+        "INT8",
+        "UINT64",
         "INT64",
-    ]  # fmt: skip
+    ]
 
 
 def test_constraints_come_with_their_terms(tmp_path: Path) -> None:

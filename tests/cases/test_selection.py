@@ -34,8 +34,9 @@ def joined(operator: str, left: Formula, right: Formula, space: str) -> Formula:
 SPACES = st.sampled_from(["", " ", "  "])
 LEAVES = st.builds(
     lambda word, quote: (f"{quote}{word}{quote}", lambda text: word.lower() in text.lower()),
-    WORDS, st.sampled_from(["", '"', "'"]),
-)  # fmt: skip
+    WORDS,
+    st.sampled_from(["", '"', "'"]),
+)
 FORMULAS: st.SearchStrategy[Formula] = st.recursive(
     LEAVES,
     lambda inner: (

@@ -49,15 +49,19 @@ def chosen(plan: list[PlannedCase], where: str) -> list[str]:
 @pytest.mark.parametrize(
     ("where", "cases"),
     [
-        ("DataType == FLOAT16", ["tile/tile/twice[Type=FLOAT16,Count=1]",
-                                 "tile/tile/twice[Type=FLOAT16,Count=2]"]),
+        (
+            "DataType == FLOAT16",
+            ["tile/tile/twice[Type=FLOAT16,Count=1]", "tile/tile/twice[Type=FLOAT16,Count=2]"],
+        ),
         ("Repeats == (2,) and DataType == FLOAT32", ["tile/tile/twice[Type=FLOAT32,Count=2]"]),
         ("UINT32 in DataTypes", ["argmin/argmin/least"]),
         ("AxisDirection == INCREASING", ["argmin/argmin/least"]),
-        ("OutputTensor.Sizes[0] > 3", ["tile/tile/twice[Type=FLOAT16,Count=2]",
-                                       "tile/tile/twice[Type=FLOAT32,Count=2]"]),
+        (
+            "OutputTensor.Sizes[0] > 3",
+            ["tile/tile/twice[Type=FLOAT16,Count=2]", "tile/tile/twice[Type=FLOAT32,Count=2]"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_takes_cases_whose_desc_meets_the_condition(
     plan: list[PlannedCase], where: str, cases: list[str]
 ) -> None:

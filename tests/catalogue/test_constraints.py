@@ -76,21 +76,30 @@ BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
     ("JOIN", "same-sizes-but-axis", {"InputTensors": (tensor(2, 3), tensor(3, 1))}),
     ("JOIN", "axis-sizes-add-up", {"OutputTensor": tensor(2, 5)}),
     ("SCATTER_ELEMENTS", "same-dimension-count", {"UpdatesTensor": tensor(1, 2, 2)}),
-    ("SCATTER_ELEMENTS", "same-data-type", {
-        "UpdatesTensor": tensor(2, 2, data_type=DataType.INT32)}),
+    (
+        "SCATTER_ELEMENTS",
+        "same-data-type",
+        {"UpdatesTensor": tensor(2, 2, data_type=DataType.INT32)},
+    ),
     ("SCATTER_ELEMENTS", "axis-in-range", {"Axis": 2}),
     ("SCATTER_ELEMENTS", "output-sizes", {"OutputTensor": tensor(2, 4)}),
-    ("SCATTER_ELEMENTS", "indices-sizes", {
-        "IndicesTensor": tensor(1, 2, data_type=UINT), "UpdatesTensor": tensor(1, 2)}),
-    ("SCATTER_ELEMENTS", "indices-fit-axis", {
-        "IndicesTensor": tensor(2, 4, data_type=UINT), "UpdatesTensor": tensor(2, 4)}),
+    (
+        "SCATTER_ELEMENTS",
+        "indices-sizes",
+        {"IndicesTensor": tensor(1, 2, data_type=UINT), "UpdatesTensor": tensor(1, 2)},
+    ),
+    (
+        "SCATTER_ELEMENTS",
+        "indices-fit-axis",
+        {"IndicesTensor": tensor(2, 4, data_type=UINT), "UpdatesTensor": tensor(2, 4)},
+    ),
     ("SCATTER_ELEMENTS", "updates-sizes", {"UpdatesTensor": tensor(2, 3)}),
     ("TILE", "same-data-type", {"OutputTensor": tensor(2, 6, data_type=DataType.INT32)}),
     ("TILE", "same-dimension-count", {"OutputTensor": tensor(1, 2, 6)}),
     ("TILE", "one-repeat-per-dimension", {"Repeats": (1, 2, 1), "RepeatsCount": 3}),
     ("TILE", "repeats-not-zero", {"Repeats": (1, 0)}),
     ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
-]  # fmt: skip
+]
 
 # What else is broken by the changes above, since one condition rests on another.
 BESIDES: Final = {
@@ -279,20 +288,26 @@ def with_terms(terms: dict[str, str], require: str) -> Operator:
 LAST_AND_NEXT: Final = {"Last": "InputTensor.Sizes[-1]", "Next": "Last + 1"}
 
 
-@pytest.mark.parametrize(("require", "broken"), [
-    ("(Last, Next) == (3, 4)", ()),
-    ("Next == Last", ("by-terms",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("require", "broken"),
+    [
+        ("(Last, Next) == (3, 4)", ()),
+        ("Next == Last", ("by-terms",)),
+    ],
+)
 def test_a_constraint_uses_terms(require: str, broken: tuple[str, ...]) -> None:
     assert violations(with_terms(LAST_AND_NEXT, require), VALID["TILE"]) == broken
 
 
-@pytest.mark.parametrize(("require", "broken"), [
-    ("RepeatsCount == 2 or Beyond > 0", ()),
-    ("Beyond > 0", ("by-terms",)),
-    ("More > 0", ("by-terms",)),
-    ("not Beyond", ("by-terms",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("require", "broken"),
+    [
+        ("RepeatsCount == 2 or Beyond > 0", ()),
+        ("Beyond > 0", ("by-terms",)),
+        ("More > 0", ("by-terms",)),
+        ("not Beyond", ("by-terms",)),
+    ],
+)
 def test_a_term_that_cannot_be_formed_breaks_only_what_reaches_it(
     require: str, broken: tuple[str, ...]
 ) -> None:

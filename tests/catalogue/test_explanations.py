@@ -39,9 +39,13 @@ def errors(path: Path, text: str) -> list[str]:
 
 
 def gather(
-    path: Path, *, indices: str = "UINT32", output: str = "FLOAT32", sizes: str = "[1, 2]",
+    path: Path,
+    *,
+    indices: str = "UINT32",
+    output: str = "FLOAT32",
+    sizes: str = "[1, 2]",
     axis: int = 1,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     text = GATHER.format(indices=indices, output=output, sizes=sizes, axis=axis)
     return errors(path, text)
 
@@ -85,64 +89,89 @@ def test_what_rests_on_a_missing_field_is_left_out(tmp_path: Path) -> None:
 
 TEXTS = [
     (
-        "activation_relu/invalid/input-size-of-0", "sizes-not-zero", "InputTensor",
+        "activation_relu/invalid/input-size-of-0",
+        "sizes-not-zero",
+        "InputTensor",
         "`all(size > 0 for size in InputTensor.Sizes)` does not hold: InputTensor.Sizes is [0, 3]",
     ),
     (
-        "element_wise_identity/invalid/output-stride-of-0", "output-strides-do-not-overlap",
+        "element_wise_identity/invalid/output-stride-of-0",
+        "output-strides-do-not-overlap",
         "OutputTensor",
         "`not OutputTensor.OverlappingStrides` does not hold: OutputTensor.OverlappingStrides is "
         "true",
     ),
     (
-        "unfold/invalid/columns-of-four-dimensions", "supported-dimension-count", "OutputTensor",
+        "unfold/invalid/columns-of-four-dimensions",
+        "supported-dimension-count",
+        "OutputTensor",
         "OutputTensor has 4 dimensions; the documentation lists 3",
     ),
     (
-        "reduce/invalid/unknown-function", "supported-dimension-count", "InputTensor",
+        "reduce/invalid/unknown-function",
+        "supported-dimension-count",
+        "InputTensor",
         "InputTensor has 2 dimensions, and no support table applies to these attributes",
     ),
     (
-        "tile/invalid/unsupported-output-data-type", "supported-data-type", "OutputTensor",
+        "tile/invalid/unsupported-output-data-type",
+        "supported-data-type",
+        "OutputTensor",
         "OutputTensor is INT4; the documentation lists FLOAT32, FLOAT16, INT64, INT32, INT16, "
         "INT8, UINT64, UINT32, UINT16, UINT8; DirectML accepts FLOAT64 as well",
     ),
     (
-        "tile/invalid/one-repeat-too-few", "one-repeat-per-dimension", "Repeats",
+        "tile/invalid/one-repeat-too-few",
+        "one-repeat-per-dimension",
+        "Repeats",
         "RepeatsCount is 1, but InputTensor.DimensionCount is 2",
     ),
     (
-        "convolution/invalid/output-of-5-dimensions", "batch-sizes", "InputTensor",
+        "convolution/invalid/output-of-5-dimensions",
+        "batch-sizes",
+        "InputTensor",
         "InputTensor.Sizes[0] is 2, but OutputTensor.Sizes[0] is 1",
     ),
     (
-        "gru/invalid/two-inputs-at-once", "one-leading-size", "InputTensor",
+        "gru/invalid/two-inputs-at-once",
+        "one-leading-size",
+        "InputTensor",
         "InputTensor.Sizes[0] is 2, not 1",
     ),
     (
-        "gru/invalid/sequence-one-too-long", "output-sequence-sizes", "OutputSequenceTensor",
+        "gru/invalid/sequence-one-too-long",
+        "output-sequence-sizes",
+        "OutputSequenceTensor",
         "OutputSequenceTensor.Sizes is [4, 1, 2, 3], not [3, 1, 2, 3]",
     ),
     (
-        "gru/invalid/bias-of-one-half", "bias-sizes", "BiasTensor",
+        "gru/invalid/bias-of-one-half",
+        "bias-sizes",
+        "BiasTensor",
         "BiasTensor.Sizes is [1, 1, 1, 9], but (1, 1, DirectionCount, 6 * HiddenSize) is "
         "[1, 1, 1, 18]",
     ),
     (
-        "adam_optimizer/invalid/first-moment-of-another-rank", "same-sizes", "",
+        "adam_optimizer/invalid/first-moment-of-another-rank",
+        "same-sizes",
+        "",
         "`same(tensor.Sizes for tensor in Tensors)` does not hold: [[2, 3], [1, 2, 3], [2, 3], "
         "[2, 3], [2, 3], [2, 3], [2, 3]]",
     ),
     (
-        "reduce/invalid/place-as-a-floating-point-number", "index-type", "Function",
+        "reduce/invalid/place-as-a-floating-point-number",
+        "index-type",
+        "Function",
         "`(Function in ('ARGMIN', 'ARGMAX')) <= (OutputTensor.DataType in ('INT64', 'INT32', "
         "'UINT64', 'UINT32'))` does not hold: Function is ARGMAX, OutputTensor.DataType is FLOAT32",
     ),
     (
-        "top_k/invalid/axis-beyond-last-dimension", "k-in-range", "K",
+        "top_k/invalid/axis-beyond-last-dimension",
+        "k-in-range",
+        "K",
         "`0 < K <= InputTensor.Sizes[Axis]` does not hold: K is 3",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

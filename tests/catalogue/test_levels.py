@@ -178,9 +178,13 @@ NOTES: list[tuple[str, Mapping[str, Any], str, str]] = [
         "a Steepness below 1 or NaN of FusedActivation ACTIVATION_SOFTPLUS",
     ),
     ("ACTIVATION_SWISH", ACTIVATION, "6_2", "DML_OPERATOR_ACTIVATION_SWISH"),
-    ("ACTIVATION_RELU", {"InputTensor": tensor("FLOAT32", 2), "OutputTensor": tensor("FLOAT32", 2)},
-     "3_0", "InputTensor and OutputTensor of 1 dimension"),
-]  # fmt: skip
+    (
+        "ACTIVATION_RELU",
+        {"InputTensor": tensor("FLOAT32", 2), "OutputTensor": tensor("FLOAT32", 2)},
+        "3_0",
+        "InputTensor and OutputTensor of 1 dimension",
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "desc", "level", "part"), NOTES)
@@ -214,7 +218,7 @@ def test_a_part_needs_its_level_and_is_the_reason(
         ("CONVOLUTION", CONVOLUTION, "1_0"),
         ("GEMM", fused(GEMM, "ACTIVATION_RELU"), "1_0"),
     ],
-)  # fmt: skip
+)
 def test_a_desc_without_the_part_does_not_need_its_level(
     name: str, desc: Mapping[str, Any], level: str
 ) -> None:

@@ -64,9 +64,12 @@ def digest_of_copy(directory: Path) -> str:
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
     done = subprocess.run(
         [sys.executable, "-c", script],
-        capture_output=True, text=True, check=True, cwd=directory,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=directory,
         env={**os.environ, "PYTHONPATH": str(directory)},
-    )  # fmt: skip
+    )
     return done.stdout.strip()
 
 

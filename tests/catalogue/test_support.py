@@ -59,8 +59,10 @@ def test_required_level_counts_every_tensor_of_an_array() -> None:
     assert required_level(join, few) == (1, 0)
     more = {**few, "InputTensors": (tensor("INT16", 4), tensor("INT8", 4))}
     assert required_level(join, more) == (2, 1)
-    assert required_level(join, {**few, "InputTensors": (tensor("INT16", 4), tensor("INT4", 4))}
-                          ) is None  # fmt: skip
+    assert (
+        required_level(join, {**few, "InputTensors": (tensor("INT16", 4), tensor("INT4", 4))})
+        is None
+    )
 
 
 def test_required_level_is_never_below_the_operators_own() -> None:
@@ -103,8 +105,11 @@ def test_data_types_are_those_of_any_table_newest_first() -> None:
     tile = operator("TILE")
     assert data_types_of(tile, "InputTensor") == tile.support[0].tensors["InputTensor"].data_types
     assert set(data_types_of(operator("GATHER"), "IndicesTensor")) == {
-        "INT64", "INT32", "UINT64", "UINT32",
-    }  # fmt: skip
+        "INT64",
+        "INT32",
+        "UINT64",
+        "UINT32",
+    }
     assert data_types_of(tile, "NoTensor") == ()
 
 

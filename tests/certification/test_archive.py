@@ -80,8 +80,9 @@ def test_reports_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
     # The header and the directory of the one, around the content of the other.
     start = right.index(b"outputs.bin") + len("outputs.bin")
     assert len(right) == len(other)
-    path.write_bytes(right[:start] + other[start : right.index(b"PK\1\2")]
-                     + right[right.index(b"PK\1\2") :])  # fmt: skip
+    path.write_bytes(
+        right[:start] + other[start : right.index(b"PK\1\2")] + right[right.index(b"PK\1\2") :]
+    )
     assert read_archive(path, ()).damaged == ("outputs.bin",)
 
 

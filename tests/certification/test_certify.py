@@ -55,8 +55,9 @@ def test_equal_outputs_are_stored_once(folder: Path) -> None:
     forgery = taken_apart(certified(folder))
     stated = forgery.line("/stated")["outputs"]["OutputTensor"]
     assert forgery.elements(stated).tolist() == [1, 2, 1, 2]
-    outputs = [output for line in forgery.outcomes[1:]
-               for output in line.get("outputs", {}).values()]  # fmt: skip
+    outputs = [
+        output for line in forgery.outcomes[1:] for output in line.get("outputs", {}).values()
+    ]
     digests = [output.get("stored", output["sha256"]) for output in outputs]
     assert len(set(digests)) == len(digests) - 1
     stored = members(folder / "it.dmlcert")["outputs.bin"]
@@ -101,10 +102,17 @@ def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
 @pytest.mark.parametrize(
     "damaged",
     [
-        {}, {"line": []}, {"line": {"case": "tile"}}, {"contents": {}}, {"contents": {"a": "AAAA"}},
-        {"contents": {"a": "!"}}, {"contents": 7}, [], "[" * 200_000,
+        {},
+        {"line": []},
+        {"line": {"case": "tile"}},
+        {"contents": {}},
+        {"contents": {"a": "AAAA"}},
+        {"contents": {"a": "!"}},
+        {"contents": 7},
+        [],
+        "[" * 200_000,
     ],
-)  # fmt: skip
+)
 def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: object) -> None:
     journal = folder / "it.dmlcert.partial"
     certify = arguments("-o", "it.dmlcert", backend="miniature:crash,on=stated-again")
@@ -133,9 +141,15 @@ def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedP
     command = [*DMLCONF, *arguments("-o", "it.dmlcert", *more)]
     own = environment(folder, PYTHONDONTWRITEBYTECODE="1")  # Python writes half of its files.
     return subprocess.run(
-        command, cwd=folder, env=own, preexec_fn=limited, timeout=120,
-        capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=own,
+        preexec_fn=limited,
+        timeout=120,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")

@@ -62,8 +62,19 @@ def test_openssl_takes_keys_of_dmlconf(tmp_path: Path) -> None:
     (tmp_path / "message").write_bytes(b"message")
     signature = read_private_key(tmp_path / "key.pem").sign(b"message")
     (tmp_path / "signature").write_bytes(signature)
-    openssl(tmp_path, "pkeyutl", "-verify", "-pubin", "-inkey", "key.pub.pem", "-rawin", "-in",
-            "message", "-sigfile", "signature")  # fmt: skip
+    openssl(
+        tmp_path,
+        "pkeyutl",
+        "-verify",
+        "-pubin",
+        "-inkey",
+        "key.pub.pem",
+        "-rawin",
+        "-in",
+        "message",
+        "-sigfile",
+        "signature",
+    )
 
 
 def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
@@ -78,8 +89,17 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
 def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")
-    openssl(tmp_path, "pkey", "-in", "key.pem", "-aes256", "-passout", "pass:secret", "-out",
-            "encrypted.pem")  # fmt: skip
+    openssl(
+        tmp_path,
+        "pkey",
+        "-in",
+        "key.pem",
+        "-aes256",
+        "-passout",
+        "pass:secret",
+        "-out",
+        "encrypted.pem",
+    )
     (tmp_path / "text.pem").write_text("no key", encoding="utf-8")
     for name, message in {
         "rsa.pem": "not Ed25519",

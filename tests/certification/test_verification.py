@@ -18,7 +18,8 @@ from dmlconf.documents.schema import bundled_schema, validator
 from tests.certification.forging import Forgery, taken_apart
 from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
 from tests.cli.process import TILE
-from tests.hostile.cheats import STRANGER, VENDOR_CHEATS
+from tests.hostile.stranger_cheats import STRANGER
+from tests.hostile.vendor_cheats import VENDOR_CHEATS
 
 
 @pytest.fixture(scope="module")

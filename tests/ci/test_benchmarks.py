@@ -43,9 +43,14 @@ INSIDE: Final = ("circumstances", "isolation", "peer_directml")
 def run(*command: str) -> str:
     """Return what a command prints that must end well and complain of nothing."""
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, timeout=600,
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=600,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Warning" not in done.stderr, done.stderr
     return done.stdout

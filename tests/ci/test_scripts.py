@@ -20,9 +20,12 @@ def bash(script: str, turn: int = 0) -> subprocess.CompletedProcess[str]:
     """Run lines of bash after those that the scripts share."""
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"source .ci/common\n{script}"],
-        cwd=ROOT, capture_output=True, encoding="utf-8", check=False,
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
         env={**os.environ, "DMLCONF_CI_TURN": str(turn)},
-    )  # fmt: skip
+    )
 
 
 def test_consecutive_turns_take_every_share() -> None:

@@ -59,8 +59,12 @@ def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
     environment = {**os.environ, "PYTHONPATH": str(package), "DMLCONF_CACHE": cache}
     ran = subprocess.run(
         [sys.executable, "-c", COUNT, str(package)],
-        cwd=package, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=package,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     count, *read = ran.stdout.split()
     return int(count), read
 

@@ -78,8 +78,10 @@ def dmlconf_here(
     try:
         with (
             patch.dict(os.environ, environment(directory, **more), clear=True),
-            chdir(directory), redirect_stdout(out), redirect_stderr(err),
-        ):  # fmt: skip
+            chdir(directory),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             main(given)
     except SystemExit as end:
         code = end.code

@@ -110,8 +110,10 @@ def test_repeated_and_shuffled_runs_judge_each_case_once(tmp_path: Path) -> None
     )
     report = json.loads(done.stdout)
     assert [verdict["case"] for verdict in report["verdicts"]] == [
-        "tile/tile/right", "tile/tile/wrong", "tile/tile/half",
-    ]  # fmt: skip
+        "tile/tile/right",
+        "tile/tile/wrong",
+        "tile/tile/half",
+    ]
     assert (report["run"]["options"]["repeat"], report["run"]["options"]["shuffle"]) == (3, 5)
     [wrong] = [verdict for verdict in report["verdicts"] if verdict["status"] == "failed"]
     assert wrong["reason"]["message"].endswith("(in repetition 1 of 3)")

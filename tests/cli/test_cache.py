@@ -14,9 +14,14 @@ def test_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
     first = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
     assert [path.suffix for path in cache.iterdir()] == [".json"]
     second = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
-    assert (first.returncode, first.stdout) == (second.returncode, second.stdout) == (
-        0, "tile/tile/stated\n",
-    )  # fmt: skip
+    assert (
+        (first.returncode, first.stdout)
+        == (second.returncode, second.stdout)
+        == (
+            0,
+            "tile/tile/stated\n",
+        )
+    )
 
 
 def test_the_option_and_the_variable_turn_it_off(tmp_path: Path) -> None:

@@ -85,8 +85,9 @@ def test_a_large_run_without_a_terminal_shows_each_tenth(tmp_path: Path) -> None
     done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
     signs = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]
     assert [line.split()[0] for line in signs] == [
-        *(str(100 * tenth) for tenth in range(1, 10)), "1,000",
-    ]  # fmt: skip
+        *(str(100 * tenth) for tenth in range(1, 10)),
+        "1,000",
+    ]
     quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q", "-j", "1")
     assert "cases" not in quiet.stderr
 

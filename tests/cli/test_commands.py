@@ -49,9 +49,15 @@ def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path)
     done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
     report = json.loads(done.stdout)
     assert report["summary"] == {
-        "passed": 1, "failed": 1, "broken": 0, "unsupported": 0, "unchecked": 1, "waived": 0,
-        "stale": 0, "not run": 0,
-    }  # fmt: skip
+        "passed": 1,
+        "failed": 1,
+        "broken": 0,
+        "unsupported": 0,
+        "unchecked": 1,
+        "waived": 0,
+        "stale": 0,
+        "not run": 0,
+    }
     assert "FAILED: 1 of 3 cases fails the run" in done.stderr
     jsonschema.Draft202012Validator(bundled_schema("report")).validate(report)
     by_name = {verdict["case"]: verdict for verdict in report["verdicts"]}
@@ -61,9 +67,14 @@ def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path)
     assert wrong["status"] == "failed"
     assert wrong["expectation"] == "documented"
     assert wrong["reason"]["differences"][1] == {
-        "tensor": "OutputTensor", "coordinates": [3], "expected": "inf",
-        "allowed": [[2.0, 2.0]], "actual": 2.0, "off_by": None, "unit": "",
-    }  # fmt: skip
+        "tensor": "OutputTensor",
+        "coordinates": [3],
+        "expected": "inf",
+        "allowed": [[2.0, 2.0]],
+        "actual": 2.0,
+        "off_by": None,
+        "unit": "",
+    }
 
 
 def test_a_failure_shows_the_command_that_repeats_it(tmp_path: Path) -> None:
@@ -297,9 +308,13 @@ def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
 
     done = subprocess.run(
         f"'{sys.executable}' -m dmlconf list -o gather | head -1",
-        shell=True, cwd=tmp_path, env=environment(tmp_path), capture_output=True, encoding="utf-8",
+        shell=True,
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        encoding="utf-8",
         check=False,
-    )  # fmt: skip
+    )
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr
 

@@ -18,17 +18,29 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
         (completion.complete_level, "3", ["3_0", "3_1"]),
         (completion.completion_among(("html", "json", "junit")), "j", ["json", "junit"]),
         (completion.complete_backend, "faul", ["faulty"]),
-        (completion.complete_backend, "directml:meta",
-         ["directml:metacommands=on", "directml:metacommands=off", "directml:metacommands=both"]),
-        (completion.complete_backend, "directml:adapter=1,ha",
-         ["directml:adapter=1,half=on", "directml:adapter=1,half=off",
-          "directml:adapter=1,half=both"]),
+        (
+            completion.complete_backend,
+            "directml:meta",
+            ["directml:metacommands=on", "directml:metacommands=off", "directml:metacommands=both"],
+        ),
+        (
+            completion.complete_backend,
+            "directml:adapter=1,ha",
+            [
+                "directml:adapter=1,half=on",
+                "directml:adapter=1,half=off",
+                "directml:adapter=1,half=both",
+            ],
+        ),
         (completion.complete_backend, "faulty:zer", ["faulty:zeros"]),
         (completion.complete_backend, "numpy:", []),
-        (completion.complete_case, "tile/documented/",
-         ["tile/documented/example-1-three-by-three"]),
+        (
+            completion.complete_case,
+            "tile/documented/",
+            ["tile/documented/example-1-three-by-three"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_shell_completes(complete: Complete, begun: str, completed: list[str]) -> None:
     parameter: Any = click.Option(["--any"])
     assert complete(click.Context(click.Command("run")), parameter, begun) == completed

@@ -84,8 +84,11 @@ def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> 
         rows = json.loads(dmlconf_here(tmp_path, "config", name, "--json").stdout)["options"]
         set_by_file[name] = {row["option"] for row in rows if row["from"] != "default"}
     assert set_by_file == {
-        "certify": {"backend", "jobs"}, "verify": {"key"}, "sign": {"key"}, "waive": {"link"},
-    }  # fmt: skip
+        "certify": {"backend", "jobs"},
+        "verify": {"key"},
+        "sign": {"key"},
+        "waive": {"link"},
+    }
     certify = ["certify", "documented.yaml", "-o", "a.dmlcert", "--profile"]
     done = dmlconf_here(tmp_path, *certify, "6_4")
     assert done.returncode == 0, done.stderr
@@ -154,8 +157,9 @@ def test_config_shows_what_holds_and_from_where(folder: Path) -> None:
 def test_config_without_a_file_says_so(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "config")
     assert done.stdout.splitlines() == [
-        "no file: neither dmlconf.toml nor pyproject.toml", "every option of run has its default",
-    ]  # fmt: skip
+        "no file: neither dmlconf.toml nor pyproject.toml",
+        "every option of run has its default",
+    ]
 
 
 @pytest.mark.parametrize(

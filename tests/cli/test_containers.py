@@ -24,8 +24,13 @@ pytestmark = [
     ),
 ]
 
-NO_OWN_FOLDERS = ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DMLCONF_LOG_DIRECTORY",
-                  "DMLCONF_CACHE")  # fmt: skip
+NO_OWN_FOLDERS = (
+    "HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "DMLCONF_LOG_DIRECTORY",
+    "DMLCONF_CACHE",
+)
 FAILING = TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]")
 
 
@@ -44,9 +49,14 @@ def inside(
     kept |= more
     command = ["unshare", *namespace.split(), "bash", "-ec", "\n".join(lines)]
     done = subprocess.run(
-        command, cwd=directory, env=kept, capture_output=True, encoding="utf-8",
-        timeout=120, check=False,
-    )  # fmt: skip
+        command,
+        cwd=directory,
+        env=kept,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
     if done.stderr.startswith("unshare:"):
         pytest.skip("this account may not create namespaces")
     return done
@@ -98,8 +108,9 @@ def test_a_full_home_is_replaced_by_the_temporary_folder(tmp_path: Path) -> None
     home = tmp_path / "home"
     home.mkdir()
     lines = ["mount -t tmpfs -o size=64k tmpfs home", "head -c 99999 /dev/zero >home/x || true"]
-    done = inside(tmp_path, OWN_MOUNTS, *lines, "eval $D run tile.yaml; eval $D report",
-                  HOME=str(home))  # fmt: skip
+    done = inside(
+        tmp_path, OWN_MOUNTS, *lines, "eval $D run tile.yaml; eval $D report", HOME=str(home)
+    )
     assert done.returncode == 0, done.stderr
     assert "No space left on device: the run log is" in done.stderr
     assert "--log" not in done.stderr
@@ -132,8 +143,13 @@ def test_a_read_only_file_system_leaves_shared_memory(tmp_path: Path, jobs: int)
 def test_nothing_that_can_be_written_leaves_a_log_in_memory(tmp_path: Path) -> None:
     write(tmp_path)
     nothing = [*READ_ONLY, "mount -o remount,ro /dev/shm"]
-    done = inside(tmp_path, "--mount", *nothing, "eval $D run tile.yaml --report json",
-                  "eval $D run tile.yaml -b miniature:zeros || test $? = 4")  # fmt: skip
+    done = inside(
+        tmp_path,
+        "--mount",
+        *nothing,
+        "eval $D run tile.yaml --report json",
+        "eval $D run tile.yaml -b miniature:zeros || test $? = 4",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["run"]["complete"] is True
     assert "the run log will be gone after this run; --log FILE keeps it" in done.stderr

@@ -65,9 +65,11 @@ def test_a_check_that_fails_or_breaks_fails_the_command(
 
 @pytest.mark.parametrize(
     ("refusal", "status"),
-    [("D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED", CheckStatus.UNSUPPORTED),
-     ("while opening it, the process died of SIGSEGV", CheckStatus.BROKEN)],
-)  # fmt: skip
+    [
+        ("D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED", CheckStatus.UNSUPPORTED),
+        ("while opening it, the process died of SIGSEGV", CheckStatus.BROKEN),
+    ],
+)
 def test_an_adapter_that_cannot_be_opened_has_no_check_that_passes(
     refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

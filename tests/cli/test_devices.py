@@ -68,8 +68,11 @@ def test_narrow_terminals_show_a_record_for_each_adapter() -> None:
 def test_wide_terminals_show_a_table() -> None:
     lines = shown(140)
     assert lines[:4] == [
-        "DirectML 1.15.4", "DirectML.dll, by the option path", f"SHA-256 {'ab' * 32}", "",
-    ]  # fmt: skip
+        "DirectML 1.15.4",
+        "DirectML.dll, by the option path",
+        f"SHA-256 {'ab' * 32}",
+        "",
+    ]
     assert [re.split(r"  +", line) for line in (lines[4], *lines[6:])] == [
         ["", "Adapter", "Driver, LUID", "Memory", "Level", "Data types"],
         ["0", "Intel Arc", "31.0.101.1", "8.0 GiB", "6_4", "FLOAT32 FLOAT16"],
@@ -99,9 +102,11 @@ def test_devices_are_listed_as_json() -> None:
     done = CliRunner().invoke(command, ["--json"], standalone_mode=False)
     listed = json.loads(done.output)
     assert listed["directml"] == {
-        "path": "DirectML.dll", "origin": "the option path", "version": "1.15.4",
+        "path": "DirectML.dll",
+        "origin": "the option path",
+        "version": "1.15.4",
         "sha256": "ab" * 32,
-    }  # fmt: skip
+    }
     first, second = listed["adapters"]
     assert (first["index"], first["description"], first["vendor_id"]) == (0, "Intel Arc", 0x8086)
     assert (first["feature_level"], first["data_types"]) == ("6_4", ["FLOAT32", "FLOAT16"])

@@ -58,9 +58,14 @@ def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["run", "-b", "directml"], ["record", "-b", "directml", "-o", "x.dmlrec"],
-                  ["run", "-b", "directml:adapter=0"], ["devices"]],
-)  # fmt: skip
+    "arguments",
+    [
+        ["run", "-b", "directml"],
+        ["record", "-b", "directml", "-o", "x.dmlrec"],
+        ["run", "-b", "directml:adapter=0"],
+        ["devices"],
+    ],
+)
 def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
     small = write(tmp_path)
     cases = [] if arguments == ["devices"] else [small]
@@ -117,9 +122,15 @@ def check_refused(directory: Path, wsl: Path, command: str, file: Path, message:
 def test_4_for_a_library_below_directml_that_lacks_a_function(tmp_path: Path, wsl: Path) -> None:
     file = compiled(MAKE_DEVICE, tmp_path / "libdirectml.so")
     done = dmlconf(
-        tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", file,
+        tmp_path,
+        "run",
+        write(tmp_path),
+        "-b",
+        "directml",
+        "--directml",
+        file,
         DMLCONF_WSL_LIBRARIES=str(wsl),
-    )  # fmt: skip
+    )
     assert done.returncode == 4
     assert f"{wsl / 'libdxcore.so'} lacks the function DXCoreCreateAdapterFactory" in done.stderr
     assert "DMLCONF_WSL_LIBRARIES=FOLDER" in done.stderr

@@ -39,8 +39,12 @@ def installed(folder: Path, *arguments: str | Path) -> subprocess.CompletedProce
     script.write_text("from dmlconf.cli import main\n\nif __name__ == '__main__':\n    main()\n")
     return subprocess.run(
         [sys.executable, script, *map(str, arguments)],
-        cwd=folder, env=environment(folder), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
 
 
 def executed(folder: Path) -> str:

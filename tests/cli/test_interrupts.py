@@ -137,9 +137,13 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
     assert len(scratch_folders(tmp_path)) == 1
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     again = dmlconf(
-        tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
+        tmp_path,
+        "run",
+        "case.yaml",
+        "-b",
+        "miniature:no-output",
         TMPDIR=str(tmp_path / "temporary"),
-    )  # fmt: skip
+    )
     assert again.returncode == 1
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
@@ -147,8 +151,14 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
 def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> None:
     process = run_until(tmp_path, 1, "miniature:hang")
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
-    dmlconf(tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
-            TMPDIR=str(tmp_path / "temporary"))  # fmt: skip
+    dmlconf(
+        tmp_path,
+        "run",
+        "case.yaml",
+        "-b",
+        "miniature:no-output",
+        TMPDIR=str(tmp_path / "temporary"),
+    )
     assert len(scratch_folders(tmp_path)) == 1
     interrupted(process)
 
@@ -178,12 +188,20 @@ def test_outcomes_that_wait_in_pipes_get_their_verdicts(tmp_path: Path, number: 
     (tmp_path / "case.yaml").write_text(witness.CASES, encoding="utf-8")
     notes = tmp_path / "notes"
     process = beginning(
-        tmp_path, "run", "case.yaml", "-b", "witness", "-j", "2", "--log", LOG,
+        tmp_path,
+        "run",
+        "case.yaml",
+        "-b",
+        "witness",
+        "-j",
+        "2",
+        "--log",
+        LOG,
         PYTHONPATH=os.pathsep.join(
             (str(tmp_path / "plugins"), environment(tmp_path)["PYTHONPATH"])
         ),
         **{witness.FILE: str(notes)},
-    )  # fmt: skip
+    )
     while text_of(notes).count("\n") < 60:
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)

@@ -68,11 +68,16 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}", workers)
     codes = [
         subprocess.run(
-            ["bash", "-c", f"{script} {each}"], cwd=tmp_path, env=environment(tmp_path),
-            capture_output=True, encoding="utf-8", timeout=120, check=False,
+            ["bash", "-c", f"{script} {each}"],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
         ).returncode
         for each in arguments
-    ]  # fmt: skip
+    ]
     assert codes == [0, 3, 2, 0, 1]
 
 

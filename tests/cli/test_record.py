@@ -259,9 +259,17 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
 
 def test_what_the_backend_may_decline_is_reported_and_not_recorded(tmp_path: Path) -> None:
     done = dmlconf_here(
-        tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec",
-        "--operator", "TILE", "-k", "tile/matrix/every-axis and FLOAT16",
-    )  # fmt: skip
+        tmp_path,
+        "record",
+        "-b",
+        "miniature:first-level",
+        "-o",
+        "x.dmlrec",
+        "--operator",
+        "TILE",
+        "-k",
+        "tile/matrix/every-axis and FLOAT16",
+    )
     assert done.returncode == 0, done.stderr
     assert "unsupported: feature level" in done.stderr
     entries = read_recording(tmp_path / "x.dmlrec").entries
@@ -279,9 +287,16 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     done = dmlconf_here(
-        tmp_path, "record", suite, "-b", "miniature:rejects", "-o", "x.dmlrec",
-        "--substrate", limits,
-    )  # fmt: skip
+        tmp_path,
+        "record",
+        suite,
+        "-b",
+        "miniature:rejects",
+        "-o",
+        "x.dmlrec",
+        "--substrate",
+        limits,
+    )
     assert "1 case unsupported: limit of the substrate" in done.stderr
     assert not (tmp_path / "x.dmlrec").exists()
 

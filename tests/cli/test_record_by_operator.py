@@ -178,9 +178,16 @@ def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path
     record(suite, "suite")
     before = contents(suite)
     done = dmlconf_here(
-        suite.parent, "record", "suite", "-b", "miniature:crash,on=tile", "-o", "suite",
-        "--name", "r",
-    )  # fmt: skip
+        suite.parent,
+        "record",
+        "suite",
+        "-b",
+        "miniature:crash,on=tile",
+        "-o",
+        "suite",
+        "--name",
+        "r",
+    )
     assert done.returncode == 1
     assert "not recorded: 2 cases broken: crash" in done.stderr
     assert contents(suite)["tile"] == before["tile"]

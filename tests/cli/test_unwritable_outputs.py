@@ -65,9 +65,18 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
 
 @pytest.mark.parametrize(
     "command",
-    ["--help", "--version", "run --help", "list case.yaml", "validate case.yaml", "operators TILE",
-     "show tile/case/stated case.yaml", "config", "keygen key.pem"],
-)  # fmt: skip
+    [
+        "--help",
+        "--version",
+        "run --help",
+        "list case.yaml",
+        "validate case.yaml",
+        "operators TILE",
+        "show tile/case/stated case.yaml",
+        "config",
+        "keygen key.pem",
+    ],
+)
 def test_a_full_standard_output_is_no_fault_of_dmlconf(case: Path, command: str) -> None:
     done = to_shell(case.parent, f"$D {command} >{FULL}")
     assert done.returncode == 8, done.stderr

@@ -21,24 +21,35 @@ from tests.reports import logs
 
 
 def verdict(
-    case: str, status: Status, *, kind: ReasonKind = ReasonKind.WRONG_VALUES,
-    margin: float = 0.5, digest: str = "0" * 16,
-) -> Verdict:  # fmt: skip
+    case: str,
+    status: Status,
+    *,
+    kind: ReasonKind = ReasonKind.WRONG_VALUES,
+    margin: float = 0.5,
+    digest: str = "0" * 16,
+) -> Verdict:
     reason = None if status is Status.PASSED else Reason(kind, str(kind))
     figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
     return Verdict(
-        case, case.partition("/")[0].upper(), ("matrix",), status, None, reason, figures,
+        case,
+        case.partition("/")[0].upper(),
+        ("matrix",),
+        status,
+        None,
+        reason,
+        figures,
         output_digests=digests,
-    )  # fmt: skip
+    )
 
 
 def run(*verdicts: Verdict, **environment: str) -> RunLog:
     log = logs.plain()
     header = replace(
-        log.header, selected=len(verdicts),
+        log.header,
+        selected=len(verdicts),
         environment={**log.header.environment, **environment},
-    )  # fmt: skip
+    )
     return RunLog(header, verdicts, log.footer)
 
 

@@ -41,10 +41,11 @@ def log(
             seconds *= large if (operator, number) == ("GEMM", 0) else 1
             verdicts.append(
                 logs.verdict(
-                    f"{operator.lower()}/a/{number}", operator=operator,
+                    f"{operator.lower()}/a/{number}",
+                    operator=operator,
                     dispatch_seconds=(3 * seconds, seconds),
                 )
-            )  # fmt: skip
+            )
     header = replace(logs.HEADER, selected=len(verdicts))
     digest = cases_digest(verdict.case for verdict in verdicts)
     footer = Footer("2026-11-22T05:00:00+00:00", 1.0, True, {"passed": len(verdicts)}, digest)
@@ -203,9 +204,11 @@ def test_run_says_where_no_time_can_be_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(("--fail-slower", "3x"), "add --slower-than LOG"),
-     (("--fail-slower", "0.5"), "'0.5' is not a factor above 1, such as 3x")],
-)  # fmt: skip
+    [
+        (("--fail-slower", "3x"), "add --slower-than LOG"),
+        (("--fail-slower", "0.5"), "'0.5' is not a factor above 1, such as 3x"),
+    ],
+)
 def test_run_refuses_a_factor_that_means_nothing(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:

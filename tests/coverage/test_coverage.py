@@ -171,9 +171,15 @@ def test_values_that_a_constraint_refuses_are_no_parts() -> None:
 def test_cells_that_no_case_can_show_are_reported_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
     process = dmlconf_here(
-        tmp_path, "coverage", "few.yaml", "-o", "QUANTIZED_LINEAR_CONVOLUTION",
-        "--report", "json", "--missing",
-    )  # fmt: skip
+        tmp_path,
+        "coverage",
+        "few.yaml",
+        "-o",
+        "QUANTIZED_LINEAR_CONVOLUTION",
+        "--report",
+        "json",
+        "--missing",
+    )
     [row] = json.loads(process.stdout)["operators"]
     names = {part["name"] for part in row["gaps"]}
     assert "FilterZeroPointTensor INT8, rank 2, at 4_0" in names

@@ -60,8 +60,12 @@ class PlantedBackend:
         tensors = [t for _, _, t in tensors_of(case.operator, case.desc, *kinds)]
         outputs = [t for _, _, t in tensors_of(case.operator, case.desc, FieldKind.OUTPUT)]
         names: dict[str, Any] = {
-            "d": case.desc, "t": tensors, "o": outputs, "case": case, "packed": _packed,
-        }  # fmt: skip
+            "d": case.desc,
+            "t": tensors,
+            "o": outputs,
+            "case": case,
+            "packed": _packed,
+        }
         return bool(eval(self._when, names))
 
     def environment(self) -> Environment:

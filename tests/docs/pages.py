@@ -36,9 +36,12 @@ def command_line() -> str:
     lines = ["# Command line", "", "Every command with what `--help` prints for it.", ""]
     for name, command in _commands(cli, "dmlconf", None):
         context = click.Context(
-            command, info_name=name, max_content_width=_WIDTH, terminal_width=_WIDTH,
+            command,
+            info_name=name,
+            max_content_width=_WIDTH,
+            terminal_width=_WIDTH,
             help_option_names=["-h", "--help"],
-        )  # fmt: skip
+        )
         lines += [f"## {name}", "", "```text", _trimmed(command.get_help(context)), "```", ""]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -62,10 +62,18 @@ def test_a_file_that_is_cut_off_gives_no_other_value(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["", "[]", "{}", '{"form": 2, "entries": {"a": [0, 1]}}', '{"form": 1, "entries": 1}',
-     '{"form": 1, "entries": {"a": [-1000, 1]}}', '{"form": 1, "entries": {"a": [0, 1e999]}}',
-     '{"form": 1, "entries": {"a": 1}}', '{"form": 1, "entries": {"a": ["0", null]}}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        "{}",
+        '{"form": 2, "entries": {"a": [0, 1]}}',
+        '{"form": 1, "entries": 1}',
+        '{"form": 1, "entries": {"a": [-1000, 1]}}',
+        '{"form": 1, "entries": {"a": [0, 1e999]}}',
+        '{"form": 1, "entries": {"a": 1}}',
+        '{"form": 1, "entries": {"a": ["0", null]}}',
+    ],
+)
 def test_a_file_of_another_form_has_no_entries(path: Path, header: str) -> None:
     path.write_text(header + "\n", "utf-8")
     assert Archive(path).get("a") is None

@@ -21,10 +21,31 @@ from dmlconf.run_log.log import verdict_data
 from tests.reports import logs
 
 VALUES: Final[tuple[Any, ...]] = (
-    None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 1 << 33, "", "=Axis", "FLOAT32", "E_FAIL",
-    [], [1], ["a"], ["a", "a"], [1, 1],
-    [[0.5]], {}, {"rejected": "E_FAIL"}, {"data_types": "InputTensor"}, {"Axis": 1},
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.0,
+    1.5,
+    float("nan"),
+    1 << 33,
+    "",
+    "=Axis",
+    "FLOAT32",
+    "E_FAIL",
+    [],
+    [1],
+    ["a"],
+    ["a", "a"],
+    [1, 1],
+    [[0.5]],
+    {},
+    {"rejected": "E_FAIL"},
+    {"data_types": "InputTensor"},
+    {"Axis": 1},
+)
 
 SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"type": "integer"},
@@ -59,7 +80,7 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"not": {"oneOf": [{"type": "integer"}]}},
     {"not": {"enum": [1]}},
     {"items": False},
-)  # fmt: skip
+)
 
 PARTLY_KNOWN: Final = ("oneOf", "none", "[1, true", '"not": {"enum"', "uniqueItems")
 

@@ -142,7 +142,7 @@ def test_a_process_that_breaks_down_costs_one_case(
     broken = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
     assert [(verdict.case[-4:], verdict.reason and verdict.reason.kind) for verdict in broken] == [
         ("=40]", kind)
-    ]  # fmt: skip
+    ]
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
     assert log.complete
 
@@ -230,13 +230,21 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
     written, log = out_of_order(tmp_path, [3, 2, 0])
     assert written == ["3", "2", "0", "1", "4"]
     assert [verdict.status for verdict in log.verdicts] == [
-        "passed", "not run", "failed", "passed", "not run"
-    ]  # fmt: skip
+        "passed",
+        "not run",
+        "failed",
+        "passed",
+        "not run",
+    ]
 
 
 def test_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
     written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)
     assert written[:2] == ["3", "2"]
     assert [verdict.status for verdict in log.verdicts] == [
-        "not run", "not run", "failed", "passed", "not run"
-    ]  # fmt: skip
+        "not run",
+        "not run",
+        "failed",
+        "passed",
+        "not run",
+    ]

@@ -64,9 +64,11 @@ def test_both_means_each_value_the_usual_one_first() -> None:
         "half=on": "adapter=1,half=on",
     }
     assert list(variants_of("half=both,metacommands=both", choices)) == [
-        "metacommands=on,half=off", "metacommands=on,half=on",
-        "metacommands=off,half=off", "metacommands=off,half=on",
-    ]  # fmt: skip
+        "metacommands=on,half=off",
+        "metacommands=on,half=on",
+        "metacommands=off,half=off",
+        "metacommands=off,half=on",
+    ]
     assert variants_of("adapter=both,half=on", choices) == {}
 
 
@@ -87,10 +89,12 @@ def test_commands_that_judge_nothing_take_one_variant() -> None:
 
 @pytest.mark.parametrize(
     ("off", "on", "message"),
-    [("zeros", "level=6_4", "only with half=off: 4 of 4 elements of OutputTensor differ"),
-     ("level=6_4", "rejects", "only with half=on: E_INVALIDARG by CreateOperator"),
-     ("error", "error", "in every variant: ")],
-)  # fmt: skip
+    [
+        ("zeros", "level=6_4", "only with half=off: 4 of 4 elements of OutputTensor differ"),
+        ("level=6_4", "rejects", "only with half=on: E_INVALIDARG by CreateOperator"),
+        ("error", "error", "in every variant: "),
+    ],
+)
 def test_a_verdict_says_which_variant_is_wrong(
     tmp_path: Path, off: str, on: str, message: str
 ) -> None:
@@ -129,11 +133,17 @@ def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path:
 def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
     reached = verdicts(tmp_path, off="miniature:level=6_4", on="miniature:rejects,on=undocumented")
     assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
-        "stated", "unstated", "invalid", "undocumented",
-    ]  # fmt: skip
+        "stated",
+        "unstated",
+        "invalid",
+        "undocumented",
+    ]
     assert [verdict.status for verdict in reached] == [
-        "passed", "passed", "passed", "unsupported",
-    ]  # fmt: skip
+        "passed",
+        "passed",
+        "passed",
+        "unsupported",
+    ]
 
 
 def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
@@ -151,14 +161,30 @@ def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("statuses", "named"),
-    [({"a=1": Status.PASSED, "a=2": Status.FAILED}, "a=2"),
-     ({"a=1": Status.FAILED, "a=2": Status.BROKEN}, ""),
-     ({"a=1": Status.PASSED, "a=2": Status.UNCHECKED}, ""),
-     ({"a=1,b=1": Status.PASSED, "a=1,b=2": Status.FAILED,
-       "a=2,b=1": Status.PASSED, "a=2,b=2": Status.FAILED}, "b=2"),
-     ({"a=1,b=1": Status.FAILED, "a=1,b=2": Status.PASSED,
-       "a=2,b=1": Status.PASSED, "a=2,b=2": Status.FAILED}, "a=1,b=1 and a=2,b=2")],
-)  # fmt: skip
+    [
+        ({"a=1": Status.PASSED, "a=2": Status.FAILED}, "a=2"),
+        ({"a=1": Status.FAILED, "a=2": Status.BROKEN}, ""),
+        ({"a=1": Status.PASSED, "a=2": Status.UNCHECKED}, ""),
+        (
+            {
+                "a=1,b=1": Status.PASSED,
+                "a=1,b=2": Status.FAILED,
+                "a=2,b=1": Status.PASSED,
+                "a=2,b=2": Status.FAILED,
+            },
+            "b=2",
+        ),
+        (
+            {
+                "a=1,b=1": Status.FAILED,
+                "a=1,b=2": Status.PASSED,
+                "a=2,b=1": Status.PASSED,
+                "a=2,b=2": Status.FAILED,
+            },
+            "a=1,b=1 and a=2,b=2",
+        ),
+    ],
+)
 def test_failing_variants_are_named_by_what_they_share(
     statuses: dict[str, Status], named: str
 ) -> None:

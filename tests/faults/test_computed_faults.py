@@ -67,115 +67,192 @@ ONE = "{Sizes: [1, 1], DataType: INT64}"
 INDEX = "{Sizes: [1, 1], DataType: UINT32}"
 
 SEEN = [
-    Seen(LOW_WORDS, "ELEMENT_WISE_MAX",
-         "{ATensor: {Sizes: [2], DataType: INT64, values: [4294967296, 8589934591]}, "
-         "BTensor: {Sizes: [2], DataType: INT64, values: [6442450944, 4294967301]}, "
-         "OutputTensor: {Sizes: [2], DataType: INT64}}",
-         {"OutputTensor": [4294967296, 4294967301]}),
-    Seen(LOW_WORDS, "ARGMAX",
-         f"{{InputTensor: {INPUT}, OutputTensor: {INDEX}, Axes: [1], AxisDirection: INCREASING}}",
-         {"OutputTensor": [1]}),
-    Seen(LOW_WORDS, "ELEMENT_WISE_CLIP1",
-         f"{{InputTensor: {INPUT}, OutputTensor: {{Sizes: [1, 3], DataType: INT64}}, "
-         "MinMaxDataType: INT64, Min: 1, Max: 7}",
-         {"OutputTensor": [1, 5, 1]}),
-    *(Seen(LOW_WORDS, "REDUCE",
-           f"{{Function: {function}, InputTensor: {INPUT}, OutputTensor: {output}, Axes: [1]}}",
-           {"OutputTensor": [value]})
-      for function, output, value in (
-          ("MIN", ONE, 2147483648), ("MAX", ONE, 5), ("ARGMIN", INDEX, 0), ("ARGMAX", INDEX, 1))),
-    *(Seen(LOW_WORDS, operator,
-           "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
-           "values: [2147483648, 5, 4294967295]}, "
-           "OutputValueTensor: {Sizes: [1, 1, 1, 2], DataType: INT64}, "
-           f"OutputIndexTensor: {{Sizes: [1, 1, 1, 2], DataType: UINT32}}, Axis: 3, K: 2{more}}}",
-           {"OutputValueTensor": [5, 4294967295], "OutputIndexTensor": [1, 2]})
-      for operator, more in (("TOP_K", ""), ("TOP_K1", ", AxisDirection: DECREASING"))),
-    Seen(LOW_WORDS, "ELEMENT_WISE_CLIP_GRAD",
-         "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
-         "values: [2147483648, 5, 4294967295]}, InputGradientTensor: {Sizes: [1, 1, 1, 3], "
-         "DataType: INT64, values: [1, 2, 3]}, "
-         "OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: INT64}, Min: -100, Max: 100}",
-         {"OutputGradientTensor": [1, 2, 3]}),
+    Seen(
+        LOW_WORDS,
+        "ELEMENT_WISE_MAX",
+        "{ATensor: {Sizes: [2], DataType: INT64, values: [4294967296, 8589934591]}, "
+        "BTensor: {Sizes: [2], DataType: INT64, values: [6442450944, 4294967301]}, "
+        "OutputTensor: {Sizes: [2], DataType: INT64}}",
+        {"OutputTensor": [4294967296, 4294967301]},
+    ),
+    Seen(
+        LOW_WORDS,
+        "ARGMAX",
+        f"{{InputTensor: {INPUT}, OutputTensor: {INDEX}, Axes: [1], AxisDirection: INCREASING}}",
+        {"OutputTensor": [1]},
+    ),
+    Seen(
+        LOW_WORDS,
+        "ELEMENT_WISE_CLIP1",
+        f"{{InputTensor: {INPUT}, OutputTensor: {{Sizes: [1, 3], DataType: INT64}}, "
+        "MinMaxDataType: INT64, Min: 1, Max: 7}",
+        {"OutputTensor": [1, 5, 1]},
+    ),
+    *(
+        Seen(
+            LOW_WORDS,
+            "REDUCE",
+            f"{{Function: {function}, InputTensor: {INPUT}, OutputTensor: {output}, Axes: [1]}}",
+            {"OutputTensor": [value]},
+        )
+        for function, output, value in (
+            ("MIN", ONE, 2147483648),
+            ("MAX", ONE, 5),
+            ("ARGMIN", INDEX, 0),
+            ("ARGMAX", INDEX, 1),
+        )
+    ),
+    *(
+        Seen(
+            LOW_WORDS,
+            operator,
+            "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
+            "values: [2147483648, 5, 4294967295]}, "
+            "OutputValueTensor: {Sizes: [1, 1, 1, 2], DataType: INT64}, "
+            f"OutputIndexTensor: {{Sizes: [1, 1, 1, 2], DataType: UINT32}}, Axis: 3, K: 2{more}}}",
+            {"OutputValueTensor": [5, 4294967295], "OutputIndexTensor": [1, 2]},
+        )
+        for operator, more in (("TOP_K", ""), ("TOP_K1", ", AxisDirection: DECREASING"))
+    ),
+    Seen(
+        LOW_WORDS,
+        "ELEMENT_WISE_CLIP_GRAD",
+        "{InputTensor: {Sizes: [1, 1, 1, 3], DataType: INT64, "
+        "values: [2147483648, 5, 4294967295]}, InputGradientTensor: {Sizes: [1, 1, 1, 3], "
+        "DataType: INT64, values: [1, 2, 3]}, "
+        "OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: INT64}, Min: -100, Max: 100}",
+        {"OutputGradientTensor": [1, 2, 3]},
+    ),
     # The least INT64 is greater than a number of the same high word whose low word has bit 31.
-    Seen(LOW_WORDS, "MAX_POOLING",
-         "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: INT64, "
-         "values: [-9223372034707292100, -9223372032559808513]}, "
-         "OutputTensor: {Sizes: [1, 1, 1, 1], DataType: INT64}, Strides: [1, 1], "
-         "WindowSize: [1, 2], StartPadding: [0, 0], EndPadding: [0, 0]}",
-         {"OutputTensor": [-9223372036854775808]}),
-    Seen("slice-of-a-window-that-is-the-whole-input", "SLICE1",
-         "{InputTensor: {Sizes: [2, 4], DataType: INT8, values: [1, 2, 3, 4, 5, 6, 7, 8]}, "
-         "OutputTensor: {Sizes: [2, 2], DataType: INT8}, InputWindowOffsets: [0, 0], "
-         "InputWindowSizes: [2, 4], InputWindowStrides: [1, 1]}",
-         {"OutputTensor": [1, 2, 3, 4]}),
-    Seen("filter-as-large-as-the-input", "CONVOLUTION",
-         "{InputTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [3, 5, 7]}, "
-         "FilterTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [7, 97, 187]}, "
-         "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
-         "Direction: FORWARD, Strides: [1], Dilations: [2], StartPadding: [0], EndPadding: [2], "
-         "OutputPadding: [0], GroupCount: 1}",
-         {"OutputTensor": [1815]}),
-    Seen("on-value-behind-the-last-dimension", "ONE_HOT",
-         "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
-         "{Sizes: [2, 1], Strides: [16, 0], DataType: INT8, values: [5, 6]}, "
-         "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}",
-         {"OutputTensor": [5, 5, 5, 5, 5, 5]}),
-    Seen("region-wider-than-32-bits-hold", "ROI_POOLING",
-         "{InputTensor: {Sizes: [1, 1, 2, 8], DataType: FLOAT32, fill: {sequence: {start: 1}}}, "
-         "ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, -1073741824, 0, 3, 1]}, "
-         "OutputTensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32}, SpatialScale: 1, "
-         "PooledSize: {Width: 5, Height: 1}}",
-         {"OutputTensor": [0, 0, 0, 0, 0]}),
-    Seen("length-beyond-the-axis", "REVERSE_SUBSEQUENCES",
-         "{InputTensor: {Sizes: [2, 2], DataType: UINT8, values: [4, 5, 6, 7]}, "
-         "SequenceLengthsTensor: {Sizes: [2, 1], DataType: UINT32, values: [3, 4]}, "
-         "OutputTensor: {Sizes: [2, 2], DataType: UINT8}, Axis: 1}",
-         {"OutputTensor": [6, 5, 0, 0]}, "1.12.1"),
-    Seen("infinite-bias-of-a-scaled-image", "VALUE_SCALE_2D",
-         "{InputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16, values: [1, 2, 3]}, "
-         "OutputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16}, Scale: 2, Bias: [0, -.inf, 0]}",
-         {"OutputTensor": [np.nan, -np.inf, np.nan]}, "1.8.0"),
-    Seen("infinite-bounds-of-integers", "ELEMENT_WISE_CLIP1",
-         "{InputTensor: {Sizes: [3], DataType: UINT64, values: [0, 4, 18446744073709551615]}, "
-         "OutputTensor: {Sizes: [3], DataType: UINT64}, MinMaxDataType: FLOAT64, Min: -5, "
-         "Max: .inf}",
-         {"OutputTensor": [0, 4, 9223372036854775808]}, "1.8.0"),
-    Seen("unsigned-64-bit-index-taken-as-negative", "ONE_HOT",
-         "{IndicesTensor: {Sizes: [1, 1], DataType: UINT64, values: [18446744073709551614]}, "
-         "ValuesTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 1]}, "
-         "OutputTensor: {Sizes: [1, 5], DataType: FLOAT32}, Axis: 1}",
-         {"OutputTensor": [0, 0, 0, 1, 0]}, "1.8.0"),
-    Seen("gradient-of-a-normalization-over-a-large-window", "LOCAL_RESPONSE_NORMALIZATION_GRAD",
-         "{InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}, "
-         "InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}, "
-         "OutputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, CrossChannel: false, "
-         "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
-         {"OutputGradientTensor": [1.5]}),
+    Seen(
+        LOW_WORDS,
+        "MAX_POOLING",
+        "{InputTensor: {Sizes: [1, 1, 1, 2], DataType: INT64, "
+        "values: [-9223372034707292100, -9223372032559808513]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 1], DataType: INT64}, Strides: [1, 1], "
+        "WindowSize: [1, 2], StartPadding: [0, 0], EndPadding: [0, 0]}",
+        {"OutputTensor": [-9223372036854775808]},
+    ),
+    Seen(
+        "slice-of-a-window-that-is-the-whole-input",
+        "SLICE1",
+        "{InputTensor: {Sizes: [2, 4], DataType: INT8, values: [1, 2, 3, 4, 5, 6, 7, 8]}, "
+        "OutputTensor: {Sizes: [2, 2], DataType: INT8}, InputWindowOffsets: [0, 0], "
+        "InputWindowSizes: [2, 4], InputWindowStrides: [1, 1]}",
+        {"OutputTensor": [1, 2, 3, 4]},
+    ),
+    Seen(
+        "filter-as-large-as-the-input",
+        "CONVOLUTION",
+        "{InputTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [3, 5, 7]}, "
+        "FilterTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [7, 97, 187]}, "
+        "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
+        "Direction: FORWARD, Strides: [1], Dilations: [2], StartPadding: [0], EndPadding: [2], "
+        "OutputPadding: [0], GroupCount: 1}",
+        {"OutputTensor": [1815]},
+    ),
+    Seen(
+        "on-value-behind-the-last-dimension",
+        "ONE_HOT",
+        "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
+        "{Sizes: [2, 1], Strides: [16, 0], DataType: INT8, values: [5, 6]}, "
+        "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}",
+        {"OutputTensor": [5, 5, 5, 5, 5, 5]},
+    ),
+    Seen(
+        "region-wider-than-32-bits-hold",
+        "ROI_POOLING",
+        "{InputTensor: {Sizes: [1, 1, 2, 8], DataType: FLOAT32, fill: {sequence: {start: 1}}}, "
+        "ROITensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [0, -1073741824, 0, 3, 1]}, "
+        "OutputTensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32}, SpatialScale: 1, "
+        "PooledSize: {Width: 5, Height: 1}}",
+        {"OutputTensor": [0, 0, 0, 0, 0]},
+    ),
+    Seen(
+        "length-beyond-the-axis",
+        "REVERSE_SUBSEQUENCES",
+        "{InputTensor: {Sizes: [2, 2], DataType: UINT8, values: [4, 5, 6, 7]}, "
+        "SequenceLengthsTensor: {Sizes: [2, 1], DataType: UINT32, values: [3, 4]}, "
+        "OutputTensor: {Sizes: [2, 2], DataType: UINT8}, Axis: 1}",
+        {"OutputTensor": [6, 5, 0, 0]},
+        "1.12.1",
+    ),
+    Seen(
+        "infinite-bias-of-a-scaled-image",
+        "VALUE_SCALE_2D",
+        "{InputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16, values: [1, 2, 3]}, "
+        "OutputTensor: {Sizes: [1, 3, 1, 1], DataType: FLOAT16}, Scale: 2, Bias: [0, -.inf, 0]}",
+        {"OutputTensor": [np.nan, -np.inf, np.nan]},
+        "1.8.0",
+    ),
+    Seen(
+        "infinite-bounds-of-integers",
+        "ELEMENT_WISE_CLIP1",
+        "{InputTensor: {Sizes: [3], DataType: UINT64, values: [0, 4, 18446744073709551615]}, "
+        "OutputTensor: {Sizes: [3], DataType: UINT64}, MinMaxDataType: FLOAT64, Min: -5, "
+        "Max: .inf}",
+        {"OutputTensor": [0, 4, 9223372036854775808]},
+        "1.8.0",
+    ),
+    Seen(
+        "unsigned-64-bit-index-taken-as-negative",
+        "ONE_HOT",
+        "{IndicesTensor: {Sizes: [1, 1], DataType: UINT64, values: [18446744073709551614]}, "
+        "ValuesTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 1]}, "
+        "OutputTensor: {Sizes: [1, 5], DataType: FLOAT32}, Axis: 1}",
+        {"OutputTensor": [0, 0, 0, 1, 0]},
+        "1.8.0",
+    ),
+    Seen(
+        "gradient-of-a-normalization-over-a-large-window",
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        "{InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}, "
+        "InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}, "
+        "OutputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}, CrossChannel: false, "
+        "LocalSize: 16, Alpha: 1, Beta: 1, Bias: 1}",
+        {"OutputGradientTensor": [1.5]},
+    ),
     # The first slice has 64 of 144 places: the first row of the tensor alone.
-    Seen("gradient-of-a-normalization-over-a-large-window", "LOCAL_RESPONSE_NORMALIZATION_GRAD",
-         "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
-         "values: [1.059, 1.12, 1.441, 1.007, 0.931, 1.22]}, "
-         "InputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
-         "values: [0, 0, 0, 0, 1, 0]}, "
-         "OutputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32}, CrossChannel: false, "
-         "LocalSize: 12, Alpha: 12, Beta: 1, Bias: 1}",
-         {"OutputGradientTensor": [
-             -0.06632941961288452, -0.07015009224414825, -0.09025561064481735,
-             -0.06307245045900345, 0.125094473361969, -0.07641349732875824]}, "1.8.0"),
-    Seen("index-of-64-bits-by-its-low-word", "ONE_HOT",
-         "{IndicesTensor: {Sizes: [2, 1], DataType: INT64, values: [4294967297, -4294967297]}, "
-         "ValuesTensor: {Sizes: [2], DataType: INT8, values: [0, 1]}, "
-         "OutputTensor: {Sizes: [2, 2], DataType: INT8}, Axis: 1}",
-         {"OutputTensor": [0, 1, 0, 1]}),
-    Seen("scattered-by-more-than-4-dimensions-of-indices", "SCATTER_ND",
-         "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}, "
-         "IndicesTensor: {Sizes: [1, 1, 1, 1, 1, 2, 1], DataType: INT64, values: [2, 0]}, "
-         "UpdatesTensor: {Sizes: [1, 1, 1, 1, 2, 2], DataType: FLOAT32, "
-         "values: [10, 20, 30, 40]}, OutputTensor: {Sizes: [3, 2], DataType: FLOAT32}, "
-         "InputDimensionCount: 2, IndicesDimensionCount: 6}",
-         {"OutputTensor": [1, 40, 3, 4, 30, 6]}),
-]  # fmt: skip
+    Seen(
+        "gradient-of-a-normalization-over-a-large-window",
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        "{InputTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
+        "values: [1.059, 1.12, 1.441, 1.007, 0.931, 1.22]}, "
+        "InputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, "
+        "values: [0, 0, 0, 0, 1, 0]}, "
+        "OutputGradientTensor: {Sizes: [1, 1, 2, 3], DataType: FLOAT32}, CrossChannel: false, "
+        "LocalSize: 12, Alpha: 12, Beta: 1, Bias: 1}",
+        {
+            "OutputGradientTensor": [
+                -0.06632941961288452,
+                -0.07015009224414825,
+                -0.09025561064481735,
+                -0.06307245045900345,
+                0.125094473361969,
+                -0.07641349732875824,
+            ]
+        },
+        "1.8.0",
+    ),
+    Seen(
+        "index-of-64-bits-by-its-low-word",
+        "ONE_HOT",
+        "{IndicesTensor: {Sizes: [2, 1], DataType: INT64, values: [4294967297, -4294967297]}, "
+        "ValuesTensor: {Sizes: [2], DataType: INT8, values: [0, 1]}, "
+        "OutputTensor: {Sizes: [2, 2], DataType: INT8}, Axis: 1}",
+        {"OutputTensor": [0, 1, 0, 1]},
+    ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
+        "{InputTensor: {Sizes: [3, 2], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}, "
+        "IndicesTensor: {Sizes: [1, 1, 1, 1, 1, 2, 1], DataType: INT64, values: [2, 0]}, "
+        "UpdatesTensor: {Sizes: [1, 1, 1, 1, 2, 2], DataType: FLOAT32, "
+        "values: [10, 20, 30, 40]}, OutputTensor: {Sizes: [3, 2], DataType: FLOAT32}, "
+        "InputDimensionCount: 2, IndicesDimensionCount: 6}",
+        {"OutputTensor": [1, 40, 3, 4, 30, 6]},
+    ),
+]
 
 
 @pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen.operator}-{seen.fault}")

@@ -28,8 +28,10 @@ SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
 """Processes that do not end and do not answer: by SIGSTOP, or since the network is cut."""
 
 _ENDING: Final = {
-    "main": (-signal.SIGKILL,), "scheduler": (1, 4, 6), "hung-scheduler": (1, 4, 6),
-}  # fmt: skip
+    "main": (-signal.SIGKILL,),
+    "scheduler": (1, 4, 6),
+    "hung-scheduler": (1, 4, 6),
+}
 """Those whose end is that of the run, with the exit codes that it may have then."""
 
 _BEHIND_NETWORK: Final = "lab-1"
@@ -97,9 +99,13 @@ class Laboratory:
         options = ("--scheduler", machines.address, "--log", "run.jsonl")
         process = subprocess.Popen(
             [*DMLCONF, "run", "tile.yaml", "-b", "lab", *options],
-            cwd=self._folder, env=self._environment(), stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
-        )  # fmt: skip
+            cwd=self._folder,
+            env=self._environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            start_new_session=True,
+        )
         while not early and not _lines(log) and process.poll() is None:
             time.sleep(0.02)
         time.sleep(moment)
@@ -207,9 +213,13 @@ class Laboratory:
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*DMLCONF, "run", "tile.yaml", "-b", "lab", "-q", "-j", "2", *arguments],
-            cwd=self._folder, env=self._environment(), capture_output=True, encoding="utf-8",
-            timeout=120, check=False,
-        )  # fmt: skip
+            cwd=self._folder,
+            env=self._environment(),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
 
 
 def _nothing() -> None: ...

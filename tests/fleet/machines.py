@@ -38,18 +38,26 @@ class Machines:
         # The system chooses the port, so that several of these can start at once.
         address = folder / "scheduler.json"
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-            "--scheduler-file", str(address),
-        )  # fmt: skip
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(address),
+        )
         self.address = self._address_in(address)
 
     def __enter__(self) -> Machines:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for process in (*self.nannies.values(), self.scheduler):
             children = self.workers_of(process)
             process.kill()
@@ -63,10 +71,21 @@ class Machines:
     def worker(self, name: str, cwd: Path | None = None, **variables: str) -> None:
         """Start a worker."""
         self.nannies[name] = self._start(
-            "worker", self.address, "--resources", "adapter=1", "--name", name, "--nthreads", "1",
-            "--no-dashboard", "--local-directory", str(self._folder / f"worker-{name}"),
-            output=f"worker-{name}", cwd=cwd, **variables,
-        )  # fmt: skip
+            "worker",
+            self.address,
+            "--resources",
+            "adapter=1",
+            "--name",
+            name,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--local-directory",
+            str(self._folder / f"worker-{name}"),
+            output=f"worker-{name}",
+            cwd=cwd,
+            **variables,
+        )
 
     def worker_behind_network(self, name: str) -> None:
         """Start a worker without a nanny, to and from which all goes through two links."""
@@ -74,13 +93,24 @@ class Machines:
         scheduler = int(self.address.rpartition(":")[2])
         out, back = self._networks[name] = Link(scheduler), Link(port)
         self.nannies[name] = self._start(
-            "worker", f"tcp://127.0.0.1:{out.port}", "--resources", "adapter=1", "--name", name,
-            "--nthreads", "1", "--no-dashboard", "--no-nanny",
-            "--listen-address", f"tcp://127.0.0.1:{port}",
-            "--contact-address", f"tcp://127.0.0.1:{back.port}",
-            "--local-directory", str(self._folder / f"worker-{name}"),
+            "worker",
+            f"tcp://127.0.0.1:{out.port}",
+            "--resources",
+            "adapter=1",
+            "--name",
+            name,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--no-nanny",
+            "--listen-address",
+            f"tcp://127.0.0.1:{port}",
+            "--contact-address",
+            f"tcp://127.0.0.1:{back.port}",
+            "--local-directory",
+            str(self._folder / f"worker-{name}"),
             output=f"worker-{name}",
-        )  # fmt: skip
+        )
 
     def cut_off(self, name: str) -> None:
         """Let nothing through to a worker behind a network, nor from it."""

@@ -98,9 +98,12 @@ def test_a_full_disk_keeps_what_it_holds_and_the_run_goes_on_with_room(
 @pytest.mark.parametrize("option", ["--log", "--resume"])
 def test_a_second_run_on_a_log_is_refused_and_harms_nothing(folder: Path, option: str) -> None:
     process = subprocess.Popen(
-        [*DMLCONF, *SLOW, "-q", "--log", "run.jsonl"], cwd=folder, env=environment(folder),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*DMLCONF, *SLOW, "-q", "--log", "run.jsonl"],
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     while text_of(folder / "run.jsonl").count("\n") < 2:
         assert process.poll() is None
         time.sleep(0.01)

@@ -41,9 +41,14 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*DMLCONF, "run", "tile.yaml", *arguments], cwd=folder, env=environment(folder),
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+        [*DMLCONF, "run", "tile.yaml", *arguments],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
 
 
 def test_a_local_cluster_writes_the_log_of_one_run(tmp_path: Path) -> None:

@@ -105,8 +105,11 @@ def test_refuses_logs_that_disagree_on_a_case(shards: Path) -> None:
     def fail(record: dict[str, Any]) -> None:
         record["status"] = "failed"
         record["reason"] = {
-            "kind": "wrong values", "message": "1 of 4", "differences": [], "diagnostics": "",
-        }  # fmt: skip
+            "kind": "wrong values",
+            "message": "1 of 4",
+            "differences": [],
+            "diagnostics": "",
+        }
 
     edit(whole, fail, at=1)
     edit(whole, lambda record: record["summary"].update(passed=2, failed=2), at=-1)

@@ -114,8 +114,12 @@ def another_user(script: str, *arguments: str) -> str:
     """
     done = subprocess.run(
         [sys.executable, "-c", script.replace("BECOME_NOBODY", BECOME_NOBODY), *arguments],
-        cwd="/", capture_output=True, encoding="utf-8", timeout=60, check=False,
-    )  # fmt: skip
+        cwd="/",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

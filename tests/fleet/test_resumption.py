@@ -167,5 +167,6 @@ def test_a_failure_before_the_end_is_not_reproducible_and_never_a_pass(tmp_path:
     assert len(verdict.attempts) == 3
     assert verdict.reason is not None
     assert (verdict.reason.kind, verdict.reason.message[:20]) == (
-        ReasonKind.NOT_REPRODUCIBLE, "passed in 1 of 3 run",
-    )  # fmt: skip
+        ReasonKind.NOT_REPRODUCIBLE,
+        "passed in 1 of 3 run",
+    )

@@ -24,9 +24,17 @@ from tests.fleet.suites import MATRIX
 def job(tmp_path: Path) -> Iterator[Job]:
     path = write(tmp_path, MATRIX)
     yield Job(
-        "job", dmlconf.__version__, load_suite([path]).digest, catalogue_digest(), (str(path),),
-        frozenset({"TILE"}), None, parse("numpy"), "auto", Limits(),
-    )  # fmt: skip
+        "job",
+        dmlconf.__version__,
+        load_suite([path]).digest,
+        catalogue_digest(),
+        (str(path),),
+        frozenset({"TILE"}),
+        None,
+        parse("numpy"),
+        "auto",
+        Limits(),
+    )
     finish("job")
 
 
@@ -38,8 +46,9 @@ def test_runs_and_judges_the_cases_that_it_is_given(job: Job) -> None:
     batch = run_cases("job", names)
     assert isinstance(batch, Batch)
     assert [(verdict.case, verdict.status) for verdict in batch.verdicts] == [
-        (names[0], "failed"), (names[1], "passed"),
-    ]  # fmt: skip
+        (names[0], "failed"),
+        (names[1], "passed"),
+    ]
 
 
 @pytest.mark.parametrize(

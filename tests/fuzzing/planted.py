@@ -37,10 +37,29 @@ def find(defect: Defect, seed: int, most: int) -> Finding:
         if defect.operators == (GRAPHS,):
             operators = ["--graphs"]
         command = [
-            sys.executable, "-m", "dmlconf", "fuzz", "-b", defect.backend, *operators,
-            "--seed", str(seed), "--cases", str(most), "--max-failures", "1", "--quiet",
-            "--timeout", str(defect.timeout), "--reduce", "0", "--save", folder, "--log", str(log),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "dmlconf",
+            "fuzz",
+            "-b",
+            defect.backend,
+            *operators,
+            "--seed",
+            str(seed),
+            "--cases",
+            str(most),
+            "--max-failures",
+            "1",
+            "--quiet",
+            "--timeout",
+            str(defect.timeout),
+            "--reduce",
+            "0",
+            "--save",
+            folder,
+            "--log",
+            str(log),
+        ]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         assert done.returncode in (0, 1, 7), done.stderr
         lines = map(json.loads, log.read_text("utf-8").splitlines())

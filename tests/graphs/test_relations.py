@@ -70,8 +70,10 @@ def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> 
     outputs = list(exported(branches.graph).outputs)
     assert outputs[:2] == ["y", "product_too"]
     assert set(outputs[2:]) == {
-        "sum.OutputTensor", "split.OutputTensors[0]", "split.OutputTensors[1]"
-    }  # fmt: skip
+        "sum.OutputTensor",
+        "split.OutputTensors[0]",
+        "split.OutputTensors[1]",
+    }
 
 
 def test_owned_inputs_are_not_and_constants_are_owned_inputs(branches: GraphCase) -> None:

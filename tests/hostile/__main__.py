@@ -58,8 +58,12 @@ def _show_tally(folder: Path) -> None:
 
 
 @cli.command()
-@click.option("--folder", type=click.Path(path_type=Path), required=True,
-              help="Where it is kept; one that is there already goes on.")  # fmt: skip
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where it is kept; one that is there already goes on.",
+)
 @click.option("--count", default=100_000, show_default=True, help="How many mutants in all.")
 @click.option("--minutes", default=float("inf"), help="Begin nothing new after so many.")
 @click.option("--seed", type=int, help="Of a new one; by default nobody chooses it.")
@@ -86,9 +90,14 @@ def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
     folder = folder or Path(mkdtemp(prefix="hostile-"))
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "kills.jsonl"
-    results = {} if not done.exists() else {
-        record["seed"]: record for record in map(json.loads, done.read_text("utf-8").splitlines())
-    }  # fmt: skip
+    results = (
+        {}
+        if not done.exists()
+        else {
+            record["seed"]: record
+            for record in map(json.loads, done.read_text("utf-8").splitlines())
+        }
+    )
     seeds = [seed for seed in range(first, first + count) if seed not in results]
     with ThreadPoolExecutor(jobs) as pool, done.open("a", encoding="utf-8") as stream:
         actual = pool.map(lambda seed: kill(seed, _anew(folder, seed)), seeds)

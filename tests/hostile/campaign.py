@@ -101,9 +101,13 @@ def table(campaign: Campaign) -> str:
     ]
     total = f"| all | {campaign.total:,} | {sum(campaign.seconds.values()):,.0f} | "
     return "\n".join(
-        ["| Kind | Mutants | Seconds | Findings |", "|---|---:|---:|---:|", *rows,
-         f"{total}{len(campaign.findings)} |"]
-    )  # fmt: skip
+        [
+            "| Kind | Mutants | Seconds | Findings |",
+            "|---|---:|---:|---:|",
+            *rows,
+            f"{total}{len(campaign.findings)} |",
+        ]
+    )
 
 
 def _findings(campaign: Campaign, kind: str) -> int:

@@ -96,9 +96,14 @@ def kill(seed: int, folder: Path) -> Kill:
     arguments = ("run", "quick.yaml", "-b", "witness", "-j", str(_WORKERS), "--log", "run.jsonl")
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen(
-            [*DMLCONF, *arguments], cwd=folder, env=own, stdout=out, stderr=err,
-            start_new_session=True, preexec_fn=heed_interrupts,
-        )  # fmt: skip
+            [*DMLCONF, *arguments],
+            cwd=folder,
+            env=own,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            preexec_fn=heed_interrupts,
+        )
     while not early and not _lines(log) and process.poll() is None:
         time.sleep(0.01)
     time.sleep(moment)
@@ -216,9 +221,12 @@ def _start_again(folder: Path) -> None:
     """Let what dead runs left behind be removed, as at the start of any run with workers."""
     code = "from dmlconf.workers.scratch import ScratchFolder\nwith ScratchFolder(): pass"
     subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, check=True, timeout=60,
+        [sys.executable, "-c", code],
+        cwd=folder,
+        check=True,
+        timeout=60,
         env=environment(folder, TMPDIR=str(folder / "temporary")),
-    )  # fmt: skip
+    )
 
 
 def _lines(log: Path) -> list[bytes]:

@@ -105,9 +105,16 @@ def _suite(recording: Path) -> Path:
 def _feed_recording(random: Random, path: Path, base: Path) -> str:
     how = random.choice(("-b", "--against"))
     return complaint(
-        path.parent, "run", _suite(base), "-q", "--log", "run.jsonl", how, f"recording:{path}",
+        path.parent,
+        "run",
+        _suite(base),
+        "-q",
+        "--log",
+        "run.jsonl",
+        how,
+        f"recording:{path}",
         reports={},
-    )  # fmt: skip
+    )
 
 
 def _configuration_mutant(random: Random) -> Mutant:
@@ -204,11 +211,16 @@ def _graph_mutant(random: Random) -> Mutant:
 
 def _waivers_mutant(random: Random) -> Mutant:
     waiver = {
-        "name": "a-fault", "reason": "It fails.", "link": "none yet", "until": "2099-01-01",
-        "cases": ["tile/*"], "where": "Rank > 0 and DataType == FLOAT32",
-        "failure": "wrong values", "bound": {"elements": 12, "ulp": 2000},
+        "name": "a-fault",
+        "reason": "It fails.",
+        "link": "none yet",
+        "until": "2099-01-01",
+        "cases": ["tile/*"],
+        "where": "Rank > 0 and DataType == FLOAT32",
+        "failure": "wrong values",
+        "bound": {"elements": 12, "ulp": 2000},
         "devices": {"adapters": ["*"], "directml": {"first": "1.13.0", "last": "1.15"}},
-    }  # fmt: skip
+    }
     data: Any = {"format": 1, "waivers": [waiver]}
     if random.random() < 0.3:
         waiver["where"] = expression(random, 3)

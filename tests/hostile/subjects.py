@@ -40,8 +40,13 @@ def _yaml(random: Random, base: Path, tree: Any) -> bytes:
     if kind < 0.75:
         changed = mutated_value(random, tree, random.choice((1, 1, 2, 3, 6)))
         flow = random.choice((None, None, False, True))
-        text: str = yaml.safe_dump(changed, sort_keys=False, default_flow_style=flow, width=100,
-                                   allow_unicode=random.random() < 0.5)  # fmt: skip
+        text: str = yaml.safe_dump(
+            changed,
+            sort_keys=False,
+            default_flow_style=flow,
+            width=100,
+            allow_unicode=random.random() < 0.5,
+        )
         return text.encode("utf-8", "surrogatepass")
     content = base.read_bytes()
     return mutated_lines(random, content) if kind < 0.9 else mutated_bytes(random, content)
@@ -68,8 +73,18 @@ def _feed_case(random: Random, path: Path, base: Path) -> str:
     against = random.choice(("numpy", "auto"))
     quick = ("--quick",) if random.random() < 0.9 else ()
     reports = {random.choice(_REPORTS): folder / "report"} if random.random() < 0.3 else {}
-    return complaint(folder, "run", name, "-q", *quick, "--log", "run.jsonl", "--against", against,
-                      reports=reports)  # fmt: skip
+    return complaint(
+        folder,
+        "run",
+        name,
+        "-q",
+        *quick,
+        "--log",
+        "run.jsonl",
+        "--against",
+        against,
+        reports=reports,
+    )
 
 
 @cache
@@ -133,8 +148,15 @@ def _recording_mutant(random: Random) -> Mutant:
         other = random.choice(list(members))
         members[other] = mutated_bytes(random, members[other])
     stream = io.BytesIO()
-    method = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED,
-                            zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))  # fmt: skip
+    method = random.choice(
+        (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+            zipfile.ZIP_DEFLATED,
+            zipfile.ZIP_BZIP2,
+            zipfile.ZIP_LZMA,
+        )
+    )
     with zipfile.ZipFile(stream, "w", method) as archive:
         for name, content in members.items():
             if random.random() < 0.97:
@@ -145,8 +167,9 @@ def _recording_mutant(random: Random) -> Mutant:
 def _feed_recording(random: Random, path: Path, base: Path) -> str:
     how = random.choice(("-b", "--against"))
     suite = base.parent / "documented.yaml"
-    return complaint(path.parent, "run", suite, "-q", "--log", "run.jsonl", how,
-                      f"recording:{path}", reports={})  # fmt: skip
+    return complaint(
+        path.parent, "run", suite, "-q", "--log", "run.jsonl", how, f"recording:{path}", reports={}
+    )
 
 
 _SUBSTRATE: Final = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
@@ -161,8 +184,17 @@ def _substrate_mutant(random: Random) -> Mutant:
 def _feed_substrate(random: Random, path: Path, base: Path) -> str:
     case = path.parent / "tile-with-a-wrong-value.yaml"
     case.write_text(TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"), encoding="utf-8")
-    return complaint(path.parent, "run", case.name, "-q", "--log", "run.jsonl",
-                      "--substrate", path.name, reports={})  # fmt: skip
+    return complaint(
+        path.parent,
+        "run",
+        case.name,
+        "-q",
+        "--log",
+        "run.jsonl",
+        "--substrate",
+        path.name,
+        reports={},
+    )
 
 
 def _known_faults_mutant(random: Random) -> Mutant:

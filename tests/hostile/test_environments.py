@@ -62,10 +62,14 @@ def test_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
     command, codes = SITUATIONS[name]
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     done = subprocess.run(
-        ["bash", "-c", f"IFS=; {command}"], cwd=tmp_path,
+        ["bash", "-c", f"IFS=; {command}"],
+        cwd=tmp_path,
         env=environment(tmp_path, D=script(tmp_path)),
-        capture_output=True, encoding="utf-8", timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
     assert done.returncode in codes, done.stderr
     assert "Traceback" not in done.stderr
     if done.returncode not in (0, 1):
@@ -80,9 +84,12 @@ def test_a_reader_that_is_slow_gets_all_of_a_large_report(tmp_path: Path) -> Non
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     process = subprocess.Popen(
-        [*DMLCONF, "run", "-o", "TILE", "--report", "json", "-q"], cwd=tmp_path, stdout=writing,
-        stderr=subprocess.DEVNULL, env=environment(tmp_path),
-    )  # fmt: skip
+        [*DMLCONF, "run", "-o", "TILE", "--report", "json", "-q"],
+        cwd=tmp_path,
+        stdout=writing,
+        stderr=subprocess.DEVNULL,
+        env=environment(tmp_path),
+    )
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
         report = json.loads(stream.read())

@@ -79,8 +79,12 @@ print("closed")
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(SCRIPT), *arguments],
-        capture_output=True, text=True, check=False, cwd=cwd, timeout=SECONDS,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=SECONDS,
+    )
 
 
 def write_suite(directory: Path, trouble: str) -> None:
@@ -119,9 +123,19 @@ def run_sabotaged(directory: Path, deed: str, *arguments: str) -> Verdict:
     )
     # With -m Python looks for modules, and so for plugins, in the current directory.
     done = lab(
-        "python", "--", "-m", "dmlconf", "run", "tile.yaml", "-b", f"saboteur:{deed},trouble",
-        "--log", "run.jsonl", *arguments, cwd=directory,
-    )  # fmt: skip
+        "python",
+        "--",
+        "-m",
+        "dmlconf",
+        "run",
+        "tile.yaml",
+        "-b",
+        f"saboteur:{deed},trouble",
+        "--log",
+        "run.jsonl",
+        *arguments,
+        cwd=directory,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     return only_trouble(directory)
 

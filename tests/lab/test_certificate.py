@@ -20,9 +20,20 @@ SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
 
 def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
     return dmlconf_here(
-        folder, "verify", file, "suite", "--profile", "small.yaml", "--key", "vendor.pub.pem",
-        "--challenge", "7", "--substrate", SUBSTRATE, "-q",
-    )  # fmt: skip
+        folder,
+        "verify",
+        file,
+        "suite",
+        "--profile",
+        "small.yaml",
+        "--key",
+        "vendor.pub.pem",
+        "--challenge",
+        "7",
+        "--substrate",
+        SUBSTRATE,
+        "-q",
+    )
 
 
 def test_what_directml_computes_in_the_lab_is_verified_without_it(tmp_path: Path) -> None:

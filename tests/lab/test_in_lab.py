@@ -127,8 +127,10 @@ def test_nothing_outlives_the_command(
     mark = f"mark-of-{tmp_path.name}"
     with subprocess.Popen(
         command("python", "--", "-c", f"{code}\n# {mark}"),
-        stdout=subprocess.PIPE, text=True, cwd=tmp_path,
-    ) as run:  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "started\n"
         for number in signals[:-1]:

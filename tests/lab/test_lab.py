@@ -46,8 +46,11 @@ ELSEWHERE = Path("/srv/dmlconf")
 def lab_script(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(LAB / "lab.py"), *arguments],
-        capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
 
 
 class TestRecipe:
@@ -157,9 +160,14 @@ class TestEnvironment:
 
     def test_takes_from_the_caller_only_what_is_meant_for_dmlconf(self) -> None:
         caller = {
-            "COLUMNS": "70", "DMLCONF_SOMETHING": "1", "DMLCONF_DIRECTML": "/d.dll",
-            "DMLCONF_LAB": "/labs", "PYTHONPATH": "/p", "DISPLAY": ":0", "HOME": "/h",
-        }  # fmt: skip
+            "COLUMNS": "70",
+            "DMLCONF_SOMETHING": "1",
+            "DMLCONF_DIRECTML": "/d.dll",
+            "DMLCONF_LAB": "/labs",
+            "PYTHONPATH": "/p",
+            "DISPLAY": ":0",
+            "HOME": "/h",
+        }
         own = environment_for({})
         assert environment_for(caller) == {**own, "COLUMNS": "70", "DMLCONF_SOMETHING": "1"}
 
@@ -283,12 +291,15 @@ class TestUnpack:
         folder = real.python["folder"]
         members = {
             "panda3d-1.whl": {
-                f"{folder}python311.dll": b"python", f"{folder}_ctypes.pyd": b"ctypes",
-                f"{folder}_tkinter.pyd": b"tk", f"{folder}other.dll": b"other", "other.py": b"",
+                f"{folder}python311.dll": b"python",
+                f"{folder}_ctypes.pyd": b"ctypes",
+                f"{folder}_tkinter.pyd": b"tk",
+                f"{folder}other.dll": b"other",
+                "other.py": b"",
             },
             "onnxruntime_directml-1.whl": {real.directml["member"]: b"DirectML"},
             "numpy-1.whl": {"numpy/__init__.py": b""},
-        }  # fmt: skip
+        }
         return Recipe(
             debian={},
             python=real.python,
@@ -306,9 +317,12 @@ class TestUnpack:
         self, recipe: Recipe, tmp_path: Path
     ) -> None:
         assert self.unpacked(recipe, tmp_path) == {
-            "DirectML.dll", "python/python311.dll", "python/DLLs/_ctypes.pyd", "python/Lib/os.py",
+            "DirectML.dll",
+            "python/python311.dll",
+            "python/DLLs/_ctypes.pyd",
+            "python/Lib/os.py",
             "python/Lib/site-packages/numpy/__init__.py",
-        }  # fmt: skip
+        }
 
     def test_refuses_another_file_than_the_recipe_s(self, recipe: Recipe, tmp_path: Path) -> None:
         with (tmp_path / "wheels/numpy-1.whl").open("ab") as file:

@@ -27,19 +27,29 @@ def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> Run
     """Run cases with the layer between, and return the log."""
     shutil.copy(LAYER, directory)
     done = lab(
-        "python", "--", "layer.py", layer, "run", *arguments, "--log", "run.jsonl", "-q",
+        "python",
+        "--",
+        "layer.py",
+        layer,
+        "run",
+        *arguments,
+        "--log",
+        "run.jsonl",
+        "-q",
         cwd=directory,
-    )  # fmt: skip
+    )
     assert done.returncode == exit_code, done.stdout + done.stderr
     return read_log(directory / "run.jsonl")
 
 
 @pytest.mark.parametrize(
     ("layer", "option", "wrong", "right"),
-    [("wrong_metacommand", "metacommands", "on", "off"),
-     pytest.param("wrong_half", "half", "on", "off", marks=pytest.mark.saboteurs),
-     pytest.param("wrong_graph", "compile", "graph", "operator", marks=pytest.mark.saboteurs)],
-)  # fmt: skip
+    [
+        ("wrong_metacommand", "metacommands", "on", "off"),
+        pytest.param("wrong_half", "half", "on", "off", marks=pytest.mark.saboteurs),
+        pytest.param("wrong_graph", "compile", "graph", "operator", marks=pytest.mark.saboteurs),
+    ],
+)
 def test_the_wrong_variant_is_named_and_no_other(
     layer: str, option: str, wrong: str, right: str, tmp_path: Path
 ) -> None:
@@ -56,9 +66,16 @@ def test_the_wrong_variant_is_named_and_no_other(
 @pytest.mark.saboteurs
 def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
     done = lab(
-        "run", "--", "run", *ADD, "-b", "directml:metacommands=both,compile=both",
-        "--log", "run.jsonl", cwd=tmp_path,
-    )  # fmt: skip
+        "run",
+        "--",
+        "run",
+        *ADD,
+        "-b",
+        "directml:metacommands=both,compile=both",
+        "--log",
+        "run.jsonl",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "run.jsonl").verdicts
     assert all(len(verdict.variants) == 4 for verdict in verdicts)
@@ -92,9 +109,17 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
 
 def test_debug_layers_that_are_not_there_are_reported_once(tmp_path: Path) -> None:
     done = lab(
-        "run", "--", "run", "-o", "TILE", "--tag", "documented", "-b", "directml:debug=on",
+        "run",
+        "--",
+        "run",
+        "-o",
+        "TILE",
+        "--tag",
+        "documented",
+        "-b",
+        "directml:debug=on",
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("debug layers that are not there, so no message was read:") == 1
     assert "DirectML.Debug.dll" in done.stdout
@@ -109,9 +134,21 @@ def test_an_operator_that_became_slow_is_named(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.copy(LAYER, tmp_path)
     done = lab(
-        "python", "--", "layer.py", "SlowAdd", "run", *chosen, "-q", "--log", "run.jsonl",
-        "--slower-than", "base.jsonl", "--fail-slower", "2x", cwd=tmp_path,
-    )  # fmt: skip
+        "python",
+        "--",
+        "layer.py",
+        "SlowAdd",
+        "run",
+        *chosen,
+        "-q",
+        "--log",
+        "run.jsonl",
+        "--slower-than",
+        "base.jsonl",
+        "--fail-slower",
+        "2x",
+        cwd=tmp_path,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "PASSED" in done.stdout
     assert "Error: --fail-slower 2x: ELEMENT_WISE_ADD takes" in done.stderr
@@ -138,9 +175,11 @@ def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
 @pytest.mark.saboteurs
 @pytest.mark.parametrize(
     ("layer", "check", "message"),
-    [("wrong_level", "minimum feature levels", "a device of 6_3 accepts the minimum 6_4"),
-     ("leaking", "made and released 100 times", "references to the ID3D12Device")],
-)  # fmt: skip
+    [
+        ("wrong_level", "minimum feature levels", "a device of 6_3 accepts the minimum 6_4"),
+        ("leaking", "made and released 100 times", "references to the ID3D12Device"),
+    ],
+)
 def test_what_a_device_does_wrong_fails_its_check_and_no_other(
     layer: str, check: str, message: str, tmp_path: Path
 ) -> None:

@@ -77,10 +77,25 @@ def compiled(folder: Path, name: str, source: str) -> str:
     (folder / f"{name}.cpp").write_text(source)
     program = f"{name}.dll"
     subprocess.run(
-        [COMPILER, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-static", "-shared",
-         "-Dmain=case_main", "-Wl,--export-all-symbols", "-Iheaders", f"{name}.cpp", "-o", program],
-        cwd=folder, check=True, timeout=300,
-    )  # fmt: skip
+        [
+            COMPILER,
+            "-std=c++17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-static",
+            "-shared",
+            "-Dmain=case_main",
+            "-Wl,--export-all-symbols",
+            "-Iheaders",
+            f"{name}.cpp",
+            "-o",
+            program,
+        ],
+        cwd=folder,
+        check=True,
+        timeout=300,
+    )
     return program
 
 
@@ -88,8 +103,12 @@ def run_in_lab(folder: Path, *programs: str) -> str:
     (folder / "run.py").write_text(RUN)
     done = subprocess.run(
         command("python", "--", "run.py", *programs),
-        cwd=folder, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.replace("\r\n", "\n")
 

@@ -43,9 +43,17 @@ class TestReleases:
     def test_are_pinned_and_in_order(self) -> None:
         known = releases()
         assert [r.version for r in known] == [
-            "1.8.0", "1.9.0", "1.9.1", "1.10.1", "1.12.0", "1.12.1", "1.13.1", "1.14.1", "1.15.1",
+            "1.8.0",
+            "1.9.0",
+            "1.9.1",
+            "1.10.1",
+            "1.12.0",
+            "1.12.1",
+            "1.13.1",
+            "1.14.1",
+            "1.15.1",
             "1.15.4",
-        ]  # fmt: skip
+        ]
         for release in known:
             assert re.fullmatch(r"onnxruntime_directml-[\w.-]+-win_amd64\.whl", release.wheel)
             assert re.fullmatch("[0-9a-f]{64}", release.wheel_sha256)
@@ -57,8 +65,9 @@ class TestReleases:
         recipe = Recipe.load()
         latest = releases()[-1]
         assert (latest.version, latest.sha256) == (
-            recipe.directml["version"], recipe.directml["sha256"],
-        )  # fmt: skip
+            recipe.directml["version"],
+            recipe.directml["sha256"],
+        )
         assert recipe.wheels[latest.wheel] == latest.wheel_sha256
 
     def test_package_has_the_name_that_pip_knows(self) -> None:
@@ -86,9 +95,10 @@ def download_of(members: dict[str, bytes]) -> tuple[Release, Callable[[Release, 
         (folder / release.wheel).write_bytes(wheel)
 
     release = replace(
-        releases()[0], sha256=hashlib.sha256(DLL).hexdigest(),
+        releases()[0],
+        sha256=hashlib.sha256(DLL).hexdigest(),
         wheel_sha256=hashlib.sha256(wheel).hexdigest(),
-    )  # fmt: skip
+    )
     return release, download
 
 
@@ -139,8 +149,9 @@ class TestInTheLab:
         environment = environment_for({}, "1.9.0")
         assert environment["DMLCONF_DIRECTML"] == r"Z:\directml\1.9.0\DirectML.dll"
         assert {**environment, "DMLCONF_DIRECTML": ""} == {
-            **environment_for({}), "DMLCONF_DIRECTML": "",
-        }  # fmt: skip
+            **environment_for({}),
+            "DMLCONF_DIRECTML": "",
+        }
 
     def test_an_unknown_release_ends_with_4(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["versions", "1.8.1"]) == 4
@@ -161,8 +172,10 @@ NEWER = Reason(ReasonKind.FEATURE_LEVEL, "needs feature level 6_4")
 
 def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
     environment = {
-        **reports.HEADER.environment, "version": version, "details": {"feature_level": level},
-    }  # fmt: skip
+        **reports.HEADER.environment,
+        "version": version,
+        "details": {"feature_level": level},
+    }
     return reports.run_log(*verdicts, environment=environment, options={"against": "auto"})
 
 
@@ -310,5 +323,7 @@ class TestPage:
 
     def test_every_status_that_fails_a_run_is_named(self) -> None:
         assert {status for status in Status if status.fails_run} == {
-            Status.FAILED, Status.BROKEN, Status.STALE,
-        }  # fmt: skip
+            Status.FAILED,
+            Status.BROKEN,
+            Status.STALE,
+        }

@@ -109,8 +109,11 @@ def test_one_of_integers_takes_no_other_integer() -> None:
     candidates = [(np.array([value], np.int8),) * 2 for value in (-56, 127)]
     rule, allowed = one_of(*[(low, high) for low, high in candidates])
     expected = np.array([127], np.int8)
-    right = [value for value in range(-128, 128)
-             if compare(np.array([value], np.int8), expected, rule, allowed).passed]  # fmt: skip
+    right = [
+        value
+        for value in range(-128, 128)
+        if compare(np.array([value], np.int8), expected, rule, allowed).passed
+    ]
     assert right == [-56, 127]
 
 

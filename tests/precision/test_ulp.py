@@ -32,8 +32,10 @@ def numbers(data_type: DataType) -> st.SearchStrategy[Any]:
     edges = [0, 1, least_normal - 1, least_normal, infinity - 1, infinity, infinity + 1, sign - 1]
     near = st.builds(
         lambda edge, step, negative: ((edge + step) % sign) | (sign if negative else 0),
-        st.sampled_from(edges), st.integers(-3, 3), st.booleans(),
-    )  # fmt: skip
+        st.sampled_from(edges),
+        st.integers(-3, 3),
+        st.booleans(),
+    )
     return (near | st.integers(0, 2 * sign - 1)).map(lambda bits: number(data_type, bits))
 
 

@@ -92,9 +92,14 @@ def test_a_quotient_that_underflows_may_leave_the_dividend(a: float, b: float) -
 def test_a_quotient_by_the_largest_numbers_is_itself_or_zero() -> None:
     right = 1e38 / 3e38
     for value, permitted in (
-        (right, True), (0.0, True), (right * (1 + 2.0**-22), True),
-        (right / 2, False), (right * 1.5, False), (right * 1.00001, False), (math.nan, False),
-    ):  # fmt: skip
+        (right, True),
+        (0.0, True),
+        (right * (1 + 2.0**-22), True),
+        (right / 2, False),
+        (right * 1.5, False),
+        (right * 1.00001, False),
+        (math.nan, False),
+    ):
         assert permits("ELEMENT_WISE_DIVIDE", 1e38, 3e38, right, value) is permitted, value
     assert not permits("ELEMENT_WISE_DIVIDE", 1e37, 3e37, 1 / 3, 0.0)
     assert permits("ELEMENT_WISE_DIVIDE", math.inf, 3e38, math.inf, math.nan)

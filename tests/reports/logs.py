@@ -166,9 +166,17 @@ HOSTILE: Final = verdict(
 )
 
 EVERY_STATUS: Final = (
-    PASSED, PASSED_NEAR, PASSED_INTEGERS, FAILED, BROKEN,
-    UNSUPPORTED, UNCHECKED, WAIVED, STALE, NOT_RUN,
-)  # fmt: skip
+    PASSED,
+    PASSED_NEAR,
+    PASSED_INTEGERS,
+    FAILED,
+    BROKEN,
+    UNSUPPORTED,
+    UNCHECKED,
+    WAIVED,
+    STALE,
+    NOT_RUN,
+)
 
 
 def run_log(*verdicts: Verdict, selected: int | None = None, **header: Any) -> RunLog:
@@ -211,10 +219,21 @@ def everything() -> RunLog:
 def plain() -> RunLog:
     """Return the log of the reference's run over the bundled suite, which passed."""
     return run_log(
-        PASSED, PASSED_INTEGERS, backend="numpy", against="numpy", paths=(), options={},
-        environment={**HEADER.environment, "backend": "numpy", "version": "2.2.0",
-                     "adapter": None, "driver": None, "details": {}},
-    )  # fmt: skip
+        PASSED,
+        PASSED_INTEGERS,
+        backend="numpy",
+        against="numpy",
+        paths=(),
+        options={},
+        environment={
+            **HEADER.environment,
+            "backend": "numpy",
+            "version": "2.2.0",
+            "adapter": None,
+            "driver": None,
+            "details": {},
+        },
+    )
 
 
 def hostile() -> RunLog:

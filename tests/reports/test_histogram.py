@@ -18,8 +18,13 @@ def test_every_element_is_under_a_heading() -> None:
     headings = columns([histogram])
     marked = dict(zip(headings, bars(histogram, headings, MARKS), strict=True))
     assert {heading for heading, mark in marked.items() if mark != " "} == {
-        "0", "1", "16", "256", "1k+", "NaN",
-    }  # fmt: skip
+        "0",
+        "1",
+        "16",
+        "256",
+        "1k+",
+        "NaN",
+    }
 
 
 def test_a_higher_mark_stands_for_more_elements() -> None:

@@ -111,15 +111,29 @@ def test_schemas_know_the_versions() -> None:
 def test_is_one_object_with_these_parts() -> None:
     report = parsed(logs.everything())
     assert list(report) == [
-        "schema", "version", "environment", "summary", "room", "run", "far_from_devices",
-        "shared_properties", "verdicts",
-    ]  # fmt: skip
+        "schema",
+        "version",
+        "environment",
+        "summary",
+        "room",
+        "run",
+        "far_from_devices",
+        "shared_properties",
+        "verdicts",
+    ]
     assert (report["schema"], report["version"]) == ("dmlconf-report", 1)
     assert report["environment"] == logs.HEADER.environment
     assert set(report["verdicts"][0]) == {
-        "case", "operator", "tags", "status", "expectation", "reason", "figures", "seconds",
+        "case",
+        "operator",
+        "tags",
+        "status",
+        "expectation",
+        "reason",
+        "figures",
+        "seconds",
         "location",
-    }  # fmt: skip
+    }
 
 
 def test_summary_counts_every_status() -> None:

@@ -53,9 +53,10 @@ def test_unchecked_cases_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "log", [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
+    "log",
+    [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
     ids=["everything", "plain", "dead"],
-)  # fmt: skip
+)
 def test_counts_are_those_of_the_elements(log: RunLog) -> None:
     root = parsed(log)
     for element in (root, *root.iter("testsuite")):

@@ -32,9 +32,19 @@ def test_table_has_a_row_for_each_operator_and_the_total() -> None:
     rows = re.findall("<tr>(.*?)</tr>", as_html(logs.everything()), re.DOTALL)
     cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows[:7]]
     assert cells[0] == [
-        "Operator", "Cases", "Passed", "Failed", "Broken", "Unsupported", "Unchecked", "Waived",
-        "Stale", "Not run", "Worst ULP", "Limit used",
-    ]  # fmt: skip
+        "Operator",
+        "Cases",
+        "Passed",
+        "Failed",
+        "Broken",
+        "Unsupported",
+        "Unchecked",
+        "Waived",
+        "Stale",
+        "Not run",
+        "Worst ULP",
+        "Limit used",
+    ]
     names = [row[0] for row in cells[1:]]
     assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE", "total"]
     assert cells[2] == ["GATHER", "5", "2", "1", "0", "1", "0", "1", "0", "0", "∞", "-"]
@@ -96,9 +106,21 @@ def test_text_of_the_log_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["- item", "1. item", "1) item", "+ item", "> quote", "# title", "--- x", "=== x",
-                "*a* _b_ ~~c~~ $d$ ![e](f) <https://g>", "    code", "| a | b |"],
-)  # fmt: skip
+    "message",
+    [
+        "- item",
+        "1. item",
+        "1) item",
+        "+ item",
+        "> quote",
+        "# title",
+        "--- x",
+        "=== x",
+        "*a* _b_ ~~c~~ $d$ ![e](f) <https://g>",
+        "    code",
+        "| a | b |",
+    ],
+)
 def test_a_message_is_a_plain_paragraph(message: str) -> None:
     reason = Reason(ReasonKind.CRASH, message)
     page = as_html(logs.run_log(replace(logs.BROKEN, reason=reason)))

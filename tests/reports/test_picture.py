@@ -73,9 +73,15 @@ def test_svg_is_well_formed_whatever_the_log_says() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("COLUMNS", "40"), ("LINES", "5"), ("TERM", "dumb"), ("NO_COLOR", "1"), ("FORCE_COLOR", "1"),
-     ("COLORTERM", "")],
-)  # fmt: skip
+    [
+        ("COLUMNS", "40"),
+        ("LINES", "5"),
+        ("TERM", "dumb"),
+        ("NO_COLOR", "1"),
+        ("FORCE_COLOR", "1"),
+        ("COLORTERM", ""),
+    ],
+)
 def test_nothing_depends_on_the_terminal(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

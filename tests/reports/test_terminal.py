@@ -42,9 +42,15 @@ def printed(
 ) -> str:
     stream = Stream(encoding)
     console = Console(
-        file=stream, width=width, height=25, highlight=False, legacy_windows=False, no_color=False,
-        force_terminal=color, color_system="truecolor" if color else None,
-    )  # fmt: skip
+        file=stream,
+        width=width,
+        height=25,
+        highlight=False,
+        legacy_windows=False,
+        no_color=False,
+        force_terminal=color,
+        color_system="truecolor" if color else None,
+    )
     console.print(terminal.render(log, **options), crop=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
@@ -119,9 +125,15 @@ def test_operators_are_sorted_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("distance", "message"),
-    [(None, "-"), (0.0, "0"), (999999.0, "999,999"), (4294967295.0, "4.3e9"), (float("inf"), "∞"),
-     (1.8446744073709552e19, "1.8e19")],
-)  # fmt: skip
+    [
+        (None, "-"),
+        (0.0, "0"),
+        (999999.0, "999,999"),
+        (4294967295.0, "4.3e9"),
+        (float("inf"), "∞"),
+        (1.8446744073709552e19, "1.8e19"),
+    ],
+)
 def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str) -> None:
     assert summary.number(distance) == message
 
@@ -135,9 +147,15 @@ def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "message"),
-    [(0.0, "-"), (0.0004, "0.4 ms"), (0.25, "250 ms"), (0.9996, "1.0 s"), (61.5, "61.5 s"),
-     (600.0, "10.0 min")],
-)  # fmt: skip
+    [
+        (0.0, "-"),
+        (0.0004, "0.4 ms"),
+        (0.25, "250 ms"),
+        (0.9996, "1.0 s"),
+        (61.5, "61.5 s"),
+        (600.0, "10.0 min"),
+    ],
+)
 def test_time_has_units_for_people(seconds: float, message: str) -> None:
     row = printed(logs.run_log(replace(logs.PASSED, seconds=seconds))).split("\n")
     assert next(line for line in row if line.startswith("GATHER")).endswith(f" {message}")
@@ -264,9 +282,13 @@ def test_cases_claimed_complete_but_missing_are_not_passed() -> None:
 
 @pytest.mark.parametrize(
     ("log", "style"),
-    [(logs.plain(), "32"), (logs.run_log(logs.UNCHECKED), "33"), (logs.everything(), "31"),
-     (logs.dead(logs.plain(), 9), "31")],
-)  # fmt: skip
+    [
+        (logs.plain(), "32"),
+        (logs.run_log(logs.UNCHECKED), "33"),
+        (logs.everything(), "31"),
+        (logs.dead(logs.plain(), 9), "31"),
+    ],
+)
 def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
     last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
     assert last.startswith(f"\x1b[1;{style}m")

@@ -199,9 +199,20 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(folder: Path, what: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
     """Run the cases; return the exit code and every verdict."""
     done = dmlconf(
-        folder, "run", "case.yaml", "-b", f"unruly:{what}", "--log", "run.jsonl",
-        "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml",
-    )  # fmt: skip
+        folder,
+        "run",
+        "case.yaml",
+        "-b",
+        f"unruly:{what}",
+        "--log",
+        "run.jsonl",
+        "--report",
+        "json",
+        "--report",
+        "markdown:x.md",
+        "--report",
+        "junit:x.xml",
+    )
     assert done.returncode in (0, 1), done.stderr
     assert "bug in dmlconf itself" not in done.stderr  # A plugin's own traceback may be shown.
     report = json.loads(done.stdout)  # What the plugin prints is not in the report.
@@ -253,8 +264,10 @@ def test_a_malformed_outcome_costs_one_case(
     before, at, after = verdicts[what]
     assert code == 1
     assert (before.status, at.status, after.status) == (
-        Status.PASSED, Status.BROKEN, Status.PASSED,
-    )  # fmt: skip
+        Status.PASSED,
+        Status.BROKEN,
+        Status.PASSED,
+    )
     assert at.reason is not None
     assert at.reason.message.startswith("the backend ")
 
@@ -293,9 +306,17 @@ def test_right_arrays_of_unusual_form_pass(
 
 @pytest.mark.parametrize(
     "what",
-    ["no environment", "a version that is none", "endless details", "no capabilities",
-     "a level as text", "unknown data types", "exits as it starts", "mute as it starts"],
-)  # fmt: skip
+    [
+        "no environment",
+        "a version that is none",
+        "endless details",
+        "no capabilities",
+        "a level as text",
+        "unknown data types",
+        "exits as it starts",
+        "mute as it starts",
+    ],
+)
 def test_a_backend_that_cannot_say_what_it_is_cannot_be_used(folder: Path, what: str) -> None:
     done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{what}")
     assert done.returncode == 4

@@ -128,9 +128,10 @@ def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
         [verdict] = judged(plan, ready, reference("numpy", name), JudgeOptions(circumstances=ALL))
     schema = bundled_schema("run-log")
     jsonschema.validate(
-        json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})), schema,
+        json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})),
+        schema,
         cls=jsonschema.Draft202012Validator,
-    )  # fmt: skip
+    )
     return verdict
 
 

@@ -43,10 +43,12 @@ def test_is_reported_with_the_verdict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "outcome",
-    [Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)}),
-     Rejection("CompileOperator", "E_FAIL")],
+    [
+        Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)}),
+        Rejection("CompileOperator", "E_FAIL"),
+    ],
     ids=["no clock", "refused"],
-)  # fmt: skip
+)
 def test_is_absent_where_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
     data = json.loads(json.dumps(verdict_data(verdict(tmp_path, outcome))))
     assert "dispatch_seconds" not in data

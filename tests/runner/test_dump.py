@@ -40,8 +40,9 @@ def test_a_dumped_case_is_one_that_runs_and_has_the_same_data(
 ) -> None:
     paths = dumped(cases, tmp_path / "dump")
     assert [path.stem for path in paths][1:] == [
-        "join-documented-example-1-only-one-axis-fits", "tile-invalid-repeat-of-0",
-    ]  # fmt: skip
+        "join-documented-example-1-only-one-axis-fits",
+        "tile-invalid-repeat-of-0",
+    ]
     for path, case in zip(paths, cases, strict=True):
         [again] = map(valid_case, load_suite([path]).plan())
         assert again.operator_name == case.operator_name

@@ -73,10 +73,15 @@ def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
     assert verdict.reason is not None
     assert verdict.reason.differences == (
         {
-            "tensor": "OutputTensor", "coordinates": [2], "expected": 1.0, "allowed": [[1.0, 1.0]],
-            "actual": 3.0, "off_by": 2.0, "unit": "",
+            "tensor": "OutputTensor",
+            "coordinates": [2],
+            "expected": 1.0,
+            "allowed": [[1.0, 1.0]],
+            "actual": 3.0,
+            "off_by": 2.0,
+            "unit": "",
         },
-    )  # fmt: skip
+    )
     assert verdict.reason.message.startswith("1 of 4 elements of OutputTensor differs")
 
 

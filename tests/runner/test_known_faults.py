@@ -47,9 +47,14 @@ REFUSED = Rejection("CreateOperator", "E_UNEXPECTED")
 CRASHED = Breakdown(BreakdownKind.CRASH, "its process died", "it said this")
 
 FAULT = KnownFault(
-    "wrong-there", "It is wrong.", (1, 8, 0), (1, 15, 4), frozenset({"TILE"}), "outputs",
+    "wrong-there",
+    "It is wrong.",
+    (1, 8, 0),
+    (1, 15, 4),
+    frozenset({"TILE"}),
+    "outputs",
     frozenset({"tile/mixed/stated"}),
-)  # fmt: skip
+)
 
 FILE = """
 format: 1
@@ -221,16 +226,19 @@ def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -
     ("old", "new", "message"),
     [
         ("    not_computed: Its numbers are random.\n", "", "lacks `computed_by`"),
-        ("    cases: [tile/mixed/stated]\n", "    computed_by: squares_left_ou\n",
-         "dmlconf.faults has no function squares_left_ou; did you mean squares_left_out?"),
-        ("outcome: outputs", "outcome: E_FAIL", "is \"E_FAIL\": how it shows"),
+        (
+            "    cases: [tile/mixed/stated]\n",
+            "    computed_by: squares_left_ou\n",
+            "dmlconf.faults has no function squares_left_ou; did you mean squares_left_out?",
+        ),
+        ("outcome: outputs", "outcome: E_FAIL", 'is "E_FAIL": how it shows'),
         ("first: 1.8.0", "first: 1.13.0", "1.13.0 is newer than 1.12.1"),
         ("name: not-in-a-graph", "name: wrong-there", "wrong-there is listed twice"),
         ("operators: [TILE]", "operators: [TYLE]", "no operator TYLE; did you mean TILE?"),
         ("InputTensor.DimensionCount == 1", "InputTensor.Rank == 1", "a tensor has no Rank"),
         ("reason:", "reasn:", "did you mean `reason`?"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "faults.yaml"
     assert old in FILE

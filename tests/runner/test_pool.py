@@ -192,9 +192,13 @@ def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("crash", BreakdownKind.CRASH), ("hang", BreakdownKind.HANG),
-     ("removed", BreakdownKind.DEVICE_REMOVED), ("waited", BreakdownKind.HANG)],
-)  # fmt: skip
+    [
+        ("crash", BreakdownKind.CRASH),
+        ("hang", BreakdownKind.HANG),
+        ("removed", BreakdownKind.DEVICE_REMOVED),
+        ("waited", BreakdownKind.HANG),
+    ],
+)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
     tmp_path: Path, together: Path, fault: str, kind: BreakdownKind, workers: int

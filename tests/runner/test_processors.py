@@ -30,9 +30,16 @@ def groups(folder: Path, membership: str, **files: str) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     ("quota", "processors"),
-    [("max 100000", None), ("100000 100000", 1), ("150000 100000", 2), ("5000 100000", 1),
-     ("6400000 100000", 64), ("100000", None), ("nonsense", None)],
-)  # fmt: skip
+    [
+        ("max 100000", None),
+        ("100000 100000", 1),
+        ("150000 100000", 2),
+        ("5000 100000", 1),
+        ("6400000 100000", 64),
+        ("100000", None),
+        ("nonsense", None),
+    ],
+)
 def test_a_quota_of_version_2_is_rounded_up(
     tmp_path: Path, quota: str, processors: int | None
 ) -> None:
@@ -41,10 +48,13 @@ def test_a_quota_of_version_2_is_rounded_up(
 
 def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
     root, own = groups(
-        tmp_path, "0::/slice/job\n", slice__cpu_dot_max="200000 100000",
-        slice__job__cpu_dot_max="800000 100000", slice__memory_dot_max="1000000",
+        tmp_path,
+        "0::/slice/job\n",
+        slice__cpu_dot_max="200000 100000",
+        slice__job__cpu_dot_max="800000 100000",
+        slice__memory_dot_max="1000000",
         slice__job__memory_dot_max="max",
-    )  # fmt: skip
+    )
     assert processor_quota(root, own) == 2
     assert memory_limit(root, own) == 1_000_000
 
@@ -52,21 +62,25 @@ def test_the_lowest_limit_on_the_way_to_the_root_counts(tmp_path: Path) -> None:
 def test_limits_of_version_1_are_read(tmp_path: Path) -> None:
     memory = {"memory__docker__x__memory_dot_limit_in_bytes": "536870912"}
     root, own = groups(
-        tmp_path, "4:memory:/docker/x\n1:cpu,cpuacct:/docker/x\n0::/\n",
+        tmp_path,
+        "4:memory:/docker/x\n1:cpu,cpuacct:/docker/x\n0::/\n",
         **{"cpu,cpuacct__docker__x__cpu_dot_cfs_quota_us": "250000"},
         **{"cpu,cpuacct__docker__x__cpu_dot_cfs_period_us": "100000"},
         **{"cpu,cpuacct__cpu_dot_cfs_quota_us": "-1"},
-        **{"cpu,cpuacct__cpu_dot_cfs_period_us": "100000"}, **memory,
-    )  # fmt: skip
+        **{"cpu,cpuacct__cpu_dot_cfs_period_us": "100000"},
+        **memory,
+    )
     assert processor_quota(root, own) == 3
     assert memory_limit(root, own) == 512 << 20
 
 
 def test_a_container_sees_its_own_group_at_the_root(tmp_path: Path) -> None:
     root, own = groups(
-        tmp_path, "0::/system.slice/docker-1.scope\n", cpu_dot_max="50000 100000",
+        tmp_path,
+        "0::/system.slice/docker-1.scope\n",
+        cpu_dot_max="50000 100000",
         memory_dot_max="268435456",
-    )  # fmt: skip
+    )
     assert processor_quota(root, own) == 1
     assert memory_limit(root, own) == 256 << 20
 

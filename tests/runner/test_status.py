@@ -107,6 +107,9 @@ def test_a_new_status_is_one_entry(tmp_path: Path) -> None:
     names = ["html", "json", "junit", "markdown", "svg", "text"]
     done = subprocess.run(
         [sys.executable, "-c", REPORTS, *names],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

@@ -110,8 +110,10 @@ def test_a_limit_with_a_condition_excuses_the_cases_that_meet_it(tmp_path: Path)
     stated = case(tmp_path, "stated")
     failed = judge(stated, NO_KERNEL, lambda _: None)
     for condition, status in (("Rank == 0", Status.FAILED), ("Rank > 0", Status.UNSUPPORTED)):
-        text = FILE.replace("    data_types: {InputTensor: [FLOAT32]}\n",
-                            f"    data_types: any\n    where: {condition}\n")  # fmt: skip
+        text = FILE.replace(
+            "    data_types: {InputTensor: [FLOAT32]}\n",
+            f"    data_types: any\n    where: {condition}\n",
+        )
         path.write_text(text, encoding="utf-8")
         assert read_substrate(path).excuse(stated, NO_KERNEL, failed).status is status
 

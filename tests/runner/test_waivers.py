@@ -45,9 +45,9 @@ cases:
     expect: {rejected: E_INVALIDARG}
 """
 TWO, FLOAT32, INT32, REFUSED = (
-    f"tile/small/{name}" for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]",
-                                      "refused")
-)  # fmt: skip
+    f"tile/small/{name}"
+    for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]", "refused")
+)
 
 SCALED = "miniature:scaled"
 """Every element is 1.1 times what is right."""
@@ -76,9 +76,17 @@ def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) ->
     (folder / "w.yaml").write_text(json.dumps({"format": 1, "waivers": waivers}, indent=1))
     more = [text for key, value in options.items() for text in (f"--{key}", value)]
     done = dmlconf_here(
-        folder, "run", "tile", "-b", backend, "--waivers", "w.yaml", "--report", "json:r.json",
+        folder,
+        "run",
+        "tile",
+        "-b",
+        backend,
+        "--waivers",
+        "w.yaml",
+        "--report",
+        "json:r.json",
         *more,
-    )  # fmt: skip
+    )
     said = {"code": done.returncode, "said": done.stdout + done.stderr}
     if done.returncode in (0, 1):
         report = json.loads((folder / "r.json").read_text())
@@ -221,8 +229,9 @@ cases:
 
 @pytest.mark.parametrize("backend", [SCALED, "numpy"])
 def test_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
-    result = run(tmp_path, f"{backend},on=two" if backend == SCALED else backend,
-                 waiver(until="2020-02-29"))  # fmt: skip
+    result = run(
+        tmp_path, f"{backend},on=two" if backend == SCALED else backend, waiver(until="2020-02-29")
+    )
     assert judged(result)[0] == "stale"
     if backend == SCALED:
         assert judged(result)[1] == "waiver expired"
@@ -270,9 +279,12 @@ def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
 
 
 DEVICE = Environment(
-    "directml", "1.15.4", "Contoso Graphics (R) 9000", "32.0.15.6094",
+    "directml",
+    "1.15.4",
+    "Contoso Graphics (R) 9000",
+    "32.0.15.6094",
     {"vendor_id": "0x1002", "device_id": "0x73bf"},
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
@@ -297,9 +309,12 @@ def test_devices_are_named_by_pattern_and_ranges(
     waivers = read_waivers(path).waivers
     assert bool(effective_waivers(waivers, DEVICE).waivers) is included
     recorded = {
-        "backend": "directml", "version": DEVICE.version, "adapter": DEVICE.adapter,
-        "driver": DEVICE.driver, "details": DEVICE.details,
-    }  # fmt: skip
+        "backend": "directml",
+        "version": DEVICE.version,
+        "adapter": DEVICE.adapter,
+        "driver": DEVICE.driver,
+        "details": DEVICE.details,
+    }
     replay = Environment("recording", "1", details={"recorded": recorded})
     assert bool(effective_waivers(waivers, replay).waivers) is included
 

@@ -220,9 +220,17 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     report = tmp_path / "strength.json"
     process = dmlconf_here(
-        tmp_path, "strength", "suite.yaml", "--figure", "drivers", "-v",
-        "--fail-under", "drivers=99", "--report", f"json:{report}",
-    )  # fmt: skip
+        tmp_path,
+        "strength",
+        "suite.yaml",
+        "--figure",
+        "drivers",
+        "-v",
+        "--fail-under",
+        "drivers=99",
+        "--report",
+        f"json:{report}",
+    )
     assert process.returncode == 1
     assert "by driver defect: " in process.stderr
     assert "no case of CUMULATIVE_SUMMATION has" in process.stdout
@@ -231,9 +239,18 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
     assert "perturbations" not in data
     markdown = tmp_path / "strength.md"
     passed = dmlconf_here(
-        tmp_path, "strength", "suite.yaml", "--fail-under", "drivers=1",
-        "--figure", "drivers", "--seed", "4", "--report", f"markdown:{markdown}",
-    )  # fmt: skip
+        tmp_path,
+        "strength",
+        "suite.yaml",
+        "--fail-under",
+        "drivers=1",
+        "--figure",
+        "drivers",
+        "--seed",
+        "4",
+        "--report",
+        f"markdown:{markdown}",
+    )
     assert passed.returncode == 0
     text = markdown.read_text("utf-8")
     assert "--figure drivers --seed 4" in text

@@ -123,9 +123,18 @@ def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_pat
     (tmp_path / "model.yaml").write_text(negation(17))
     (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))
     process = dmlconf_here(
-        tmp_path, "strength", ".", "--figure", "sizes", "--fail-under", "sizes=100",
-        "--report", "json:found.json", "--report", "markdown:found.md",
-    )  # fmt: skip
+        tmp_path,
+        "strength",
+        ".",
+        "--figure",
+        "sizes",
+        "--fail-under",
+        "sizes=100",
+        "--report",
+        "json:found.json",
+        "--report",
+        "markdown:found.md",
+    )
     assert process.returncode == 0, process.stdout + process.stderr
     data = json.loads((tmp_path / "found.json").read_text())["sizes"]
     assert data["share"] == 100

@@ -122,9 +122,16 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
     report = tmp_path / "out" / "strength.json"
     markdown = tmp_path / "strength.md"
     process = dmlconf_here(
-        tmp_path, "strength", str(tmp_path / "weak.yaml"), "--fail-under", "99",
-        "--report", f"json:{report}", "--report", f"markdown:{markdown}",
-    )  # fmt: skip
+        tmp_path,
+        "strength",
+        str(tmp_path / "weak.yaml"),
+        "--fail-under",
+        "99",
+        "--report",
+        f"json:{report}",
+        "--report",
+        f"markdown:{markdown}",
+    )
     assert process.returncode == 1
     assert "TILE" in process.stderr
     assert "fewer than 99%" in process.stderr

@@ -6,10 +6,20 @@ import pytest
 from dmlconf.tensors.datatypes import DataType
 
 BITS = {
-    "FLOAT64": 64, "FLOAT32": 32, "FLOAT16": 16,
-    "INT64": 64, "INT32": 32, "INT16": 16, "INT8": 8, "INT4": 4,
-    "UINT64": 64, "UINT32": 32, "UINT16": 16, "UINT8": 8, "UINT4": 4,
-}  # fmt: skip
+    "FLOAT64": 64,
+    "FLOAT32": 32,
+    "FLOAT16": 16,
+    "INT64": 64,
+    "INT32": 32,
+    "INT16": 16,
+    "INT8": 8,
+    "INT4": 4,
+    "UINT64": 64,
+    "UINT32": 32,
+    "UINT16": 16,
+    "UINT8": 8,
+    "UINT4": 4,
+}
 
 
 def test_has_every_type_of_the_header_but_unknown() -> None:

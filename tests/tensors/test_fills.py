@@ -44,9 +44,12 @@ def test_knows_the_named_fills() -> None:
 def test_random_numbers_are_those_of_the_published_generator() -> None:
     # The first outputs of the authors' splitmix64.c with the seed 1234567.
     published = [
-        6457827717110365317, 3203168211198807973, 9817491932198370423,
-        4593380528125082431, 16408922859458223821,
-    ]  # fmt: skip
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
     assert splitmix64(1234567, 5).tolist() == published
 
 

@@ -119,8 +119,9 @@ def _data_types(subject: Subject) -> str:
         names = [str(kind) for kind, supported in answers[0].items() if supported]
         if not names:
             raise CheckFailedError("it supports no data type")
-        lacking = [str(kind) for kind in (DataType.FLOAT32, DataType.FLOAT16)
-                   if not answers[0].get(kind)]  # fmt: skip
+        lacking = [
+            str(kind) for kind in (DataType.FLOAT32, DataType.FLOAT16) if not answers[0].get(kind)
+        ]
         if lacking:
             raise DeclinedError(f"it lacks {' and '.join(lacking)}; it has {', '.join(names)}")
         return f"{len(names)} of {len(DataType)} data types"

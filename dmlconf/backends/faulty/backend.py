@@ -113,8 +113,10 @@ def _wrong_type(case: Case) -> Outcome:
     outcome = run_case(case)
     if not isinstance(outcome, Outputs):
         return outcome
-    other = {name: np.float64 if a.dtype != np.float64 else np.float32
-             for name, a in outcome.arrays.items()}  # fmt: skip
+    other = {
+        name: np.float64 if a.dtype != np.float64 else np.float32
+        for name, a in outcome.arrays.items()
+    }
     return Outputs({name: array.astype(other[name]) for name, array in outcome.arrays.items()})
 
 
@@ -299,9 +301,14 @@ _OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}
 """Options that belong to a single fault."""
 
 OPTION_WORDS: Final = (
-    *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
+    *FAULTS,
+    "on=",
+    "where=",
+    "by=",
+    "seconds=",
+    *CIRCUMSTANCE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
-)  # fmt: skip
+)
 """Words that may follow `faulty:`, for completion."""
 
 

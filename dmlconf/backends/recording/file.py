@@ -207,8 +207,14 @@ def read_head(path: Path) -> Recording:
 
 
 _DAMAGES: Final = (
-    AttributeError, LookupError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError,
-)  # fmt: skip
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 """Exceptions of taking a manifest for what it is not."""
 
 

@@ -93,11 +93,15 @@ def _copies(key: str, parts: Mapping[str, Any], names: Namespace) -> list[NodeEn
         raise CaseError((*where, "repeat"), message)
     return [
         NodeEntry(
-            f"{key}[{index}]", key, operator, parts["desc"], {**names, "Index": index},
+            f"{key}[{index}]",
+            key,
+            operator,
+            parts["desc"],
+            {**names, "Index": index},
             previous=f"{key}[{index - 1}]" if index else None,
         )
         for index in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def _operator(name: Any, where: Where) -> Operator:

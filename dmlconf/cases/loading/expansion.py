@@ -86,8 +86,11 @@ class Expansion:
         Raises:
             UnstorableError: a value is of a kind that matrices do not have.
         """
-        return [self.names, [[_stored(value) for value in values] for values in self.values],
-                self.rows]  # fmt: skip
+        return [
+            self.names,
+            [[_stored(value) for value in values] for values in self.values],
+            self.rows,
+        ]
 
     @classmethod
     def restored(cls, stored: Sequence[Any]) -> Expansion:

@@ -65,19 +65,42 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 
 @click.command("certify", cls=Command, short_help="Write a certificate of what a backend computes.")
 @paths_argument
-@option("-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
-              help="The backend to certify: directml, a plugin's, or recording:PATH for outcomes "
-              "recorded earlier, in the environment of the recording.")  # fmt: skip
-@option("--profile", required=True, metavar="PROFILE", shell_complete=complete_profile,
-              help="The profile whose cases must have a verdict, such as 5_0 or 5_0+model.",
-              )  # fmt: skip
-@option("-o", "--output", required=True, metavar=f"FILE{SUFFIX}",
-              type=click.Path(path_type=Path, dir_okay=False),
-              help="Write the certificate to this file.")  # fmt: skip
-@option("--key", metavar="KEY.pem", type=click.Path(path_type=Path),
-              help="Sign it with this private key; `dmlconf sign` can do so later.")  # fmt: skip
-@option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Accept the known failures that this file lists.")  # fmt: skip
+@option(
+    "-b",
+    "--backend",
+    required=True,
+    metavar="BACKEND",
+    shell_complete=complete_backend,
+    help="The backend to certify: directml, a plugin's, or recording:PATH for outcomes "
+    "recorded earlier, in the environment of the recording.",
+)
+@option(
+    "--profile",
+    required=True,
+    metavar="PROFILE",
+    shell_complete=complete_profile,
+    help="The profile whose cases must have a verdict, such as 5_0 or 5_0+model.",
+)
+@option(
+    "-o",
+    "--output",
+    required=True,
+    metavar=f"FILE{SUFFIX}",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the certificate to this file.",
+)
+@option(
+    "--key",
+    metavar="KEY.pem",
+    type=click.Path(path_type=Path),
+    help="Sign it with this private key; `dmlconf sign` can do so later.",
+)
+@option(
+    "--waivers",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Accept the known failures that this file lists.",
+)
 @max_waived_option
 @option(
     "--statement",
@@ -85,8 +108,9 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     type=click.Path(path_type=Path, dir_okay=False),
     help="Include your statement about the product: vendor, product, contact, text.",
 )
-@challenge_option("Vary the data of all generated cases by this number, chosen by the party that "
-                  "will verify.")  # fmt: skip
+@challenge_option(
+    "Vary the data of all generated cases by this number, chosen by the party that will verify."
+)
 @option("--resume", is_flag=True, help="Continue a certification that was interrupted.")
 @single_device_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")

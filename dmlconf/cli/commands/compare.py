@@ -26,17 +26,31 @@ __all__ = ["command"]
 @click.command("compare", cls=Command, short_help="Show what changed between two runs.")
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", nargs=-1, required=True, type=click.Path(path_type=Path))
-@option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
-        metavar="SHARE", help="A passing case has drifted if it uses this much more of its "
-        "limit.")  # fmt: skip
-@option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
-        help="The case files that recordings belong to; the bundled suite by default.",
-        )  # fmt: skip
+@option(
+    "--drift",
+    type=click.FloatRange(0, min_open=True),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="A passing case has drifted if it uses this much more of its limit.",
+)
+@option(
+    "--suite",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The case files that recordings belong to; the bundled suite by default.",
+)
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", help=FAIL_SLOWER_HELP)
 @report_option(COMPARISON_FORMATS)
 @option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
-@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-        help="Show only new failures and the last line.")  # fmt: skip
+@option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    group=REPORT_GROUP,
+    help="Show only new failures and the last line.",
+)
 @color_option
 def command(
     base: Path,

@@ -34,9 +34,11 @@ _PERMISSIONS: Final = ("allow", "deny")
     "config", cls=Command, short_help="Show the options in effect and where each is set."
 )
 @click.argument(
-    "name", metavar="[COMMAND|allow|deny]", default="run",
+    "name",
+    metavar="[COMMAND|allow|deny]",
+    default="run",
     type=click.Choice([*COMMANDS, *_PERMISSIONS]),
-)  # fmt: skip
+)
 @option("--profile", metavar="NAME", help="Show the options in effect with this profile.")
 @option("--all", "everything", is_flag=True, help="Also show options that have their default.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -28,8 +28,12 @@ _WIDE: Final = 120
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
 @option("--directml", "path", metavar="FILE", help="Use this DirectML instead of looking for one.")
-@option("--check", is_flag=True, help="Check what devices must do besides running operators: "
-        "minimum levels, queries, creation and release, removal.")  # fmt: skip
+@option(
+    "--check",
+    is_flag=True,
+    help="Check what devices must do besides running operators: "
+    "minimum levels, queries, creation and release, removal.",
+)
 @option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option
 def command(path: str | None, check: bool, as_json: bool, color: str) -> int:

@@ -47,22 +47,57 @@ class _Failure:
 @click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
 @click.argument("failure", required=False, metavar="[LOG|CASE]")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
-        group=BACKEND_GROUP,
-        help="The backend that fails; by default that of the log.")  # fmt: skip
-@option("--also", multiple=True, metavar="BACKEND", shell_complete=complete_backend,
-        group=BACKEND_GROUP, help="Also run the smallest cases on this backend, such as another "
-        "adapter or numpy.")  # fmt: skip
-@option("-o", "--output", "folder", type=click.Path(path_type=Path, file_okay=False),
-        metavar="FOLDER", help="Write a folder for each group of failures here, with a report and "
-        "the smallest case in every form.")  # fmt: skip
-@option("--groups", default=_MOST_GROUPS, show_default=True, type=click.IntRange(min=1),
-        metavar="N", help="Diagnose at most N groups, the largest first.")  # fmt: skip
-@option("--time", "seconds", default=60.0, show_default=True, metavar="SECONDS",
-        type=Number(min=0), help="How long the reduction of one case may take.")  # fmt: skip
-@option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
-        type=Number(min=0, min_open=True),
-        help="How long one case may take on the backend.")  # fmt: skip
+@option(
+    "-b",
+    "--backend",
+    metavar="BACKEND",
+    shell_complete=complete_backend,
+    group=BACKEND_GROUP,
+    help="The backend that fails; by default that of the log.",
+)
+@option(
+    "--also",
+    multiple=True,
+    metavar="BACKEND",
+    shell_complete=complete_backend,
+    group=BACKEND_GROUP,
+    help="Also run the smallest cases on this backend, such as another adapter or numpy.",
+)
+@option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write a folder for each group of failures here, with a report and "
+    "the smallest case in every form.",
+)
+@option(
+    "--groups",
+    default=_MOST_GROUPS,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Diagnose at most N groups, the largest first.",
+)
+@option(
+    "--time",
+    "seconds",
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=Number(min=0),
+    help="How long the reduction of one case may take.",
+)
+@option(
+    "--timeout",
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    group=BACKEND_GROUP,
+    type=Number(min=0, min_open=True),
+    help="How long one case may take on the backend.",
+)
 @option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
 def command(
     failure: str | None,

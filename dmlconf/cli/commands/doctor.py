@@ -204,5 +204,13 @@ def _lab() -> Iterator[_Finding]:
 
 
 _CHECKS: Final[tuple[Callable[[], Iterator[_Finding]], ...]] = (
-    _python, _numpy, _suite, _directml, _plugins, _configuration, _logs, _cache, _lab,
-)  # fmt: skip
+    _python,
+    _numpy,
+    _suite,
+    _directml,
+    _plugins,
+    _configuration,
+    _logs,
+    _cache,
+    _lab,
+)

@@ -78,14 +78,32 @@ def _operators(
 
 
 @click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
-@option("-b", "--backend", metavar="BACKEND", required=True, group=BACKEND_GROUP,
-        shell_complete=complete_backend, help="The backend to test: directml, or a plugin's.",
-        )  # fmt: skip
-@option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
-        callback=_operators, shell_complete=complete_operator,
-        help="Generate cases of this operator; of all operators if none is given.")  # fmt: skip
-@option("--graphs", is_flag=True, group=_CHOICE_GROUP,
-        help="Generate graphs of these operators instead of single operators.")  # fmt: skip
+@option(
+    "-b",
+    "--backend",
+    metavar="BACKEND",
+    required=True,
+    group=BACKEND_GROUP,
+    shell_complete=complete_backend,
+    help="The backend to test: directml, or a plugin's.",
+)
+@option(
+    "-o",
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="OPERATOR",
+    group=_CHOICE_GROUP,
+    callback=_operators,
+    shell_complete=complete_operator,
+    help="Generate cases of this operator; of all operators if none is given.",
+)
+@option(
+    "--graphs",
+    is_flag=True,
+    group=_CHOICE_GROUP,
+    help="Generate graphs of these operators instead of single operators.",
+)
 @option(
     "--nodes",
     default=MOST_NODES,
@@ -101,24 +119,55 @@ def _operators(
     group=_CHOICE_GROUP,
     help="Plant a rewrite of graph compilers, or a near miss of one, in every third graph.",
 )
-@option("--invalid", is_flag=True, group=_CHOICE_GROUP,
-        help="Generate cases that break one constraint each, which the backend must refuse.",
-        )  # fmt: skip
-@option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
-        help="Generate the cases of this seed; a random one if not given. The same seed and number "
-        "give the same case on every machine.")  # fmt: skip
-@option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
-        help=f"Generate N cases of each operator, or N graphs; {_CASES} if not given.",
-        )  # fmt: skip
-@option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
-        help="Generate cases for this long.")  # fmt: skip
-@option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
-        group=_CHOICE_GROUP, help="Generate only the case of this number.")  # fmt: skip
+@option(
+    "--invalid",
+    is_flag=True,
+    group=_CHOICE_GROUP,
+    help="Generate cases that break one constraint each, which the backend must refuse.",
+)
+@option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    group=_CHOICE_GROUP,
+    help="Generate the cases of this seed; a random one if not given. The same seed and number "
+    "give the same case on every machine.",
+)
+@option(
+    "--cases",
+    "count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    group=_CHOICE_GROUP,
+    help=f"Generate N cases of each operator, or N graphs; {_CASES} if not given.",
+)
+@option(
+    "--time",
+    "seconds",
+    type=Number(0, min_open=True),
+    metavar="SECONDS",
+    group=_CHOICE_GROUP,
+    help="Generate cases for this long.",
+)
+@option(
+    "--number",
+    "numbers",
+    multiple=True,
+    type=click.IntRange(min=0),
+    metavar="N",
+    group=_CHOICE_GROUP,
+    help="Generate only the case of this number.",
+)
 @single_device_options
 @option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
-@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
-        help="Stop after N failures.")  # fmt: skip
+@option(
+    "--max-failures",
+    type=click.IntRange(min=1),
+    metavar="N",
+    group=BACKEND_GROUP,
+    help="Stop after N failures.",
+)
 @option(
     "--save",
     "folder",
@@ -128,11 +177,24 @@ def _operators(
     help="Write failing cases as case files here, some of each group; "
     "by default beside the run log.",
 )
-@option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
-        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group, taking "
-        "this long in total; 0 turns this off.")  # fmt: skip
-@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@option(
+    "--reduce",
+    "reduce_seconds",
+    default=60.0,
+    show_default=True,
+    type=Number(0),
+    metavar="SECONDS",
+    group=REPORT_GROUP,
+    help="Reduce one failing case of each group, taking this long in total; 0 turns this off.",
+)
+@option(
+    "--log",
+    "log_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    group=REPORT_GROUP,
+    help="Write the run log here.",
+)
 @report_option(RUN_FORMATS)
 @detail_options
 @color_option
@@ -226,9 +288,14 @@ def command(
                 rewrite(written, LogWriter(stream))
                 written = read_log(log, own=True)
         shown = show(
-            written, reports, verbose=verbose, quiet=quiet, color=color,
-            durations=durations, failures=failures,
-        )  # fmt: skip
+            written,
+            reports,
+            verbose=verbose,
+            quiet=quiet,
+            color=color,
+            durations=durations,
+            failures=failures,
+        )
         chosen_cases = _save(folder, written, cases)
         if reduce_seconds:
             judging = JudgeOptions(known, known_faults=not no_known_faults)

@@ -42,9 +42,12 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the merged log here.",
 )
-@option("--other-environments", is_flag=True,
-        help="Also merge runs whose machines, adapters or drivers differ; each verdict then names "
-        "its log.")  # fmt: skip
+@option(
+    "--other-environments",
+    is_flag=True,
+    help="Also merge runs whose machines, adapters or drivers differ; each verdict then names "
+    "its log.",
+)
 @demand_options
 @report_option(RUN_FORMATS)
 @detail_options

@@ -28,11 +28,21 @@ def command() -> None:
 
 @command.command("case", cls=Command, short_help="Write a case file to start from.")
 @click.argument("name", metavar="OPERATOR", shell_complete=complete_operator)
-@option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
-              help="The case's name.")  # fmt: skip
-@option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write here instead of to standard output; never over a file that exists.",
-              )  # fmt: skip
+@option(
+    "--name",
+    "case_name",
+    default="new-case",
+    show_default=True,
+    metavar="NAME",
+    help="The case's name.",
+)
+@option(
+    "--output",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write here instead of to standard output; never over a file that exists.",
+)
 def _case(name: str, case_name: str, file: Path | None) -> int:
     """Write a case file for OPERATOR with one valid case.
 

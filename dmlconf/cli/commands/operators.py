@@ -44,10 +44,12 @@ __all__ = ["command", "markdown_table"]
 
 @click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
 @click.argument("name", required=False, shell_complete=complete_operator)
-@option("--markdown", is_flag=True,
-        help="List them as a Markdown table; with a NAME, write its page.")  # fmt: skip
-@option("--json", "as_json", is_flag=True,
-        help="List them as JSON; with a NAME, everything about it.")  # fmt: skip
+@option(
+    "--markdown", is_flag=True, help="List them as a Markdown table; with a NAME, write its page."
+)
+@option(
+    "--json", "as_json", is_flag=True, help="List them as JSON; with a NAME, everything about it."
+)
 @color_option
 def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
     """List the operators of the catalogue, or show everything about the operator NAME."""

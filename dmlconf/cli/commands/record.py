@@ -55,25 +55,36 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None)
 @click.command("record", cls=Command, short_help="Record the outcomes of cases on a backend.")
 @paths_argument
 @option(
-    "-b", "--backend", default="directml", show_default=True, metavar="BACKEND",
-    group=BACKEND_GROUP, shell_complete=complete_backend, help="The backend to record.",
-)  # fmt: skip
+    "-b",
+    "--backend",
+    default="directml",
+    show_default=True,
+    metavar="BACKEND",
+    group=BACKEND_GROUP,
+    shell_complete=complete_backend,
+    help="The backend to record.",
+)
 @option(
-    "-o", "--output", metavar="FILE|FOLDER", type=click.Path(path_type=Path),
+    "-o",
+    "--output",
+    metavar="FILE|FOLDER",
+    type=click.Path(path_type=Path),
     callback=_checked,
     help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
     "FOLDER/<operator>/NAME.dmlrec; by default to the FOLDER that holds PATHS as "
     "FOLDER/<operator>.",
-)  # fmt: skip
+)
 @option(
-    "--into-case", is_flag=True,
+    "--into-case",
+    is_flag=True,
     help="Write the outputs into the case files instead, as what each case expects. PATHS may also "
     "name cases: `record tile/mine/wide mine.yaml --into-case`.",
-)  # fmt: skip
+)
 @option(
-    "--name", metavar="NAME",
+    "--name",
+    metavar="NAME",
     help="The name of the files in FOLDER; by default BACKEND-VERSION, such as directml-1.15.4.",
-)  # fmt: skip
+)
 @single_device_options
 @long_selection_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")

@@ -80,58 +80,123 @@ _QUICK: Final = (
 @click.command("run", cls=Command, short_help="Run cases and report.")
 @paths_argument
 @option(
-    "-b", "--backend", "backends", multiple=True, metavar="BACKEND", group=BACKEND_GROUP,
+    "-b",
+    "--backend",
+    "backends",
+    multiple=True,
+    metavar="BACKEND",
+    group=BACKEND_GROUP,
     shell_complete=complete_backend,
     help="The backend to test: numpy (the default), directml, recording:PATH, or a plugin's.",
-)  # fmt: skip
+)
 @option(
-    "--against", default=AUTO, show_default=True, metavar="BACKEND", group=BACKEND_GROUP,
+    "--against",
+    default=AUTO,
+    show_default=True,
+    metavar="BACKEND",
+    group=BACKEND_GROUP,
     shell_complete=complete_backend,
     help="The source of expected values that a case does not state: auto (the suite's recordings, "
     "then numpy), numpy or recording:PATH.",
-)  # fmt: skip
+)
 @directml_option
 @selection_options
 @shard_options
 @jobs_option("as many as pay off for numpy and recordings, otherwise 1")
 @backend_options
-@option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
-        group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
-@option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
-        help="Run the cases in a random order determined by the seed.")  # fmt: skip
-@option("--retries", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
-        group=BACKEND_GROUP, help="Run each failing case N more times; one that then passes "
-        "still counts as failed, as not reproducible.")  # fmt: skip
+@option(
+    "--repeat",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    group=BACKEND_GROUP,
+    help="Run each case N times; the first failure counts.",
+)
+@option(
+    "--shuffle",
+    type=click.IntRange(min=0),
+    metavar="SEED",
+    group=BACKEND_GROUP,
+    help="Run the cases in a random order determined by the seed.",
+)
+@option(
+    "--retries",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="N",
+    group=BACKEND_GROUP,
+    help="Run each failing case N more times; one that then passes "
+    "still counts as failed, as not reproducible.",
+)
 @resume_option
 @scheduler_options
-@option("--compare-unfused/--no-compare-unfused", default=None, group=BACKEND_GROUP,
-        help="Also run each graph's nodes one by one, or do not: shows whether a graph that fails "
-        "is correct that way, and how many elements have the same bits. By default done on "
-        "backends that compile graphs.")  # fmt: skip
-@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
-        group=BACKEND_GROUP, help="Also run each case repeated, rebound and so on, as applications "
-        "do (docs/circumstances.md); by default under the cheap circumstances, if the backend has "
-        "any.")  # fmt: skip
+@option(
+    "--compare-unfused/--no-compare-unfused",
+    default=None,
+    group=BACKEND_GROUP,
+    help="Also run each graph's nodes one by one, or do not: shows whether a graph that fails "
+    "is correct that way, and how many elements have the same bits. By default done on "
+    "backends that compile graphs.",
+)
+@option(
+    "--circumstances",
+    multiple=True,
+    metavar="NAMES|all|none",
+    callback=parse_circumstances,
+    group=BACKEND_GROUP,
+    help="Also run each case repeated, rebound and so on, as applications "
+    "do (docs/circumstances.md); by default under the cheap circumstances, if the backend has "
+    "any.",
+)
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
-@option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="Accept the known failures that this file lists.")  # fmt: skip
+@option(
+    "--waivers",
+    "waiver_file",
+    metavar="FILE",
+    group=EXIT_GROUP,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Accept the known failures that this file lists.",
+)
 @option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
-@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
-        help="Stop after N failures.")  # fmt: skip
+@option(
+    "--max-failures",
+    type=click.IntRange(min=1),
+    metavar="N",
+    group=BACKEND_GROUP,
+    help="Stop after N failures.",
+)
 @demand_options
-@option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="Report operators that take longer on the device than in this earlier run log, by "
-        "more than noise explains.")  # fmt: skip
+@option(
+    "--slower-than",
+    "slower_than",
+    metavar="LOG",
+    group=EXIT_GROUP,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Report operators that take longer on the device than in this earlier run log, by "
+    "more than noise explains.",
+)
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
-@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@option(
+    "--log",
+    "log_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    group=REPORT_GROUP,
+    help="Write the run log here.",
+)
 @report_option(RUN_FORMATS)
 @detail_options
-@option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-        group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
-        "its expected, allowed and actual outputs as .npy files.")  # fmt: skip
+@option(
+    "--dump",
+    "dump_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    group=REPORT_GROUP,
+    help="Run failing cases once more, and write each with its inputs and "
+    "its expected, allowed and actual outputs as .npy files.",
+)
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -216,14 +281,21 @@ def command(
     given = {name: value for name, value in given.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
     shown = Presentation(
-        log_file=log_file, resume=resumed_log is not None, reports=reports,
-        dump_folder=dump_folder, demands=Demands(fail_on, min_passed),
-        base_run=base_run, fail_slower=fail_slower,
+        log_file=log_file,
+        resume=resumed_log is not None,
+        reports=reports,
+        dump_folder=dump_folder,
+        demands=Demands(fail_on, min_passed),
+        base_run=base_run,
+        fail_slower=fail_slower,
         details={
-            "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
+            "verbose": verbose,
+            "quiet": quiet,
+            "color": color,
+            "durations": durations,
             "failures": failures,
         },
-    )  # fmt: skip
+    )
     codes = []
     with connected(scheduler) as cluster:
         for name in names:
@@ -235,15 +307,20 @@ def command(
                 return empty_shard(shard, planned)
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
             run = Run(
-                suite=suite, paths=tuple(map(str, paths)), suite_paths=suite_paths(paths),
-                plan=planned, chosen=chosen,
-                how=How(
-                    name, limits, known, compare_unfused, circumstances, not no_known_faults
-                ),
-                against=against, waivers=accepted.waivers if accepted else (),
-                repeat=repeat, shuffle=shuffle, retries=retries,
-                most_failures=1 if fail_fast else max_failures, options=options,
-            )  # fmt: skip
+                suite=suite,
+                paths=tuple(map(str, paths)),
+                suite_paths=suite_paths(paths),
+                plan=planned,
+                chosen=chosen,
+                how=How(name, limits, known, compare_unfused, circumstances, not no_known_faults),
+                against=against,
+                waivers=accepted.waivers if accepted else (),
+                repeat=repeat,
+                shuffle=shuffle,
+                retries=retries,
+                most_failures=1 if fail_fast else max_failures,
+                options=options,
+            )
             with opened_targets(cluster, run, by_adapter=by_adapter) as targets:
                 codes += [run_and_report(run, target, shown) for target in targets]
     return max(codes, key=severity)

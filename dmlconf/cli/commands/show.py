@@ -38,15 +38,34 @@ _UNLISTED: Final = "what no support table lists"
 @click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
-        help="Show the data that --challenge N gives in a run.")  # fmt: skip
-@option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
-        help="Run the case, and show its outcome on this backend.")  # fmt: skip
-@option("--against", metavar="BACKEND", shell_complete=complete_backend,
-        help="Show the expected values from this source if the case does not state them: auto (the "
-        "suite's recordings, then numpy), numpy or recording:PATH.")  # fmt: skip
-@option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
-        type=Number(min=0, min_open=True), help="How long the backend may take.")  # fmt: skip
+@option(
+    "--challenge",
+    metavar="N",
+    type=click.IntRange(1, 2**64 - 1),
+    help="Show the data that --challenge N gives in a run.",
+)
+@option(
+    "-b",
+    "--backend",
+    metavar="BACKEND",
+    shell_complete=complete_backend,
+    help="Run the case, and show its outcome on this backend.",
+)
+@option(
+    "--against",
+    metavar="BACKEND",
+    shell_complete=complete_backend,
+    help="Show the expected values from this source if the case does not state them: auto (the "
+    "suite's recordings, then numpy), numpy or recording:PATH.",
+)
+@option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=Number(min=0, min_open=True),
+    help="How long the backend may take.",
+)
 @color_option
 def command(
     case: str,

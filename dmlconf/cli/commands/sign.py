@@ -20,8 +20,13 @@ __all__ = ["command"]
 
 @click.command("sign", cls=Command, short_help="Add a signature to a certificate.")
 @click.argument("file", type=click.Path(path_type=Path))
-@option("--key", required=True, metavar="KEY.pem", type=click.Path(path_type=Path),
-              help="The private key to sign with.")  # fmt: skip
+@option(
+    "--key",
+    required=True,
+    metavar="KEY.pem",
+    type=click.Path(path_type=Path),
+    help="The private key to sign with.",
+)
 def command(file: Path, key: Path) -> int:
     """Add a signature to the certificate FILE.
 

@@ -158,6 +158,11 @@ def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
     source = path.read_text(encoding="utf-8").splitlines()[line - 1]
     text = source.strip()
     return Problem(
-        path, message, line, column=source.index(text) + 1, source=source, width=len(text),
+        path,
+        message,
+        line,
+        column=source.index(text) + 1,
+        source=source,
+        width=len(text),
         hint=hint,
-    )  # fmt: skip
+    )

@@ -41,23 +41,36 @@ _CODES: Final = {
 @click.command("verify", cls=Command, short_help="Judge all outputs in a certificate again.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@option("--key", "keys", multiple=True, metavar="PUB.pem",
-              type=click.Path(path_type=Path),
-              help="A public key that must have signed it; all of them, if the file has "
-              "several.")  # fmt: skip
+@option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="PUB.pem",
+    type=click.Path(path_type=Path),
+    help="A public key that must have signed it; all of them, if the file has several.",
+)
 @challenge_option("The challenge number that it must have been made with.")
-@option("--profile", metavar="PROFILE", shell_complete=complete_profile,
-              help="The profile that it must meet; by default the one that it names. For your own "
-              "profile, give the path of its file.")  # fmt: skip
+@option(
+    "--profile",
+    metavar="PROFILE",
+    shell_complete=complete_profile,
+    help="The profile that it must meet; by default the one that it names. For your own "
+    "profile, give the path of its file.",
+)
 @option(
     "--substrate",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help="Accept failures caused by the limits that this file lists.",
 )
-@option("--allow-backend", "backends", multiple=True, metavar="NAME",
-              help="Also accept a certificate of this backend, such as numpy or a plugin's, or of "
-              "directml without an adapter and a driver.")  # fmt: skip
+@option(
+    "--allow-backend",
+    "backends",
+    multiple=True,
+    metavar="NAME",
+    help="Also accept a certificate of this backend, such as numpy or a plugin's, or of "
+    "directml without an adapter and a driver.",
+)
 @max_waived_option
 @jobs_option("as many as pay off")
 @report_option(VERIFICATION_FORMATS)

@@ -56,14 +56,24 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
 
 @click.command("waive", cls=Command, short_help="Write waivers for what failed in a run.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
-@option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
-              metavar="FILE", help="Write here instead of to standard output; never over a file "
-              "that exists.")  # fmt: skip
-@option("--link", default=NO_LINK, callback=_link, metavar="URL",
-              help="Where the failures are tracked.")  # fmt: skip
-@option("--until", callback=_day, metavar="DAY",
-              help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
-              "after the run.")  # fmt: skip
+@option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write here instead of to standard output; never over a file that exists.",
+)
+@option(
+    "--link", default=NO_LINK, callback=_link, metavar="URL", help="Where the failures are tracked."
+)
+@option(
+    "--until",
+    callback=_day,
+    metavar="DAY",
+    help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
+    "after the run.",
+)
 @option(
     "--case",
     "cases",

@@ -109,9 +109,12 @@ def _trust_option() -> Option:
         ctx.meta[_TRUSTED] = value
 
     return Option(
-        ["--trust-config"], is_flag=True, expose_value=False, callback=noted,
+        ["--trust-config"],
+        is_flag=True,
+        expose_value=False,
+        callback=noted,
         help="Let the configuration file load code, reach the network and write anywhere.",
-    )  # fmt: skip
+    )
 
 
 @contextmanager

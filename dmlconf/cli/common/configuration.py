@@ -43,10 +43,26 @@ __all__ = [
 FILE_NAMES: Final = ("dmlconf.toml", "pyproject.toml")
 
 COMMANDS: Final = (
-    "run", "list", "show", "validate", "operators", "coverage", "strength", "fuzz", "devices",
-    "record", "report", "diagnose", "compare", "merge", "waive", "certify", "verify", "sign",
+    "run",
+    "list",
+    "show",
+    "validate",
+    "operators",
+    "coverage",
+    "strength",
+    "fuzz",
+    "devices",
+    "record",
+    "report",
+    "diagnose",
+    "compare",
+    "merge",
+    "waive",
+    "certify",
+    "verify",
+    "sign",
     "keygen",
-)  # fmt: skip
+)
 """The commands whose options the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")

@@ -60,31 +60,54 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
         otherwise: the default, for the help.
     """
     return option(
-        "-j", "--jobs", callback=_jobs, metavar="N|auto", group=BACKEND_GROUP,
+        "-j",
+        "--jobs",
+        callback=_jobs,
+        metavar="N|auto",
+        group=BACKEND_GROUP,
         help=f"Worker processes to run in parallel; by default {otherwise}. auto: as many as "
         "the processors that this process may use.",
-    )  # fmt: skip
+    )
 
 
 backend_options: Final = options(
-    option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
-                 type=Number(min=0, min_open=True), group=BACKEND_GROUP,
-                 help="How long one case may take in a worker process."),
-    option("--worker-memory", default=WORKER_MEMORY >> 20, show_default=True, metavar="MIB",
-                 type=click.IntRange(min=1), group=BACKEND_GROUP,
-                 help="Replace a worker process between batches once it has grown by this much."),
-    option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
-                 envvar="DMLCONF_SUBSTRATE", metavar="FILE", group=BACKEND_GROUP,
-                 help="Report failures caused by the limits in this file separately."),
-)  # fmt: skip
+    option(
+        "--timeout",
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        type=Number(min=0, min_open=True),
+        group=BACKEND_GROUP,
+        help="How long one case may take in a worker process.",
+    ),
+    option(
+        "--worker-memory",
+        default=WORKER_MEMORY >> 20,
+        show_default=True,
+        metavar="MIB",
+        type=click.IntRange(min=1),
+        group=BACKEND_GROUP,
+        help="Replace a worker process between batches once it has grown by this much.",
+    ),
+    option(
+        "--substrate",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        envvar="DMLCONF_SUBSTRATE",
+        metavar="FILE",
+        group=BACKEND_GROUP,
+        help="Report failures caused by the limits in this file separately.",
+    ),
+)
 """Add the options that say how a backend runs."""
 
 
 directml_option: Final = option(
-    "--directml", metavar="FILE", group=BACKEND_GROUP,
+    "--directml",
+    metavar="FILE",
+    group=BACKEND_GROUP,
     help="Use this DirectML.dll or libdirectml.so for every directml backend without its own "
     "path= option.",
-)  # fmt: skip
+)
 
 
 def challenge_option(text: str) -> Callable[[_Function], _Function]:
@@ -127,6 +150,9 @@ def _with_path(backend: registry.BackendName, path: str) -> registry.BackendName
 
 
 color_option: Final = option(
-    "--color", type=click.Choice(["auto", "always", "never"]), default="auto",
-    show_default=True, help="When to use colour; auto honours NO_COLOR.",
-)  # fmt: skip
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="When to use colour; auto honours NO_COLOR.",
+)

@@ -70,11 +70,22 @@ def parse_statuses(
 
 
 demand_options: Final = options(
-    option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
-           group=EXIT_GROUP, help=f"Also fail the run if a case is {', '.join(FAIL_ON)}."),
-    option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=EXIT_GROUP,
-           help="Fail the run if a lower share of the selected cases passed."),
-)  # fmt: skip
+    option(
+        "--fail-on",
+        multiple=True,
+        metavar="STATUS,...",
+        callback=parse_statuses,
+        group=EXIT_GROUP,
+        help=f"Also fail the run if a case is {', '.join(FAIL_ON)}.",
+    ),
+    option(
+        "--min-passed",
+        type=Number(0, 100),
+        metavar="PERCENT",
+        group=EXIT_GROUP,
+        help="Fail the run if a lower share of the selected cases passed.",
+    ),
+)
 """Add the options for what a run must meet."""
 
 

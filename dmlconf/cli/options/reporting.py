@@ -82,9 +82,14 @@ def report_option(formats: Formats[Any]) -> Callable[[_Function], _Function]:
     """Return a decorator that adds `--report` to a command that knows these formats."""
     names = ", ".join(formats)
     return option(
-        "--report", "report_options", multiple=True, metavar="FORMAT[:FILE]", group=REPORT_GROUP,
-        shell_complete=completion_among(formats), help=f"Also report in this format: {names}.",
-    )  # fmt: skip
+        "--report",
+        "report_options",
+        multiple=True,
+        metavar="FORMAT[:FILE]",
+        group=REPORT_GROUP,
+        shell_complete=completion_among(formats),
+        help=f"Also report in this format: {names}.",
+    )
 
 
 class _FailureCount(ParamType[int]):
@@ -103,17 +108,38 @@ class _FailureCount(ParamType[int]):
 def detail_options(function: _Function) -> _Function:
     """Add the options for how much of a run the terminal shows, which `show` takes."""
     options = (
-        option("--durations", default=0, type=click.IntRange(min=0), metavar="N",
-               group=REPORT_GROUP, help="List the N slowest cases."),
-        option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
-               help="Show more details of cases that did not simply pass."),
-        option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-               help="Show only failures and the last line."),
-        option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
-               group=REPORT_GROUP,
-               help="Show N failures in full in the terminal (by default 3, with -v 50), spread "
-               "over groups that share something."),
-    )  # fmt: skip
+        option(
+            "--durations",
+            default=0,
+            type=click.IntRange(min=0),
+            metavar="N",
+            group=REPORT_GROUP,
+            help="List the N slowest cases.",
+        ),
+        option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            group=REPORT_GROUP,
+            help="Show more details of cases that did not simply pass.",
+        ),
+        option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            group=REPORT_GROUP,
+            help="Show only failures and the last line.",
+        ),
+        option(
+            "--show-failures",
+            "failures",
+            type=_FailureCount(),
+            metavar="N|all",
+            group=REPORT_GROUP,
+            help="Show N failures in full in the terminal (by default 3, with -v 50), spread "
+            "over groups that share something.",
+        ),
+    )
     for add in reversed(options):
         function = add(function)
     return function

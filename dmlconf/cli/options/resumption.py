@@ -22,11 +22,14 @@ from dmlconf.run_log.log import Header
 __all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
 
 resume_option = option(
-    "--resume", "resumed_log", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
+    "--resume",
+    "resumed_log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="LOG",
     group=BACKEND_GROUP,
     help="Continue the run of this log: keep its verdicts, run the remaining cases, and append to "
     "it. The other options must be those of that run.",
-)  # fmt: skip
+)
 
 
 def log_to_resume(

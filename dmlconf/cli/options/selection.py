@@ -68,64 +68,106 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     """Return a decorator that adds the options that choose cases."""
     added: Callable[[_Function], _Function] = options(
         option(
-            *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=CHOICE_GROUP,
-            shell_complete=complete_operator, callback=expand_operators,
+            *operator_flags,
+            "operators",
+            multiple=True,
+            metavar="OPERATOR",
+            group=CHOICE_GROUP,
+            shell_complete=complete_operator,
+            callback=expand_operators,
             help="Only cases of this operator, and graphs that contain it (without these: -k 'not "
             "graphs'). Names of ONNX, WebNN and DirectML.h find it too, such as Conv.",
         ),
         option(
-            "-k", "keywords", metavar="EXPRESSION", group=CHOICE_GROUP,
+            "-k",
+            "keywords",
+            metavar="EXPRESSION",
+            group=CHOICE_GROUP,
             help="Only cases whose identifier matches, such as 'gather and not (axis or INT8)'.",
         ),
         option(
-            "--where", metavar="EXPRESSION", group=CHOICE_GROUP,
+            "--where",
+            metavar="EXPRESSION",
+            group=CHOICE_GROUP,
             help="Only cases whose desc matches, such as 'DataType == FLOAT16 and GroupCount > 1'.",
         ),
         option(
-            "--tag", "tags", multiple=True, shell_complete=complete_tag, metavar="TAG",
+            "--tag",
+            "tags",
+            multiple=True,
+            shell_complete=complete_tag,
+            metavar="TAG",
             group=CHOICE_GROUP,
             help="Only cases with this tag, such as documented or boundary.",
         ),
         option(
-            "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
-            metavar="TAG", group=CHOICE_GROUP, help="No cases with this tag, such as slow.",
+            "--without-tag",
+            "without_tags",
+            multiple=True,
+            shell_complete=complete_tag,
+            metavar="TAG",
+            group=CHOICE_GROUP,
+            help="No cases with this tag, such as slow.",
         ),
         option(
-            "--case", "identifiers", multiple=True, metavar="CASE", group=CHOICE_GROUP,
+            "--case",
+            "identifiers",
+            multiple=True,
+            metavar="CASE",
+            group=CHOICE_GROUP,
             shell_complete=complete_case,
             help="Only this case: its identifier, the end of it if no other case ends the same, "
             "its handle from a report, such as k3f9a, or a pattern such as 'gather/*'.",
         ),
         option(
-            "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=CHOICE_GROUP,
+            "--cases",
+            "case_list",
+            metavar="FILE|-",
+            callback=listed_cases,
+            group=CHOICE_GROUP,
             help="Only the cases listed in the file (or standard input), one per line.",
         ),
         option(
-            "--failed", is_flag=False, flag_value="latest", metavar="[LOG]",
-            callback=failed_cases, group=CHOICE_GROUP,
+            "--failed",
+            is_flag=False,
+            flag_value="latest",
+            metavar="[LOG]",
+            callback=failed_cases,
+            group=CHOICE_GROUP,
             help="Only the cases that failed in the run of this log, by default the latest. Paths "
             "and backend are those of that run if none are given.",
         ),
         option(
-            "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=CHOICE_GROUP,
+            "--feature-level",
+            metavar="LEVEL",
+            shell_complete=complete_level,
+            group=CHOICE_GROUP,
             help="Only cases that need at most this feature level, such as 4_1.",
         ),
         option(
-            "--quick", is_flag=True, group=CHOICE_GROUP,
+            "--quick",
+            is_flag=True,
+            group=CHOICE_GROUP,
             help="Of the cases left by other options, only as many as cover each operator, kind, "
             "data type, layout and attribute value: about a tenth (docs/commands.md).",
         ),
         option(
-            "--profile", metavar="PROFILE", shell_complete=complete_profile, group=CHOICE_GROUP,
+            "--profile",
+            metavar="PROFILE",
+            shell_complete=complete_profile,
+            group=CHOICE_GROUP,
             help="Use the options of this profile of the configuration file; otherwise, only the "
             "cases that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
         ),
         option(
-            "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), group=BACKEND_GROUP,
+            "--challenge",
+            metavar="N",
+            type=click.IntRange(1, 2**64 - 1),
+            group=BACKEND_GROUP,
             help="Vary the data of all generated cases by this number; documented cases and those "
             "that state outputs keep theirs.",
         ),
-    )  # fmt: skip
+    )
     return lambda function: added(_like_the_failed_run(function))
 
 
@@ -236,9 +278,12 @@ def _loaded(
     for operators, files in _scopes(lists):
         chosen_operators = selection.operators & operators if operators else selection.operators
         suite = load_suite(
-            suite_paths(paths), operators=chosen_operators, files=files, store=checked_files(),
+            suite_paths(paths),
+            operators=chosen_operators,
+            files=files,
+            store=checked_files(),
             challenge=challenge,
-        )  # fmt: skip
+        )
         identifiers = [case.identifier for case in suite.plan()] if lists else []
         resolutions = [resolved(each.cases, identifiers) for each in lists]
         names = [full for full, _ in resolutions]

@@ -38,13 +38,23 @@ class _ShardType(ParamType[Shard]):
 
 
 shard_options: Final = options(
-    option("--shard", type=_ShardType(), metavar="N/COUNT", group=CHOICE_GROUP,
-           help="Of the cases left by other options, only part N of COUNT, such as 3/8. A case's "
-           "identifier alone decides its part. `dmlconf merge` joins the logs."),
-    option("--shard-by", "shard_log", type=click.Path(path_type=Path, dir_okay=False, exists=True),
-           metavar="LOG", group=CHOICE_GROUP,
-           help="Balance the shards by the seconds in this log; give all shards the same log."),
-)  # fmt: skip
+    option(
+        "--shard",
+        type=_ShardType(),
+        metavar="N/COUNT",
+        group=CHOICE_GROUP,
+        help="Of the cases left by other options, only part N of COUNT, such as 3/8. A case's "
+        "identifier alone decides its part. `dmlconf merge` joins the logs.",
+    ),
+    option(
+        "--shard-by",
+        "shard_log",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        metavar="LOG",
+        group=CHOICE_GROUP,
+        help="Balance the shards by the seconds in this log; give all shards the same log.",
+    ),
+)
 """Add the options that select a shard."""
 
 

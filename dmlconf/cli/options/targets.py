@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 __all__ = ["check_scheduler_options", "connected", "opened_targets", "scheduler_options"]
 
 scheduler_options: Final = options(
-    option("--scheduler", metavar="ADDRESS|local:N", group=BACKEND_GROUP,
-           help="Run on the workers of the Dask scheduler at tcp://HOST:PORT or tls://HOST:PORT, "
-           "or, to try this out, on N local ones. Each worker uses --jobs processes."),
-    option("--by-adapter", is_flag=True, group=BACKEND_GROUP,
-           help="If the workers' adapters or drivers differ, run all cases on each kind, and write "
-           "a log for each, named by the adapter. Without this, such workers are an error."),
-)  # fmt: skip
+    option(
+        "--scheduler",
+        metavar="ADDRESS|local:N",
+        group=BACKEND_GROUP,
+        help="Run on the workers of the Dask scheduler at tcp://HOST:PORT or tls://HOST:PORT, "
+        "or, to try this out, on N local ones. Each worker uses --jobs processes.",
+    ),
+    option(
+        "--by-adapter",
+        is_flag=True,
+        group=BACKEND_GROUP,
+        help="If the workers' adapters or drivers differ, run all cases on each kind, and write "
+        "a log for each, named by the adapter. Without this, such workers are an error.",
+    ),
+)
 """Add the options that name a scheduler."""
 
 

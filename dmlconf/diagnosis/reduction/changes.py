@@ -24,9 +24,18 @@ __all__ = [
 ]
 
 _FROM_ZERO: Final = frozenset(
-    {"Axis", "ActiveAxis", "Axes", "Offsets", "InputWindowOffsets", "StartPadding", "EndPadding",
-     "OutputPadding", "BatchDimensionCount"}
-)  # fmt: skip
+    {
+        "Axis",
+        "ActiveAxis",
+        "Axes",
+        "Offsets",
+        "InputWindowOffsets",
+        "StartPadding",
+        "EndPadding",
+        "OutputPadding",
+        "BatchDimensionCount",
+    }
+)
 """Unsigned attributes whose plainest value is 0; for the others it is 1."""
 
 

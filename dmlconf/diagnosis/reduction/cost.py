@@ -16,10 +16,20 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["Cost", "cost", "element_count", "tensors_in", "type_cost"]
 
 _PLAIN_TYPES: Final = (
-    DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.FLOAT16, DataType.FLOAT64,
-    DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT64,
-    DataType.UINT64, DataType.INT4, DataType.UINT4,
-)  # fmt: skip
+    DataType.FLOAT32,
+    DataType.INT32,
+    DataType.UINT32,
+    DataType.FLOAT16,
+    DataType.FLOAT64,
+    DataType.INT8,
+    DataType.UINT8,
+    DataType.INT16,
+    DataType.UINT16,
+    DataType.INT64,
+    DataType.UINT64,
+    DataType.INT4,
+    DataType.UINT4,
+)
 """The data types, the most common first."""
 
 Cost = tuple[int, ...]
@@ -52,10 +62,13 @@ def cost(case: Case) -> Cost:
     """Return the cost of a case."""
     tensors = tensors_in(case)
     extras = sum(
-        1 + len(t.Flags) + (t.Strides is not None) + (t.DeclaredTensorSizeInBytes is not None)
+        1
+        + len(t.Flags)
+        + (t.Strides is not None)
+        + (t.DeclaredTensorSizeInBytes is not None)
         + bool(t.GuaranteedBaseOffsetAlignment)
         for t in tensors
-    )  # fmt: skip
+    )
     return (
         len(case.graph.nodes) if isinstance(case, GraphCase) else 0,
         element_count(case) + sum(t.ElementCount for t in tensors),

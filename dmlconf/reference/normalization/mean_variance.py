@@ -154,10 +154,13 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         if dtype == np.float16:
             spans = _normalized_spans(
-                desc.InputTensor, desc.ScaleTensor, desc.BiasTensor, over,
+                desc.InputTensor,
+                desc.ScaleTensor,
+                desc.BiasTensor,
+                over,
                 exact_mean(desc.InputTensor, mean, added) if desc.UseMean else None,
                 desc.Epsilon if desc.UseVariance else None,
-            )  # fmt: skip
+            )
             fused_scale = fused_scale.spanned(
                 *(fused_span(each, desc.FusedActivation) for each in spans)
             )

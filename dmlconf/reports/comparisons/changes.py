@@ -46,10 +46,17 @@ MOST_CASES: Final = 10
 """Cases that a list shows of each change by default."""
 
 _STYLES: Final = {
-    Change.NEW_FAILURE: "bold red", Change.FAILS_OTHERWISE: "red", Change.STILL_FAILS: "red",
-    Change.FIXED: "green", Change.STATUS: "yellow", Change.DRIFTED: "yellow", Change.BITS: "cyan",
-    Change.NEW: "", Change.GONE: "", Change.SAME: "dim",
-}  # fmt: skip
+    Change.NEW_FAILURE: "bold red",
+    Change.FAILS_OTHERWISE: "red",
+    Change.STILL_FAILS: "red",
+    Change.FIXED: "green",
+    Change.STATUS: "yellow",
+    Change.DRIFTED: "yellow",
+    Change.BITS: "cyan",
+    Change.NEW: "",
+    Change.GONE: "",
+    Change.SAME: "dim",
+}
 
 Compared = tuple[Comparison, tuple[str, str]]
 """A comparison, with what the base and the new run are called."""

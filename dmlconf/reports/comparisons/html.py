@@ -27,10 +27,13 @@ MOST_CASES: Final = 10_000
 """Cases that the page lists of each change."""
 
 _STYLES: Final = {
-    Change.NEW_FAILURE: Status.FAILED.css_class, Change.FAILS_OTHERWISE: Status.FAILED.css_class,
-    Change.STILL_FAILS: Status.FAILED.css_class, Change.FIXED: Status.PASSED.css_class,
-    Change.STATUS: Status.UNCHECKED.css_class, Change.DRIFTED: Status.UNCHECKED.css_class,
-}  # fmt: skip
+    Change.NEW_FAILURE: Status.FAILED.css_class,
+    Change.FAILS_OTHERWISE: Status.FAILED.css_class,
+    Change.STILL_FAILS: Status.FAILED.css_class,
+    Change.FIXED: Status.PASSED.css_class,
+    Change.STATUS: Status.UNCHECKED.css_class,
+    Change.DRIFTED: Status.UNCHECKED.css_class,
+}
 """Colours of changes by their meaning; others have none."""
 
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})

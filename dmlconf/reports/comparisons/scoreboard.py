@@ -123,10 +123,12 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
     """Return names by what differs: adapter, driver, version, or else the files."""
     facts = [
-        [run.header.backend.partition(":")[0], *(run.header.environment.get(key) for key in
-         ("version", "adapter", "driver"))]
+        [
+            run.header.backend.partition(":")[0],
+            *(run.header.environment.get(key) for key in ("version", "adapter", "driver")),
+        ]
         for run in runs
-    ]  # fmt: skip
+    ]
     differing = [i for i in range(4) if len({fact[i] for fact in facts}) > 1]
     names = [" ".join(str(fact[i]) for i in differing if fact[i]) for fact in facts]
     same = Counter(names)

@@ -97,17 +97,24 @@ def _other_forms(
         model = folder / "dxdispatch" / "model.json"
         model.parent.mkdir(exist_ok=True)
         write_model(
-            model, case, metacommands=compilation.metacommands,
-            half=compilation.half, graph=compilation.graph,
-        )  # fmt: skip
+            model,
+            case,
+            metacommands=compilation.metacommands,
+            half=compilation.half,
+            graph=compilation.graph,
+        )
         files["dxdispatch/model.json"] = "the case for `dxdispatch model.json`, with its data"
         if isinstance(case, GraphCase) and len(case.graph.nodes) > 1:
             files["dxdispatch/model.json"] = _NODES
     if _bytes(case) <= MOST_BYTES:
         source = cpp_program(
-            case, title, metacommands=compilation.metacommands,
-            half=compilation.half, graph=compilation.graph, runs=runs,
-        )  # fmt: skip
+            case,
+            title,
+            metacommands=compilation.metacommands,
+            half=compilation.half,
+            graph=compilation.graph,
+            runs=runs,
+        )
         (folder / "case.cpp").write_text(source, encoding="utf-8")
         files["case.cpp"] = "the case as a C++ program against DirectML.h"
     return files

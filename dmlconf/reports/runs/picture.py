@@ -71,9 +71,12 @@ def render_svg(log: RunLog) -> str:
     from rich.segment import Segment, SegmentLines
 
     console = _console(
-        PICTURE_WIDTH, file=io.StringIO(), color_system="truecolor", force_terminal=True,
+        PICTURE_WIDTH,
+        file=io.StringIO(),
+        color_system="truecolor",
+        force_terminal=True,
         record=True,
-    )  # fmt: skip
+    )
     lines = Segment.split_lines(console.render(terminal.render(log)))
     folded = [part for line in lines for part in _folded(line)]
     console.print(SegmentLines(folded, new_lines=True))
@@ -109,6 +112,10 @@ def _console(width: int, **options: Any) -> Console:
     from rich.console import Console
 
     return Console(
-        width=width, height=25, highlight=False, legacy_windows=False,
-        force_jupyter=False, **options,
-    )  # fmt: skip
+        width=width,
+        height=25,
+        highlight=False,
+        legacy_windows=False,
+        force_jupyter=False,
+        **options,
+    )

@@ -121,9 +121,12 @@ def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: boo
 
     shown = summary.shown_statuses(of.total)
     table = Table(
-        box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
+        box=box.SIMPLE,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, layout.gap - 1, 0, 0),
         show_footer=len(of.rows) > 1,
-    )  # fmt: skip
+    )
     headings = [of.heading, "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     if layout.with_margin:
         headings.append("Limit used")

@@ -192,10 +192,14 @@ def _headline(shown: ShownFailure, handles: Mapping[str, str]) -> Text:
     verdict = shown.verdict
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
-        _text(str(verdict.status).upper(), verdict.status.traits.style), " ",
-        _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
-        " (", _text(handles[verdict.case], "cyan"), ")",
-    )  # fmt: skip
+        _text(str(verdict.status).upper(), verdict.status.traits.style),
+        " ",
+        _text(verdict.case, "bold"),
+        _text(f"{reason}{shared_properties.alike(shown)}"),
+        " (",
+        _text(handles[verdict.case], "cyan"),
+        ")",
+    )
 
 
 def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:

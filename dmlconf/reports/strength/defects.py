@@ -107,10 +107,14 @@ def closing_sentence(strength: Strength) -> str:
 
 def _cells(row: OperatorStrength) -> list[str]:
     return [
-        row.operator, f"{row.injected:,}", f"{row.caught:,}",
-        f"{share(row.caught, row.injected):.1f}%", f"{row.within:,}",
-        f"{row.cases_caught:,}/{row.cases_injected:,}", f"{row.refused:,}",
-    ]  # fmt: skip
+        row.operator,
+        f"{row.injected:,}",
+        f"{row.caught:,}",
+        f"{share(row.caught, row.injected):.1f}%",
+        f"{row.within:,}",
+        f"{row.cases_caught:,}/{row.cases_injected:,}",
+        f"{row.refused:,}",
+    ]
 
 
 def _rows(strength: Strength) -> list[list[str]]:
@@ -184,10 +188,14 @@ def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
 def render_markdown(strength: Strength) -> str:
     """Return the report as Markdown."""
     lines = [
-        "# Strength of the suite", "", f"{closing_sentence(strength)}.", "",
-        *_LEGEND, "",
+        "# Strength of the suite",
+        "",
+        f"{closing_sentence(strength)}.",
+        "",
+        *_LEGEND,
+        "",
         *table(_HEADINGS, _rows(strength), "lr"),
-    ]  # fmt: skip
+    ]
     remarks = [f"- {printable(remark)}" for remark in _remarks(strength)]
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 
@@ -211,8 +219,14 @@ def render_json(strength: Strength) -> str:
         },
         "operators": [asdict(row) for row in rows],
         "defects": [
-            {**asdict(mutant), "cases_injected": tally.injected, "cases_caught": tally.caught,
-             "cases_within": tally.within, "cases_hidden": tally.hidden, "missed": tally.missed}
+            {
+                **asdict(mutant),
+                "cases_injected": tally.injected,
+                "cases_caught": tally.caught,
+                "cases_within": tally.within,
+                "cases_hidden": tally.hidden,
+                "missed": tally.missed,
+            }
             for mutant, tally in sorted(strength.mutants.items())
         ],
         "legitimate": [
@@ -221,5 +235,5 @@ def render_json(strength: Strength) -> str:
         ],
         "refused": [asdict(refusal) for refusal in strength.refused],
         "unused": strength.unused,
-    }  # fmt: skip
+    }
     return json.dumps(data, indent=2)

@@ -73,13 +73,18 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
         "pairs_caught": sum(one.tally.caught for one in figure.subjects),
         "fates": {str(fate): fates[fate] for fate in Fate},
         "reports": [
-            {"name": report.name, "product": report.product, "url": report.url,
-             "title": report.title, "in_every_variant": caught_in_all(subjects),
-             "in_a_variant": caught_in_any(subjects)}
+            {
+                "name": report.name,
+                "product": report.product,
+                "url": report.url,
+                "title": report.title,
+                "in_every_variant": caught_in_all(subjects),
+                "in_a_variant": caught_in_any(subjects),
+            }
             for report, subjects in figure.by_report.items()
         ],
         "subjects": [_subject_data(one) for one in figure.subjects],
-    }  # fmt: skip
+    }
 
 
 def _subject_data(one: SubjectFigure) -> dict[str, Any]:

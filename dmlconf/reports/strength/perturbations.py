@@ -89,10 +89,16 @@ def perturbation_sentence(perturbed: _Perturbed, seed: int) -> str:
 def perturbation_table(perturbed: _Perturbed) -> list[list[str]]:
     """Return a row for each kind: its name, of which operators, tried, caught, share, target."""
     return [
-        [one.kind, one.operators, f"{one.tried:,}", f"{one.caught:,}", f"{one.share:.2f}%",
-         f"{one.target:g}%"]
+        [
+            one.kind,
+            one.operators,
+            f"{one.tried:,}",
+            f"{one.caught:,}",
+            f"{one.share:.2f}%",
+            f"{one.target:g}%",
+        ]
         for one in kind_shares(perturbed)
-    ]  # fmt: skip
+    ]
 
 
 def perturbation_lines(perturbed: _Perturbed) -> Iterator[str]:
@@ -110,13 +116,24 @@ def perturbation_data(perturbed: _Perturbed, seed: int) -> dict[str, Any]:
     return {
         "seed": seed,
         "kinds": [
-            {"kind": one.kind, "operators": one.operators, "tried": one.tried,
-             "caught": one.caught, "share": one.share, "target": one.target}
+            {
+                "kind": one.kind,
+                "operators": one.operators,
+                "tried": one.tried,
+                "caught": one.caught,
+                "share": one.share,
+                "target": one.target,
+            }
             for one in kind_shares(perturbed)
         ],
         "operators": [
-            {"kind": kind, "operator": operator, "tried": tally.tried, "caught": tally.caught,
-             "missed": tally.missed}
+            {
+                "kind": kind,
+                "operator": operator,
+                "tried": tally.tried,
+                "caught": tally.caught,
+                "missed": tally.missed,
+            }
             for (kind, operator), tally in sorted(perturbed.items())
         ],
-    }  # fmt: skip
+    }

@@ -206,9 +206,12 @@ def render_markdown(coverage: Coverage) -> str:
     """Return the report as Markdown."""
     rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     lines = [
-        "# Coverage of the documentation", "", f"{closing_sentence(rows)}.", "",
+        "# Coverage of the documentation",
+        "",
+        f"{closing_sentence(rows)}.",
+        "",
         *table(_HEADINGS, map(_cells, rows), "lr"),
-    ]  # fmt: skip
+    ]
     missing = [f"- {line}" for line in _missing(rows)]
     if networks:
         counts = ((n.network, *map(str, (n.layers, n.operators, n.cases))) for n in networks)
@@ -254,7 +257,7 @@ def render_json(coverage: Coverage) -> str:
         ],
         "networks": [asdict(network) for network in networks],
         "graphs": _graph_data(graphs),
-    }  # fmt: skip
+    }
     return json.dumps(data, indent=1)
 
 

@@ -29,8 +29,19 @@ def wsl_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("libother.so", ()),
     ):
         subprocess.run(
-            [compiler, "-std=c++17", "-shared", "-fPIC", "-O1", "-Wno-non-virtual-dtor", *more,
-             f"-Wl,-soname,standin-{name}", "-o", str(folder / name), str(SOURCE)],
+            [
+                compiler,
+                "-std=c++17",
+                "-shared",
+                "-fPIC",
+                "-O1",
+                "-Wno-non-virtual-dtor",
+                *more,
+                f"-Wl,-soname,standin-{name}",
+                "-o",
+                str(folder / name),
+                str(SOURCE),
+            ],
             check=True,
-        )  # fmt: skip
+        )
     return folder

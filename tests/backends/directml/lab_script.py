@@ -26,7 +26,11 @@ def printed_in_lab(folder: Path, script: str, cases: str, name: str) -> Any:
     (folder / "script.py").write_text(script, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(_LAB), "python", "--", "script.py"],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=SECONDS,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=SECONDS,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

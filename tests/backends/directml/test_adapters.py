@@ -25,9 +25,16 @@ ALL: Final = (WARP, RADEON, ARC)
 
 @pytest.mark.parametrize(
     ("wanted", "chosen"),
-    [(None, RADEON), ("0", WARP), ("2", ARC), ("arc", ARC), ("warp", WARP), ("WARP", WARP),
-     ("Radeon RX", RADEON)],
-)  # fmt: skip
+    [
+        (None, RADEON),
+        ("0", WARP),
+        ("2", ARC),
+        ("arc", ARC),
+        ("warp", WARP),
+        ("WARP", WARP),
+        ("Radeon RX", RADEON),
+    ],
+)
 def test_adapter_is_chosen_by_index_name_or_warp(wanted: str | None, chosen: Adapter) -> None:
     assert choose_adapter(wanted, ALL) is chosen
 
@@ -38,9 +45,12 @@ def test_software_is_taken_where_there_is_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [("3", "no adapter matches '3'"), ("GeForce", "no adapter matches 'GeForce'"),
-     ("r", "several adapters match 'r'")],
-)  # fmt: skip
+    [
+        ("3", "no adapter matches '3'"),
+        ("GeForce", "no adapter matches 'GeForce'"),
+        ("r", "several adapters match 'r'"),
+    ],
+)
 def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
         choose_adapter(wanted, ALL)
@@ -66,10 +76,15 @@ def test_dxcore_adapters_are_read(directml: str) -> None:
         first, second = adapters.found
         assert adapters.native(second).address
     assert first == Adapter(
-        index=0, description="Stand-in 0", vendor_id=0x10DE, device_id=0x2684,
-        driver_version="31.0.101.2115", luid="00000001:00001234", dedicated_memory=6 << 30,
+        index=0,
+        description="Stand-in 0",
+        vendor_id=0x10DE,
+        device_id=0x2684,
+        driver_version="31.0.101.2115",
+        luid="00000001:00001234",
+        dedicated_memory=6 << 30,
         software=False,
-    )  # fmt: skip
+    )
     assert (second.index, second.driver_version, second.software) == (1, None, True)
 
 

@@ -29,11 +29,16 @@ def test_options_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("warp", "'warp' is not of the form OPTION=VALUE"),
-     ("adaptor=1", "there is no option of the backend directml 'adaptor': did you mean adapter?"),
-     ("compile=grpah", "there is no value of the option compile 'grpah': did you mean graph?"),
-     ("half=yes", "there is no value of the option half 'yes'")],
-)  # fmt: skip
+    [
+        ("warp", "'warp' is not of the form OPTION=VALUE"),
+        (
+            "adaptor=1",
+            "there is no option of the backend directml 'adaptor': did you mean adapter?",
+        ),
+        ("compile=grpah", "there is no value of the option compile 'grpah': did you mean graph?"),
+        ("half=yes", "there is no value of the option half 'yes'"),
+    ],
+)
 def test_wrong_options_are_refused(text: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
         parse_options(text)
@@ -47,22 +52,27 @@ def test_options_become_execution_flags() -> None:
 
 @pytest.mark.parametrize(
     ("call", "hresult", "name"),
-    [("CreateOperator", 0x80070057, "E_INVALIDARG"), ("CompileOperator", 0x80004005, "E_FAIL"),
-     ("CompileOperator", 0x80041234, "0x80041234")],
-)  # fmt: skip
+    [
+        ("CreateOperator", 0x80070057, "E_INVALIDARG"),
+        ("CompileOperator", 0x80004005, "E_FAIL"),
+        ("CompileOperator", 0x80041234, "0x80041234"),
+    ],
+)
 def test_refusal_is_a_rejection_with_its_stage(call: str, hresult: int, name: str) -> None:
     assert failure(HResultError(call, hresult), 0.5) == Rejection(call, name, (), 0.5)
 
 
 @pytest.mark.parametrize(
     ("call", "hresult", "kind"),
-    [("GetDeviceRemovedReason", 0x80070057, BreakdownKind.DEVICE_REMOVED),
-     ("CreateOperator", 0x887A0005, BreakdownKind.DEVICE_REMOVED),
-     ("Signal", 0x887A0006, BreakdownKind.DEVICE_REMOVED),
-     ("CompileOperator", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
-     ("CreateCommittedResource", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
-     ("Close", 0x80070057, BreakdownKind.ERROR)],
-)  # fmt: skip
+    [
+        ("GetDeviceRemovedReason", 0x80070057, BreakdownKind.DEVICE_REMOVED),
+        ("CreateOperator", 0x887A0005, BreakdownKind.DEVICE_REMOVED),
+        ("Signal", 0x887A0006, BreakdownKind.DEVICE_REMOVED),
+        ("CompileOperator", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
+        ("CreateCommittedResource", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
+        ("Close", 0x80070057, BreakdownKind.ERROR),
+    ],
+)
 def test_other_failure_is_a_breakdown(call: str, hresult: int, kind: BreakdownKind) -> None:
     outcome = failure(HResultError(call, hresult), 0.5)
     assert isinstance(outcome, Breakdown)

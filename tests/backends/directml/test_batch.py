@@ -20,9 +20,13 @@ from tests.backends.directml.cases import case, tile
 
 
 def prepared(
-    elements: int = 2, *, temporary: int = 0, persistent: int = 0, descriptors: int = 3,
+    elements: int = 2,
+    *,
+    temporary: int = 0,
+    persistent: int = 0,
+    descriptors: int = 3,
     alignment: int = 0,
-) -> Prepared:  # fmt: skip
+) -> Prepared:
     result = tile(
         InputTensor=TensorDesc(
             DataType.FLOAT32, (elements,), GuaranteedBaseOffsetAlignment=alignment
@@ -80,10 +84,14 @@ def test_scratch_memory_suffices_for_initialiser_and_operator() -> None:
 
 @pytest.mark.parametrize(
     "large",
-    [{"elements": limits.MOST_BYTES // 4}, {"temporary": limits.MOST_BYTES},
-     {"persistent": limits.MOST_BYTES}, {"descriptors": limits.MOST_DESCRIPTORS}],
+    [
+        {"elements": limits.MOST_BYTES // 4},
+        {"temporary": limits.MOST_BYTES},
+        {"persistent": limits.MOST_BYTES},
+        {"descriptors": limits.MOST_DESCRIPTORS},
+    ],
     ids=lambda large: next(iter(large)),
-)  # fmt: skip
+)
 def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
     batch = filled(prepared())
     arena = batch.arena

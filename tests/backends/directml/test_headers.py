@@ -115,11 +115,21 @@ def compile_probe(tmp_path_factory: pytest.TempPathFactory) -> Any:
         text += "#include <directx/DirectML.h>\n#include <directx/dxcore.h>\n" + source
         (folder / "probe.cpp").write_text(text)
         subprocess.run(
-            [compiler, "-std=c++17", "-w", "-fpermissive", "-DDML_TARGET_VERSION=0x6400",
-             f"-I{HEADERS}", f"-I{HEADERS}/directx", f"-I{HEADERS}/wsl/stubs",
-             "-o", str(folder / "probe"), str(folder / "probe.cpp")],
+            [
+                compiler,
+                "-std=c++17",
+                "-w",
+                "-fpermissive",
+                "-DDML_TARGET_VERSION=0x6400",
+                f"-I{HEADERS}",
+                f"-I{HEADERS}/directx",
+                f"-I{HEADERS}/wsl/stubs",
+                "-o",
+                str(folder / "probe"),
+                str(folder / "probe.cpp"),
+            ],
             check=True,
-        )  # fmt: skip
+        )
         done = subprocess.run([folder / "probe"], check=True, capture_output=True, text=True)
         return done.stdout
 

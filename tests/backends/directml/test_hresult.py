@@ -18,9 +18,15 @@ def test_every_hresult_has_a_meaning_in_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("value", "name"),
-    [(0x80070057, "E_INVALIDARG"), (-2147024809, "E_INVALIDARG"), (0, "S_OK"),
-     (0x887A0005, "DXGI_ERROR_DEVICE_REMOVED"), (0x80041234, "0x80041234"), (-1, "0xFFFFFFFF")],
-)  # fmt: skip
+    [
+        (0x80070057, "E_INVALIDARG"),
+        (-2147024809, "E_INVALIDARG"),
+        (0, "S_OK"),
+        (0x887A0005, "DXGI_ERROR_DEVICE_REMOVED"),
+        (0x80041234, "0x80041234"),
+        (-1, "0xFFFFFFFF"),
+    ],
+)
 def test_name_is_the_documented_one_or_the_digits(value: int, name: str) -> None:
     assert hresult.name(value) == name
 

@@ -55,9 +55,9 @@ def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.place("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
-        FaultKind.GUARD_BAND, "1 byte of a guard band changed, 3 bytes after the end of "
-        "OutputTensor",
-    )  # fmt: skip
+        FaultKind.GUARD_BAND,
+        "1 byte of a guard band changed, 3 bytes after the end of OutputTensor",
+    )
 
 
 def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
@@ -73,8 +73,9 @@ def test_changed_input_is_reported() -> None:
     arena = Arena()
     arena.after[0][arena.place("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
-        FaultKind.INPUT, "1 byte of InputTensor changed, the first at byte 5"
-    )  # fmt: skip
+        FaultKind.INPUT,
+        "1 byte of InputTensor changed, the first at byte 5",
+    )
 
 
 def test_unwritten_elements_are_reported() -> None:
@@ -134,8 +135,14 @@ def test_holes_of_an_output_may_be_written() -> None:
 
 
 def test_output_in_place_is_no_changed_input_and_may_keep_its_value() -> None:
-    placement = place(plan(tile(in_place={"OutputTensor": "InputTensor"},
-                           OutputTensor=TensorDesc(DataType.FLOAT32, (2,)))))  # fmt: skip
+    placement = place(
+        plan(
+            tile(
+                in_place={"OutputTensor": "InputTensor"},
+                OutputTensor=TensorDesc(DataType.FLOAT32, (2,)),
+            )
+        )
+    )
     before = [placement.image(DATA, poison) for poison in POISONS]
     arrays, faults = inspect(placement, before, [image.copy() for image in before])
     assert (arrays["OutputTensor"].tolist(), faults) == ([1, 2], ())

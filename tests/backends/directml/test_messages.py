@@ -82,11 +82,19 @@ def test_many_different_messages_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "kind", "message"),
-    [(Outputs({}, faults=(Fault(FaultKind.MESSAGE, "ERROR #7: x"),)), ReasonKind.ERROR_MESSAGE,
-      "ERROR #7: x"),
-     (Rejection("CreateOperator", "E_INVALIDARG", message="ERROR #7: x"),
-      ReasonKind.REJECTED_SUPPORTED, "E_INVALIDARG by CreateOperator (ERROR #7: x), but")],
-)  # fmt: skip
+    [
+        (
+            Outputs({}, faults=(Fault(FaultKind.MESSAGE, "ERROR #7: x"),)),
+            ReasonKind.ERROR_MESSAGE,
+            "ERROR #7: x",
+        ),
+        (
+            Rejection("CreateOperator", "E_INVALIDARG", message="ERROR #7: x"),
+            ReasonKind.REJECTED_SUPPORTED,
+            "E_INVALIDARG by CreateOperator (ERROR #7: x), but",
+        ),
+    ],
+)
 def test_a_case_fails_with_the_message(
     tmp_path: Path, outcome: Outcome, kind: ReasonKind, message: str
 ) -> None:

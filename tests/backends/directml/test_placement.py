@@ -49,8 +49,10 @@ def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
     desc = TensorDesc(DataType.FLOAT32, (1,))
     join = place(plan(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc)))
     assert [found and found.name for found in join.inputs] == [
-        "InputTensors[0]", "InputTensors[1]", "InputTensors[2]",
-    ]  # fmt: skip
+        "InputTensors[0]",
+        "InputTensors[1]",
+        "InputTensors[2]",
+    ]
 
 
 def test_graph_has_no_bindings_for_absent_tensors() -> None:

@@ -120,14 +120,23 @@ def test_enum_is_a_name_or_any_number() -> None:
 
 def test_numbers_and_structures_of_attributes_are_written() -> None:
     entry = invented(
-        attribute("Alpha", "FLOAT"), attribute("Offset", "INT"), attribute("Flag", "BOOL"),
-        attribute("Window", "DML_SIZE_2D"), attribute("ScaleBias", "const DML_SCALE_BIAS*"),
-        attribute("Count", "UINT"), attribute("Scales", "const FLOAT*", count="Count"),
-    )  # fmt: skip
+        attribute("Alpha", "FLOAT"),
+        attribute("Offset", "INT"),
+        attribute("Flag", "BOOL"),
+        attribute("Window", "DML_SIZE_2D"),
+        attribute("ScaleBias", "const DML_SCALE_BIAS*"),
+        attribute("Count", "UINT"),
+        attribute("Scales", "const FLOAT*", count="Count"),
+    )
     desc = {
-        "Alpha": 0.5, "Offset": -3, "Flag": True, "Window": {"Width": 4, "Height": 5},
-        "ScaleBias": {"Scale": 2.0, "Bias": -1.0}, "Count": 2, "Scales": (0.25, 8),
-    }  # fmt: skip
+        "Alpha": 0.5,
+        "Offset": -3,
+        "Flag": True,
+        "Window": {"Width": 4, "Height": 5},
+        "ScaleBias": {"Scale": 2.0, "Bias": -1.0},
+        "Count": 2,
+        "Scales": (0.25, 8),
+    }
     actual = NativeDesc(entry, desc)
     held = members(actual, entry)
     assert (held.Alpha, held.Offset, held.Flag, held.Count) == (0.5, -3, 1, 2)
@@ -139,10 +148,17 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
 
 @pytest.mark.parametrize(
     ("data_type", "value", "content"),
-    [("FLOAT32", 1.5, struct.pack("<f", 1.5)), ("FLOAT16", -2.0, struct.pack("<e", -2)),
-     ("FLOAT64", 0.1, struct.pack("<d", 0.1)), ("INT8", -1, b"\xff"), ("UINT8", 200, b"\xc8"),
-     ("UINT64", 2**64 - 1, b"\xff" * 8), ("INT4", -8, b"\xf8"), ("UINT16", 258, b"\x02\x01")],
-)  # fmt: skip
+    [
+        ("FLOAT32", 1.5, struct.pack("<f", 1.5)),
+        ("FLOAT16", -2.0, struct.pack("<e", -2)),
+        ("FLOAT64", 0.1, struct.pack("<d", 0.1)),
+        ("INT8", -1, b"\xff"),
+        ("UINT8", 200, b"\xc8"),
+        ("UINT64", 2**64 - 1, b"\xff" * 8),
+        ("INT4", -8, b"\xf8"),
+        ("UINT16", 258, b"\x02\x01"),
+    ],
+)
 def test_scalar_union_uses_the_member_of_its_type(
     data_type: str, value: float, content: bytes
 ) -> None:
@@ -174,9 +190,13 @@ def test_nested_operators_are_written() -> None:
 
 def test_sizes_of_common_structures_are_those_of_the_64_bit_header() -> None:
     sizes = {
-        DML_TENSOR_DESC: 16, DML_BUFFER_TENSOR_DESC: 48, DML_OPERATOR_DESC: 16,
-        DML_SCALE_BIAS: 8, DML_SIZE_2D: 8, DML_SCALAR_UNION: 8,
-    }  # fmt: skip
+        DML_TENSOR_DESC: 16,
+        DML_BUFFER_TENSOR_DESC: 48,
+        DML_OPERATOR_DESC: 16,
+        DML_SCALE_BIAS: 8,
+        DML_SIZE_2D: 8,
+        DML_SCALAR_UNION: 8,
+    }
     assert {kind: ctypes.sizeof(kind) for kind in sizes} == sizes
 
 

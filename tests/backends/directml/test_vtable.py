@@ -125,29 +125,55 @@ def test_method_without_parameters_declared_is_not_called(library: ctypes.CDLL) 
 @pytest.mark.parametrize(
     ("interface", "slots"),
     [
-        (dml.IDML_DEVICE, {"CheckFeatureSupport": 7, "CreateOperator": 8, "CompileOperator": 9,
-                           "CreateBindingTable": 12, "GetDeviceRemovedReason": 15}),
+        (
+            dml.IDML_DEVICE,
+            {
+                "CheckFeatureSupport": 7,
+                "CreateOperator": 8,
+                "CompileOperator": 9,
+                "CreateBindingTable": 12,
+                "GetDeviceRemovedReason": 15,
+            },
+        ),
         (dml.IDML_DEVICE1, {"CompileGraph": 17}),
         (dml.IDML_COMPILED_OPERATOR, {"GetBindingProperties": 8}),
         (dml.IDML_OPERATOR_INITIALIZER, {"GetBindingProperties": 8, "Reset": 9}),
         (dml.IDML_BINDING_TABLE, {"BindInputs": 8, "BindPersistentResource": 11, "Reset": 12}),
         (dml.IDML_COMMAND_RECORDER, {"RecordDispatch": 8}),
-        (d3d12.ID3D12_DEVICE, {"CreateCommandQueue": 8, "CreateCommandList": 12,
-                               "CreateDescriptorHeap": 14, "CreateCommittedResource": 27,
-                               "CreateFence": 36, "GetDeviceRemovedReason": 37,
-                               "GetAdapterLuid": 43}),
+        (
+            d3d12.ID3D12_DEVICE,
+            {
+                "CreateCommandQueue": 8,
+                "CreateCommandList": 12,
+                "CreateDescriptorHeap": 14,
+                "CreateCommittedResource": 27,
+                "CreateFence": 36,
+                "GetDeviceRemovedReason": 37,
+                "GetAdapterLuid": 43,
+            },
+        ),
         (d3d12.ID3D12_COMMAND_QUEUE, {"ExecuteCommandLists": 10, "Signal": 14}),
-        (d3d12.ID3D12_GRAPHICS_COMMAND_LIST, {"Close": 9, "Reset": 10, "CopyBufferRegion": 15,
-                                              "ResourceBarrier": 26, "SetDescriptorHeaps": 28}),
+        (
+            d3d12.ID3D12_GRAPHICS_COMMAND_LIST,
+            {
+                "Close": 9,
+                "Reset": 10,
+                "CopyBufferRegion": 15,
+                "ResourceBarrier": 26,
+                "SetDescriptorHeaps": 28,
+            },
+        ),
         (d3d12.ID3D12_FENCE, {"GetCompletedValue": 8, "SetEventOnCompletion": 9}),
         (d3d12.ID3D12_RESOURCE, {"Map": 8, "Unmap": 9, "GetGPUVirtualAddress": 11}),
-        (d3d12.ID3D12_DESCRIPTOR_HEAP, {"GetCPUDescriptorHandleForHeapStart": 9,
-                                        "GetGPUDescriptorHandleForHeapStart": 10}),
+        (
+            d3d12.ID3D12_DESCRIPTOR_HEAP,
+            {"GetCPUDescriptorHandleForHeapStart": 9, "GetGPUDescriptorHandleForHeapStart": 10},
+        ),
         (dxgi.IDXGI_FACTORY1, {"EnumAdapters1": 12}),
         (dxgi.IDXGI_ADAPTER1, {"CheckInterfaceSupport": 9, "GetDesc1": 10}),
         (dxcore.IDXCORE_ADAPTER, {"GetProperty": 6, "GetPropertySize": 7}),
     ],
     ids=lambda value: value.name if isinstance(value, Interface) else "",
-)  # fmt: skip
+)
 def test_slots_are_those_of_the_headers(interface: Interface, slots: dict[str, int]) -> None:
     assert {name: interface.slots[name][0] for name in slots} == slots

@@ -70,10 +70,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
     """The status, the circumstance and the results of all, by saboteur, of one case."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "python", "--", "-m", "tests.lab.circumstances.verdicts",
-         request.param, *SABOTAGED, NOTHING],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=300,
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(SCRIPT),
+            "python",
+            "--",
+            "-m",
+            "tests.lab.circumstances.verdicts",
+            request.param,
+            *SABOTAGED,
+            NOTHING,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     result = [json.loads(line) for line in done.stdout.splitlines()]
     return {saboteur: tuple(rest) for saboteur, *rest in result}
@@ -99,9 +112,13 @@ def test_a_run_names_the_circumstance(folder: Path) -> None:
     arguments = ("case.yaml", "-b", "directml", "--directml", "saboteur.dll", "--log", "run.jsonl")
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "run", "--", "run", *arguments, "--circumstances", "all"],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=300,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        timeout=300,
         env={**os.environ, "DMLCONF_SABOTEUR": Circumstance.OWNED},
-    )  # fmt: skip
+    )
     [verdict] = read_log(folder / "run.jsonl").verdicts
     assert (done.returncode, verdict.circumstance) == (1, "owned")
     assert "only when owned: " in done.stdout

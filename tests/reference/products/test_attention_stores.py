@@ -28,11 +28,18 @@ def arguments(seed: int) -> dict[str, Any]:
         "ValueTensor": generator.uniform(1, 2, (1, KEYS, SIZE)),
     }
     absent = [
-        "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor",
-        "BiasTensor", "MaskTensor", "RelativePositionBiasTensor", "PastKeyTensor",
-        "PastValueTensor", "PastSequenceLengthsTensor", "OutputPresentKeyTensor",
+        "StackedQueryKeyTensor",
+        "StackedKeyValueTensor",
+        "StackedQueryKeyValueTensor",
+        "BiasTensor",
+        "MaskTensor",
+        "RelativePositionBiasTensor",
+        "PastKeyTensor",
+        "PastValueTensor",
+        "PastSequenceLengthsTensor",
+        "OutputPresentKeyTensor",
         "OutputPresentValueTensor",
-    ]  # fmt: skip
+    ]
     return {
         **{name: values.astype(np.float16) for name, values in tensors.items()},
         **dict.fromkeys(absent),

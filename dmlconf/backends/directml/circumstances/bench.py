@@ -50,9 +50,12 @@ class Bench:
     """Runs one case at a time; leaving it as a context manager frees its tables."""
 
     def __init__(
-        self, device: Device, operators: Callable[[dml.DML_EXECUTION_FLAGS], OperatorCache],
-        *, graph: bool,
-    ) -> None:  # fmt: skip
+        self,
+        device: Device,
+        operators: Callable[[dml.DML_EXECUTION_FLAGS], OperatorCache],
+        *,
+        graph: bool,
+    ) -> None:
         """Start with no memory.
 
         Args:

@@ -36,9 +36,13 @@ class Lane(Device):
             self.queue = own("CreateCommandQueue", d3d12.ID3D12_COMMAND_QUEUE, ctypes.byref(desc))
             self._allocator = own("CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, kind)
             self.commands = own(
-                "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST,
-                0, kind, self._allocator, None,
-            )  # fmt: skip
+                "CreateCommandList",
+                d3d12.ID3D12_GRAPHICS_COMMAND_LIST,
+                0,
+                kind,
+                self._allocator,
+                None,
+            )
             self.commands.call("Close")
             self.fence = Fence(self.d3d, self.queue, self.limit)
             owned.callback(self.fence.release)

@@ -198,8 +198,12 @@ class Device:
         sizes = ctypes.sizeof(query), ctypes.sizeof(answer)
         self.dml.call(
             "CheckFeatureSupport",
-            feature, sizes[0], ctypes.byref(query), sizes[1], ctypes.byref(answer),
-        )  # fmt: skip
+            feature,
+            sizes[0],
+            ctypes.byref(query),
+            sizes[1],
+            ctypes.byref(answer),
+        )
 
     def begin(self, heap: DescriptorHeap) -> None:
         """Start a new command list, whose dispatches use the heap."""
@@ -283,10 +287,14 @@ class Device:
                 "CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, self._kind
             ) as allocator,
             self.d3d.create(
-                "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST, 0, self._kind, allocator,
+                "CreateCommandList",
+                d3d12.ID3D12_GRAPHICS_COMMAND_LIST,
+                0,
+                self._kind,
+                allocator,
                 None,
             ) as commands,
-        ):  # fmt: skip
+        ):
             lists = (POINTER * 1)(commands.address)
             self.queue.call("ExecuteCommandLists", 1, lists)
 
@@ -318,7 +326,11 @@ def create_dml(
         HResultError: it cannot be created.
     """
     create = function(
-        libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
+        libraries.directml,
+        "DMLCreateDevice1",
+        POINTER,
+        ctypes.c_uint32,
+        ctypes.c_uint32,
         *NEW_OBJECT,
-    )  # fmt: skip
+    )
     return new_object("DMLCreateDevice1", create, dml.IDML_DEVICE, d3d, flags, minimum)

@@ -53,16 +53,26 @@ class Buffer:
         on_device = kind is D3D12_HEAP_TYPE.DEFAULT
         heap = d3d12.D3D12_HEAP_PROPERTIES(Type=kind)
         desc = d3d12.D3D12_RESOURCE_DESC(
-            Dimension=_DIMENSION_BUFFER, Width=size, Height=1, DepthOrArraySize=1, MipLevels=1,
-            SampleDesc=d3d12.DXGI_SAMPLE_DESC(1, 0), Layout=_LAYOUT_ROW_MAJOR,
+            Dimension=_DIMENSION_BUFFER,
+            Width=size,
+            Height=1,
+            DepthOrArraySize=1,
+            MipLevels=1,
+            SampleDesc=d3d12.DXGI_SAMPLE_DESC(1, 0),
+            Layout=_LAYOUT_ROW_MAJOR,
             Flags=_ALLOW_UNORDERED_ACCESS if on_device else 0,
-        )  # fmt: skip
+        )
         self.size = size
         self.memory = 0
         self.resource = device.create(
-            "CreateCommittedResource", d3d12.ID3D12_RESOURCE,
-            ctypes.byref(heap), 0, ctypes.byref(desc), states[kind], None,
-        )  # fmt: skip
+            "CreateCommittedResource",
+            d3d12.ID3D12_RESOURCE,
+            ctypes.byref(heap),
+            0,
+            ctypes.byref(desc),
+            states[kind],
+            None,
+        )
         if not on_device:
             self._map()
 

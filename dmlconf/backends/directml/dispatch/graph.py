@@ -203,12 +203,17 @@ class _NativeGraph:
             )
         )
         self.structure = DML_GRAPH_DESC(
-            len(plan.inputs), len(plan.outputs),
-            len(nodes), self._array(DML_GRAPH_NODE_DESC, nodes),
-            len(plan.input_edges), inputs,
-            len(plan.output_edges), outputs,
-            len(plan.intermediate_edges), intermediates,
-        )  # fmt: skip
+            len(plan.inputs),
+            len(plan.outputs),
+            len(nodes),
+            self._array(DML_GRAPH_NODE_DESC, nodes),
+            len(plan.input_edges),
+            inputs,
+            len(plan.output_edges),
+            outputs,
+            len(plan.intermediate_edges),
+            intermediates,
+        )
 
     def _keep(self, value: Any) -> int:
         self._kept.append(value)

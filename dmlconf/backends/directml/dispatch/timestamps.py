@@ -76,9 +76,14 @@ class Timestamps:
         """Record making the first `count` timestamps readable."""
         if self._frequency:
             commands.call(
-                "ResolveQueryData", self._heap, D3D12_QUERY_TYPE.TIMESTAMP, 0, count,
-                self._buffer.resource, 0,
-            )  # fmt: skip
+                "ResolveQueryData",
+                self._heap,
+                D3D12_QUERY_TYPE.TIMESTAMP,
+                0,
+                count,
+                self._buffer.resource,
+                0,
+            )
 
     def seconds(self, count: int) -> list[float]:
         """Return the seconds between pairs of the first `count` timestamps; empty without a clock.

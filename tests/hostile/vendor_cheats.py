@@ -1,15 +1,12 @@
-"""Ways to cheat with certificates: by a stranger who lacks the vendor's key, and by the vendor.
+"""Ways in which a vendor cheats with certificates.
 
-A stranger's certificates must be refused. A vendor can sign anything, so what the vendor signs must
-be judged: each of these cheats must lead to verdicts that say so, or be refused as well.
+A vendor can sign anything, so what the vendor signs must be judged: each of these cheats must lead
+to verdicts that say so, or be refused as well.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import struct
-import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -17,342 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.certification.forging import Forgery, taken_apart
-from tests.certification.suite import OUTSIDER
-from tests.hostile.mutation import mutated_bytes, mutated_value
+from tests.certification.forging import Forgery
 
-__all__ = ["REPORTED", "STRANGER", "VENDOR_CHEATS"]
-
-
-# By a stranger: the content of the file, from the content of a right one.
-
-
-def _bytes_changed(random: Random, content: bytes) -> bytes:
-    return mutated_bytes(random, content)
-
-
-def _member_changed(random: Random, content: bytes) -> bytes:
-    """Change bytes of one member, with checksums of the archive that fit."""
-    members = _members(content)
-    name = random.choice(list(members))
-    members[name] = mutated_bytes(random, members[name])
-    return _zipped(members)
-
-
-def _bit_flipped(random: Random, content: bytes) -> bytes:
-    """Flip one bit of an output, with checksums of the archive that fit."""
-    members = _members(content)
-    outputs = bytearray(members["outputs.bin"])
-    outputs[random.randrange(len(outputs))] ^= 1 << random.randrange(8)
-    return _zipped({**members, "outputs.bin": bytes(outputs)})
-
-
-def _members_swapped(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    one, other = random.sample(list(members), 2)
-    members[one], members[other] = members[other], members[one]
-    return _zipped(members)
-
-
-def _member_removed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    del members[random.choice(list(members))]
-    return _zipped(members)
-
-
-def _member_added(random: Random, content: bytes) -> bytes:
-    name = random.choice(("waivers.yaml", "substrate.yaml", "statement.yaml"))
-    return _zipped({**_members(content), name: b"vendor: X\nproduct: Y\n"})
-
-
-def _envelope_changed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    envelope = mutated_value(random, json.loads(members["attestation.json"]), random.choice((1, 2)))
-    return _zipped({**members, "attestation.json": _json(envelope)})
-
-
-def _statement_changed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    envelope = json.loads(members["attestation.json"])
-    statement = json.loads(base64.b64decode(envelope["payload"]))
-    statement = mutated_value(random, statement, random.choice((1, 2, 4)))
-    envelope["payload"] = base64.b64encode(_json(statement)).decode()
-    return _zipped({**members, "attestation.json": _json(envelope)})
-
-
-def _log_changed(random: Random, content: bytes) -> bytes:
-    """Change the log and every digest, and keep the signature."""
-    return _changed(random, content, "run.jsonl", _restated)
-
-
-def _outcomes_changed(random: Random, content: bytes) -> bytes:
-    return _changed(random, content, "outcomes.jsonl", _restated)
-
-
-def _signed_by_another(random: Random, content: bytes) -> bytes:
-    """Change the log or the outcomes, and sign with another key, which is enclosed."""
-    forgery = taken_apart(content)
-    if random.random() < 0.5:
-        return forgery.content(OUTSIDER)
-    name = random.choice(("run.jsonl", "outcomes.jsonl", "outputs.bin"))
-    members = forgery.members()
-    return forgery.content(OUTSIDER, {**members, name: mutated_bytes(random, members[name])})
-
-
-def _signature_changed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    envelope = json.loads(members["attestation.json"])
-    signature = envelope["signatures"][0]
-    sig = base64.b64decode(signature["sig"])
-    # The other number of the same remainder, which only careless implementations take.
-    number = int.from_bytes(sig[32:], "little") + 2**252 + 27742317777372353535851937790883648493
-    choices: list[object] = [
-        [],
-        [{**signature, "sig": ""}],
-        [
-            {
-                **signature,
-                "sig": base64.b64encode(sig[:32] + number.to_bytes(33, "little")[:32]).decode(),
-            }
-        ],
-        [{**signature, "sig": base64.b64encode(bytes(64)).decode()}],
-        [{**signature, "sig": base64.b64encode(sig + b"\0").decode()}],
-        [signature, {**signature, "sig": base64.b64encode(mutated_bytes(random, sig)).decode()}],
-        [signature] * 33,
-        None,
-    ]
-    envelope["signatures"] = random.choice(choices)
-    return _zipped({**members, "attestation.json": _json(envelope)})
-
-
-def _type_changed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    envelope = json.loads(members["attestation.json"])
-    envelope["payloadType"] = random.choice(
-        ("", "application/json", "application/vnd.in-toto+json ", None, 7)
-    )
-    return _zipped({**members, "attestation.json": _json(envelope)})
-
-
-def _challenge_replayed(random: Random, content: bytes) -> bytes:
-    forgery = taken_apart(content)
-    forgery.predicate["challenge"] = str(random.randrange(1, 1 << 64))
-    return forgery.content()
-
-
-def _zip_trick(random: Random, content: bytes) -> bytes:
-    return random.choice(_ZIP_TRICKS)(random, content)
-
-
-def _bomb(random: Random, content: bytes) -> bytes:
-    """Zeros without end in a member, with a size that says so or does not."""
-    members = _members(content)
-    name = random.choice(list(members))
-    packed = _packed_zeros(random.choice((1 << 20, 1 << 24, 1 << 28)))
-    size = random.choice((10, 1 << 20, 1 << 24, 1 << 28, 0xFFFF_FFFF))
-    return _zipped(members, raw={name: (packed, size, 0)})
-
-
-def _deep_json(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    deep = random.choice(
-        (b"[" * 500_000, b'{"a":' * 100_000, b"[" + b"{}," * 300_000, b"9" * 200_000)
-    )
-    name = random.choice(("attestation.json", "run.jsonl", "outcomes.jsonl"))
-    return _zipped({**members, name: deep})
-
-
-def _many_keys(random: Random, content: bytes) -> bytes:
-    """Keys without end or number in the place of the signer's."""
-    members = _members(content)
-    pem = members["signers.pem"]
-    line = pem[: pem.index(b"\n") + 1]
-    members["signers.pem"] = random.choice((line * 38_000, pem * 9000, pem + line * 30_000))
-    return _zipped(members)
-
-
-STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
-    "bytes of the file": _bytes_changed,
-    "bytes of a member": _member_changed,
-    "one bit of an output": _bit_flipped,
-    "members swapped": _members_swapped,
-    "a member removed": _member_removed,
-    "a member added": _member_added,
-    "values of the envelope": _envelope_changed,
-    "values of the statement": _statement_changed,
-    "the log, with new digests": _log_changed,
-    "the outcomes, with new digests": _outcomes_changed,
-    "another key": _signed_by_another,
-    "the signature": _signature_changed,
-    "the type of the payload": _type_changed,
-    "another challenge in the statement": _challenge_replayed,
-    "tricks of zip archives": _zip_trick,
-    "bombs": _bomb,
-    "deep or long JSON": _deep_json,
-    "keys without end": _many_keys,
-}
-"""What somebody can do who lacks the vendor's key, by name."""
-
-
-def _members(content: bytes) -> dict[str, bytes]:
-    import io
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode("utf-8", "surrogatepass")
-
-
-def _changed(
-    random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
-) -> bytes:
-    forgery = taken_apart(content)
-    lines = forgery.members()[name].splitlines(keepends=True)
-    for _ in range(random.choice((1, 1, 3))):
-        place = random.randrange(len(lines))
-        record = mutated_value(random, json.loads(lines[place]), random.choice((1, 2)))
-        lines[place] = _json(record) + b"\n"
-    return restated(forgery, b"".join(lines), name)
-
-
-def _restated(forgery: Forgery, changed: bytes, name: str) -> bytes:
-    return forgery.content(None, {**forgery.members(), name: changed})
-
-
-def _packed_zeros(size: int) -> bytes:
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-    parts = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
-    return b"".join(parts) + deflate.flush()
-
-
-def _zipped(
-    members: Mapping[str, bytes], raw: Mapping[str, tuple[bytes, int, int]] | None = None
-) -> bytes:
-    """Return an archive as dmlconf writes them; of `raw` members the packed bytes, size and CRC."""
-    parts, central, at = [], [], 0
-    for name, content in members.items():
-        deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
-        packed = deflate.compress(content) + deflate.flush()
-        size, checksum = len(content), zlib.crc32(content)
-        if raw and name in raw:
-            packed, size, checksum = raw[name]
-        encoded = name.encode()
-        fields = checksum, len(packed), size, len(encoded), 0
-        local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 20, 0, 8, 0, 33, *fields) + encoded
-        central.append(
-            struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 788, 20, 0, 8, 0, 33, *fields, 0, 0, 0,
-                        0o100644 << 16, at) + encoded
-        )  # fmt: skip
-        parts.append(local + packed)
-        at += len(local) + len(packed)
-    directory = b"".join(central)
-    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, len(members), len(members), len(directory), at,
-                      0)  # fmt: skip
-    return b"".join(parts) + directory + end
-
-
-def _prefixed(random: Random, content: bytes) -> bytes:
-    return random.randbytes(random.choice((1, 30, 4096))) + content
-
-
-def _trailed(random: Random, content: bytes) -> bytes:
-    return content + random.randbytes(random.choice((1, 22, 4096)))
-
-
-def _commented(random: Random, content: bytes) -> bytes:
-    comment = random.randbytes(random.choice((1, 22)))
-    return content[:-2] + struct.pack("<H", len(comment)) + comment
-
-
-def _doubled(random: Random, content: bytes) -> bytes:
-    """Two members of one name, the second of which is another one."""
-    import io
-    import warnings
-    import zipfile
-
-    stream = io.BytesIO()
-    members = _members(content)
-    name = random.choice(list(members))
-    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        warnings.simplefilter("ignore")
-        for other, data in members.items():
-            archive.writestr(other, data)
-        archive.writestr(name, mutated_bytes(random, members[name]))
-    return stream.getvalue()
-
-
-def _renamed(random: Random, content: bytes) -> bytes:
-    members = _members(content)
-    name = random.choice(list(members))
-    path = random.choice(
-        (
-            f"../{name}",
-            f"/{name}",
-            f"..\\{name}",
-            f"a/{name}",
-            name.upper(),
-            f"{name}\0",
-            f"./{name}",
-        )
-    )
-    return _zipped({path if other == name else other: data for other, data in members.items()})
-
-
-def _local_header_changed(random: Random, content: bytes) -> bytes:
-    """Change the local header of a member, where the directory says otherwise."""
-    starts = [at for at in range(len(content)) if content[at : at + 4] == b"PK\3\4"]
-    at = random.choice(starts)
-    changed = bytearray(content)
-    place = at + random.randrange(4, 30)
-    changed[place] ^= 1 << random.randrange(8)
-    return bytes(changed)
-
-
-def _directory_changed(random: Random, content: bytes) -> bytes:
-    start = content.index(b"PK\1\2")
-    changed = bytearray(content)
-    changed[random.randrange(start, len(content))] ^= 1 << random.randrange(8)
-    return bytes(changed)
-
-
-def _gap(random: Random, content: bytes) -> bytes:
-    """Bytes between members and directory, with offsets that fit."""
-    start = content.index(b"PK\1\2")
-    gap = random.randbytes(random.choice((1, 100)))
-    end = bytearray(content[start:])
-    end[-6:-2] = struct.pack("<I", start + len(gap))
-    return content[:start] + gap + bytes(end)
-
-
-def _other_writer(random: Random, content: bytes) -> bytes:
-    """The same members by another method, or written by another program."""
-    import io
-    import zipfile
-
-    methods = (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED)
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", random.choice(methods)) as archive:
-        for name, data in _members(content).items():
-            archive.writestr(name, data)
-    return stream.getvalue()
-
-
-def _reordered(random: Random, content: bytes) -> bytes:
-    members = list(_members(content).items())
-    random.shuffle(members)
-    return _zipped(dict(members))
-
-
-_ZIP_TRICKS: Final = (
-    _prefixed, _trailed, _commented, _doubled, _renamed, _local_header_changed, _directory_changed,
-    _gap, _other_writer, _reordered,
-)  # fmt: skip
-
-
-# By the vendor: changes to the parts, which are then signed with the vendor's key.
+__all__ = ["REPORTED", "VENDOR_CHEATS"]
 
 
 def _two_outputs(random: Random, forgery: Forgery) -> None:
@@ -426,8 +90,10 @@ def _small_sampled(random: Random, forgery: Forgery) -> None:
 def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
     """Say that a recording was certified, and keep the ends of each output alone."""
     forgery.predicate["source"] = {
-        "kind": "recording", "backend": "recording", "digest": {"sha256": "0" * 64},
-    }  # fmt: skip
+        "kind": "recording",
+        "backend": "recording",
+        "digest": {"sha256": "0" * 64},
+    }
     forgery.log[0]["backend"] = "recording"
     outputs = [o for line in forgery.outcomes[1:] for o in line.get("outputs", {}).values()]
     for output in outputs:
@@ -504,8 +170,11 @@ def _status_edited(random: Random, forgery: Forgery) -> None:
     }
     line["status"] = random.choice(list(kinds))
     line["reason"] = {
-        "kind": kinds[line["status"]], "message": "so it is", "differences": [], "diagnostics": "",
-    }  # fmt: skip
+        "kind": kinds[line["status"]],
+        "message": "so it is",
+        "differences": [],
+        "diagnostics": "",
+    }
     forgery.count_again()
 
 
@@ -516,8 +185,10 @@ def _declined(random: Random, forgery: Forgery) -> None:
     line |= {"status": "unsupported", "expectation": None, "figures": {}}
     line["reason"] = {
         "kind": random.choice(("data type", "feature level", "not documented as supported")),
-        "message": "the backend lacks it", "differences": [], "diagnostics": "",
-    }  # fmt: skip
+        "message": "the backend lacks it",
+        "differences": [],
+        "diagnostics": "",
+    }
     forgery.count_again()
 
 
@@ -531,9 +202,11 @@ def _lacks_a_type(random: Random, forgery: Forgery) -> None:
             forgery.remove(line["case"], of_log=False)
             line |= {"status": "unsupported", "expectation": None, "figures": {}}
             line["reason"] = {
-                "kind": "data type", "message": f"the backend lacks {name}",
-                "differences": [], "diagnostics": "",
-            }  # fmt: skip
+                "kind": "data type",
+                "message": f"the backend lacks {name}",
+                "differences": [],
+                "diagnostics": "",
+            }
     forgery.count_again()
 
 
@@ -657,8 +330,11 @@ def _badly_waived(random: Random, forgery: Forgery) -> None:
     line = next(line for line in forgery.verdicts if line["case"].endswith("/stated"))
     line["status"] = "waived"
     line["reason"] = {
-        "kind": "waiver", "message": "so it is", "differences": [], "diagnostics": "",
-    }  # fmt: skip
+        "kind": "waiver",
+        "message": "so it is",
+        "differences": [],
+        "diagnostics": "",
+    }
     forgery.count_again()
 
 
@@ -702,9 +378,11 @@ def _all_waived(random: Random, forgery: Forgery) -> None:
         if not line["case"].endswith(("/invalid", "/large")):
             line["status"] = "waived"
             line["reason"] = {
-                "kind": "waiver", "message": "wrong: so it is", "differences": [],
+                "kind": "waiver",
+                "message": "wrong: so it is",
+                "differences": [],
                 "diagnostics": "",
-            }  # fmt: skip
+            }
     forgery.count_again()
 
 
