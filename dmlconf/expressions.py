@@ -488,6 +488,8 @@ class Expression:
         except NameError as error:
             near = suggestion(str(error.name), names.keys())
             raise ExpressionError(f"{self}: {error}{near}") from error
+        except ZeroDivisionError as error:  # Pythons word it differently.
+            raise ExpressionError(f"{self}: division by zero") from error
         except Exception as error:
             raise ExpressionError(f"{self}: {error or type(error).__name__}") from error
         if isinstance(value, tuple | list | str) and _count(value, LONGEST_VALUE) > LONGEST_VALUE:
