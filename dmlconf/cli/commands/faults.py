@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 from rich.text import Text
 
-from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.command import Arguments, Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", cls=Arguments, nargs=-1, metavar="[NAME]...")
 @option(
     "-o",
     "--operator",

@@ -25,6 +25,7 @@ from dmlconf.documents.problems import InvalidFilesError
 __all__ = [
     "CONFIGURATION",
     "SETTINGS",
+    "Arguments",
     "Command",
     "Option",
     "environment_variable",
@@ -63,6 +64,19 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 """The equivalents here of other test runners' options, by the name of the option there."""
 
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
+
+
+class Arguments(click.Argument):
+    """Any number of arguments, which the configuration file can give as well.
+
+    Before click 8.2, no arguments at all hide what the file says.
+    """
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
+        """Return the arguments and where they come from; see click's documentation."""
+        if opts.get(str(self.name)) == ():
+            opts = {name: value for name, value in opts.items() if name != self.name}
+        return super().consume_value(ctx, opts)
 
 
 class Option(click.Option):

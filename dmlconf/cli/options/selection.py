@@ -25,7 +25,7 @@ from dmlconf.certification.profiles import (
     required_cases,
 )
 from dmlconf.cli.common.cache import checked_files
-from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.command import Arguments, option, options
 from dmlconf.cli.common.completion import (
     complete_case,
     complete_level,
@@ -61,7 +61,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_NAMED: Final = 3
 _ANYWHERE: Final[Scope] = (frozenset(), frozenset())
 
-paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+paths_argument: Final = click.argument(
+    "paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path)
+)
 
 
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
