@@ -19,6 +19,7 @@ __all__ = [
     "Breakdown",
     "BreakdownKind",
     "Capabilities",
+    "Declined",
     "Environment",
     "Fault",
     "FaultKind",
@@ -163,6 +164,22 @@ class Rejection:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The backend cannot express the case: what it runs on has no counterpart for it.
+
+    It is neither a pass nor a failure. A backend whose runtime takes a case and answers with an
+    error returns a `Rejection` instead.
+
+    Attributes:
+        reason: what cannot be expressed, such as `ONNX has no gradient of RELU`.
+        seconds: how long it took to notice.
+    """
+
+    reason: str
+    seconds: float = 0.0
+
+
 class BreakdownKind(StrEnum):
     """The ways in which a backend can break down."""
 
@@ -195,7 +212,7 @@ class Breakdown:
         return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
 
 
-Outcome = Outputs | Rejection | Breakdown
+Outcome = Outputs | Rejection | Breakdown | Declined
 
 
 class Backend(Protocol):

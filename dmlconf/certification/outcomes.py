@@ -18,6 +18,7 @@ import numpy as np
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
+    Declined,
     Fault,
     FaultKind,
     Outcome,
@@ -87,6 +88,9 @@ def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> Store
         fault = outputs_fault(case, outcome)
         if fault is not None:
             outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
+    if isinstance(outcome, Declined):
+        line["declined"] = {"reason": outcome.reason}
+        return StoredOutcome(line, {})
     if isinstance(outcome, Breakdown):
         line["breakdown"] = {"kind": str(outcome.kind), "message": outcome.message}
         return StoredOutcome(line, {})
@@ -219,6 +223,8 @@ class StoredOutcomes:
             return "the certificate has no outcome for this case"
         if line["digest"] != case_digest(case):
             return "the certificate's outcome is for another desc or other inputs"
+        if "declined" in line:
+            return Declined(line["declined"]["reason"])
         if "breakdown" in line:
             data = line["breakdown"]
             return Breakdown(BreakdownKind(data["kind"]), data["message"])

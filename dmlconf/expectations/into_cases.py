@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.backends.protocol import Breakdown, Outcome, Rejection
+from dmlconf.backends.protocol import Breakdown, Declined, Outcome, Rejection
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cases.writing.export import exported_name
@@ -95,6 +95,8 @@ def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
     def refused(message: str) -> Refusal:
         return Refusal(case.identifier, message)
 
+    if isinstance(outcome, Declined):
+        return refused(outcome.reason)
     if isinstance(outcome, Breakdown):
         return refused(f"{outcome.kind}: {outcome.message}")
     if isinstance(outcome, Rejection):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import dmlconf
+from dmlconf.backends import protocol
 from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
@@ -92,6 +93,8 @@ def _entry(
     known = faults.explaining(case, outcome)
     if known is not None:
         return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, known.name)
+    if isinstance(outcome, protocol.Declined):
+        return LeftOut(case.identifier, False, ReasonKind.NOT_EXPRESSIBLE, outcome.reason)
     if isinstance(outcome, Breakdown):
         return LeftOut(case.identifier, True, outcome.kind, outcome.message)
     for limit in substrate.limits:

@@ -19,6 +19,7 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Capabilities,
+    Declined,
     FaultKind,
     Outcome,
     Outputs,
@@ -48,6 +49,7 @@ from dmlconf.workers.memory import shortage
 __all__ = [
     "Against",
     "Recorded",
+    "declined_reason",
     "expectation_of",
     "judge",
     "not_asked",
@@ -119,6 +121,11 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     return None if missing is None else Reason(ReasonKind.MEMORY, missing)
 
 
+def declined_reason(outcome: Declined) -> Reason:
+    """Return the reason of a verdict on a case that the backend cannot express."""
+    return Reason(ReasonKind.NOT_EXPRESSIBLE, outcome.reason)
+
+
 def judge(
     case: Case,
     outcome: Outcome,
@@ -141,6 +148,8 @@ def judge(
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
         return _verdict(case, outcome, Status.BROKEN, None, reason)
+    if isinstance(outcome, Declined):
+        return _verdict(case, outcome, Status.UNSUPPORTED, None, declined_reason(outcome))
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
     match expected or expectation_of(case, against):

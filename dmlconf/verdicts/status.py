@@ -91,7 +91,8 @@ class Status(StrEnum):
     UNSUPPORTED = (
         "unsupported",
         StatusTraits(
-            "the documentation lets the backend decline the case, by feature level or data type",
+            "the documentation lets the backend decline the case, by feature level or data type; "
+            "or the backend [cannot express it](#cases-that-a-backend-cannot-express)",
             fails_run=False,
             judged=False,
             gravity=1,

@@ -45,6 +45,7 @@ class ReasonKind(StrEnum):
     FEATURE_LEVEL = "feature level"
     DATA_TYPE = "data type"
     MEMORY = "memory"
+    NOT_EXPRESSIBLE = "not expressible by the backend"
     SUBSTRATE = "limit of the substrate"
     KNOWN_FAULT = "known fault of DirectML"
     WAIVER = "waiver"

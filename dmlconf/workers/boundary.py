@@ -19,6 +19,7 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Capabilities,
+    Declined,
     Environment,
     Fault,
     FaultKind,
@@ -181,10 +182,15 @@ def _breakdown(outcome: Any, _: Mapping[str, int]) -> Breakdown:
     )
 
 
+def _declined(outcome: Any, _: Mapping[str, int]) -> Declined:
+    return Declined(_text("reason", outcome.reason), _seconds("seconds", outcome.seconds))
+
+
 _OUTCOMES: Final[Mapping[type, Callable[[Any, Mapping[str, int]], Outcome]]] = {
     Outputs: _outputs,
     Rejection: _rejection,
     Breakdown: _breakdown,
+    Declined: _declined,
 }
 
 

@@ -43,6 +43,7 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Capabilities,
+    Declined,
     Environment,
     Outcome,
     Outputs,
@@ -138,6 +139,11 @@ def _rejects(case: Case) -> Outcome:
     return Rejection("CreateOperator", "E_INVALIDARG")
 
 
+def _declines(case: Case) -> Outcome:
+    """Say that it cannot express the case."""
+    return Declined("the backend has no counterpart of this operator")
+
+
 def _crash(case: Case) -> Outcome:
     """End the process as a fault in a driver does."""
     print(f"faulty: about to crash on {case.identifier}", file=sys.stderr, flush=True)
@@ -195,6 +201,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "wrong-sizes": _wrong_sizes,
     "no-output": _no_output,
     "rejects": _rejects,
+    "declines": _declines,
     "crash": _crash,
     "hang": _hang,
     "slow": _slow,

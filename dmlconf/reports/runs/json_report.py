@@ -48,6 +48,10 @@ def _head(log: RunLog) -> dict[str, Any]:
             **({"shard": dict(header.shard)} if header.shard else {}),
             **({"workers": list(header.workers)} if header.workers else {}),
         },
+        "declined": {
+            operator: {"cases": cases, "of": of}
+            for operator, (cases, of) in remarks.declined_cases(log).items()
+        },
         "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
         "shared_properties": [_shared_data(line) for line in shared_lines(log)],
     }

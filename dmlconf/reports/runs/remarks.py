@@ -14,6 +14,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
     "CIRCUMSTANCES_HEADING",
+    "DECLINED_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
     "VARIANTS_HEADING",
@@ -23,6 +24,8 @@ __all__ = [
     "RoomTotals",
     "circumstance_lines",
     "debug_layer_note",
+    "declined_cases",
+    "declined_lines",
     "disputes_note",
     "far_lines",
     "far_operators",
@@ -48,6 +51,8 @@ FAR_HEADING: Final = "Right by the documentation, and far from what devices give
 
 CIRCUMSTANCES_HEADING: Final = "Under circumstances"
 VARIANTS_HEADING: Final = "In each variant"
+
+DECLINED_HEADING: Final = "Not expressible by the backend"
 
 WARNINGS_HEADING: Final = "Warnings of the debug layers"
 
@@ -134,6 +139,42 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
     smallest = min(verdicts, key=lambda verdict: element_count(verdict.facts))
     line += f": {fault.title} ({fault.releases}). Smallest case: {smallest.case}."
     return f"{line} {fault.instead}" if fault.instead else line
+
+
+def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
+    """Return how many cases of an operator the backend cannot express, and of how many.
+
+    Operators that it can express altogether are left out.
+    """
+    cases = Counter(verdict.operator for verdict in log.verdicts)
+    declined = Counter(
+        verdict.operator
+        for verdict in log.verdicts
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE
+    )
+    return {operator: (declined[operator], cases[operator]) for operator in sorted(declined)}
+
+
+def declined_lines(log: RunLog) -> list[str]:
+    """Return how much of the run the backend could not express, and why, the most frequent first.
+
+    A line has a reason, its number of cases, and the operators that it concerns.
+    """
+    operators: dict[str, Counter[str]] = {}
+    for verdict in log.verdicts:
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
+            operators.setdefault(verdict.reason.message, Counter())[verdict.operator] += 1
+    if not operators:
+        return []
+    declined = sum(counts.total() for counts in operators.values())
+    ordered = sorted(operators.items(), key=lambda entry: (-entry[1].total(), entry[0]))
+    lines = [f"{declined:,} of {len(log.verdicts):,} cases in all"]
+    for message, counts in ordered[:MOST_WARNINGS]:
+        named = [name for name, _ in counts.most_common(MOST_OPERATORS)]
+        more = f" and {len(counts) - MOST_OPERATORS:,} more" if len(counts) > MOST_OPERATORS else ""
+        lines.append(f"{counts.total():,} {message}: {', '.join(named)}{more}")
+    left = len(ordered) - MOST_WARNINGS
+    return [*lines, f"and {left:,} more reasons: the log has all"] if left > 0 else lines
 
 
 def waiver_lines(log: RunLog) -> list[str]:

@@ -21,6 +21,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
+    Declined,
     Fault,
     FaultKind,
     Outcome,
@@ -117,6 +118,8 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
             text = "; ".join(_texts(errors))
             return Breakdown(BreakdownKind.ERROR, text, seconds=outcome.seconds)
         return replace(outcome, message="; ".join(_texts(errors)), warnings=warnings)
+    if isinstance(outcome, Declined):
+        return outcome
     lines = [outcome.diagnostics, *_texts(errors), *warnings]
     return replace(outcome, diagnostics="\n".join(filter(None, lines)))
 

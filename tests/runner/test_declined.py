@@ -1,0 +1,62 @@
+"""What a backend cannot express is neither a pass nor a failure, and is counted apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.protocol import Breakdown, Declined
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
+from dmlconf.workers.boundary import checked_outcome
+from tests.cli.process import dmlconf_here
+
+CASES = Path(__file__).resolve().parents[2] / "cases"
+HALF = "faulty:declines,on=example-1"
+GATHER = ("--operator", "GATHER", "--tag", "documented")
+
+
+def test_only_declined_cases_are_exit_code_7(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", *GATHER, "-b", "faulty:declines")
+    assert done.returncode == 7, done.stdout
+    assert "the backend has no counterpart of this operator: GATHER" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [((), 0), (("--fail-on", "unsupported"), 1), (("--min-passed", "100"), 1)],
+)
+def test_beside_cases_that_pass(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
+    log = tmp_path / "run.jsonl"
+    done = dmlconf_here(
+        tmp_path, "run", *GATHER, "-b", HALF, "--log", str(log), "--report", "json:r.json", *options
+    )
+    assert done.returncode == code, done.stdout
+    declined = [v for v in read_log(log).verdicts if v.status is Status.UNSUPPORTED]
+    assert declined
+    assert {v.reason.kind for v in declined if v.reason} == {ReasonKind.NOT_EXPRESSIBLE}
+    report = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    of = len(report["verdicts"])
+    assert report["declined"] == {"GATHER": {"cases": len(declined), "of": of}}
+
+
+def test_compare_says_another_status(tmp_path: Path) -> None:
+    for name, backend in (("one", "numpy"), ("other", HALF)):
+        dmlconf_here(tmp_path, "run", *GATHER, "-b", backend, "--log", f"{name}.jsonl")
+    done = dmlconf_here(tmp_path, "compare", "one.jsonl", "other.jsonl")
+    assert done.returncode == 0, done.stdout
+    assert "passed, now unsupported: not expressible by the backend" in done.stdout
+
+
+def test_record_leaves_it_out(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "record", *GATHER, "-b", HALF, "-o", "x.dmlrec")
+    assert "not expressible by the backend" in done.stderr, done.stderr
+
+
+def test_a_malformed_one_is_a_breakdown() -> None:
+    case = valid_case(next(iter(load_suite([CASES / "tile" / "documented.yaml"]).plan())))
+    assert isinstance(checked_outcome(Declined(None), case), Breakdown)  # type: ignore[arg-type]
+    assert checked_outcome(Declined("no such operator"), case) == Declined("no such operator")
