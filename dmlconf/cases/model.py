@@ -340,6 +340,7 @@ class CaseTemplate:
         about: information for people.
         challenge: the number that changes the seeds of generated data; None for the file's own
             seeds.
+        shared: whether other operators may have the entry too.
     """
 
     identifier: str
@@ -349,6 +350,7 @@ class CaseTemplate:
     tags: tuple[str, ...]
     about: About
     challenge: int | None = None
+    shared: bool = False
 
     @property
     def output_names(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], 
     """Yield shared constraints that do not exist, and `like` rows that do not name one above."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
-        if isinstance(constraint, str):
+        if loader.is_shared(constraint):
             try:
                 loader.shared_constraint(constraint, fields)
             except LookupError as error:
@@ -102,8 +102,9 @@ def lint_common(path: Path) -> list[Problem]:
             problems.append(document.problem(where, message))
     problems += _unknown_members(document)
     problems += _enum_problems(document)
-    for name in repeated(entry["name"] for entry in document.data["tensor_constraints"]):
-        problems.append(document.problem(("tensor_constraints",), f"{name} is listed twice"))
+    for section in ("tensor_constraints", "shared_constraints"):
+        for name in repeated(entry["name"] for entry in document.data[section]):
+            problems.append(document.problem((section,), f"{name} is listed twice"))
     return problems
 
 

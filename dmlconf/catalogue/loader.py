@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -39,6 +39,7 @@ __all__ = [
     "catalogue_digest",
     "enumeration",
     "is_page",
+    "is_shared",
     "operator",
     "operator_data",
     "operator_files",
@@ -47,7 +48,6 @@ __all__ = [
     "operator_names",
     "operator_sets",
     "shared_constraint",
-    "shared_constraints",
     "tensor_constraints",
 ]
 
@@ -220,28 +220,48 @@ def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
     """Yield an operator's constraints, resolving those listed only by name."""
     fields = {field["name"] for field in data["fields"]}
     for constraint in data["constraints"]:
-        if isinstance(constraint, str):
+        if is_shared(constraint):
             yield shared_constraint(constraint, fields)
         else:
             yield _constraint(constraint)
 
 
-def shared_constraint(name: str, fields: Collection[str]) -> Constraint:
-    """Return the first shared constraint of a name that needs only these fields.
+def is_shared(constraint: str | Mapping[str, Any]) -> bool:
+    """Return whether a constraint that an operator lists is one of `shared_constraints`."""
+    return isinstance(constraint, str) or "name" not in constraint
+
+
+def shared_constraint(
+    listed: str | Mapping[str, Sequence[str]], fields: Collection[str]
+) -> Constraint:
+    """Return a shared constraint as an operator has it.
+
+    Args:
+        listed: its name, or its name with the tensors that are to have something in common.
+        fields: the operator's.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is none, or the operator lacks a field.
     """
-    for constraint in shared_constraints():
-        if constraint.name == name and constraint.require.names <= set(fields):
-            return constraint
-    names = {constraint.name for constraint in shared_constraints()}
-    near = (
-        f"; did you mean {nearest(name, names)}?"
-        if name not in names and nearest(name, names)
-        else ""
-    )
-    raise LookupError(f"common.yaml has no shared constraint {name} for these fields{near}")
+    name, tensors = (listed, ()) if isinstance(listed, str) else next(iter(listed.items()))
+    definitions = {entry["name"]: entry for entry in _common()["shared_constraints"]}
+    if name not in definitions:
+        near = nearest(name, definitions)
+        hint = f"; did you mean {near}?" if near else ""
+        raise LookupError(f"common.yaml has no shared constraint {name}{hint}")
+    definition = dict(definitions[name])
+    same = definition.pop("same", None)
+    if same is not None and not tensors:
+        raise LookupError(f"{name} needs the tensors that it compares: {name}: [ATensor, BTensor]")
+    if same is None and tensors:
+        raise LookupError(f"{name} compares no tensors; list it by its name alone")
+    if same is not None:
+        definition["require"] = " == ".join(f"{tensor}.{same}" for tensor in tensors)
+    constraint = _constraint(definition)
+    missing = sorted(constraint.require.names - set(fields))
+    if missing:
+        raise LookupError(f"{name} needs {', '.join(missing)}, which the operator does not have")
+    return constraint
 
 
 def _constraint(data: Mapping[str, Any]) -> Constraint:
@@ -293,12 +313,6 @@ def _common() -> Mapping[str, Any]:
 def tensor_constraints() -> tuple[Constraint, ...]:
     """Return the conditions that every tensor of every operator must meet."""
     return tuple(_constraint(constraint) for constraint in _common()["tensor_constraints"])
-
-
-@cache
-def shared_constraints() -> tuple[Constraint, ...]:
-    """Return the constraints that operators list only by name."""
-    return tuple(_constraint(constraint) for constraint in _common()["shared_constraints"])
 
 
 @cache

@@ -92,7 +92,7 @@ def expectation_problems(
             the tag `model`, because that takes long.
         store: keeps what was found out about files; without it they are checked each time.
     """
-    for path, group in groupby(suite.plan(), lambda planned: planned.template.about.location.path):
+    for (path, _), group in groupby(suite.plan(), _file_and_operator):
         plan = [planned for planned in group if _may_expect(planned.template, bool(recordings))]
         if not plan:
             continue
@@ -106,6 +106,10 @@ def expectation_problems(
         for finding in found:
             if finding.index in templates:
                 yield _problem(templates[finding.index], finding)
+
+
+def _file_and_operator(planned: PlannedCase) -> tuple[Path, str]:
+    return planned.template.about.location.path, planned.template.operator_name
 
 
 def _may_expect(template: CaseTemplate, recorded: bool) -> bool:

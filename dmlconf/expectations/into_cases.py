@@ -52,6 +52,11 @@ def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
             continue
         seen.add(location)
         document = read_document(location.path)
+        if planned.template.shared:
+            message = "several operators share the entry, and each gives outputs of its own"
+            hint = "record it to a file: `dmlconf record ... -o NAME.dmlrec`"
+            yield document.problem(("cases", planned.template.index), message, hint)
+            continue
         for key, message, hint in _REFUSED:
             if key in data:
                 where = ("cases", planned.template.index, key)

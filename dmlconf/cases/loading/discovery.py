@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.limits import MOST_FOLDERS
 
-__all__ = ["case_files"]
+__all__ = ["case_files", "files_under"]
 
 
-def case_files(paths: Iterable[Path]) -> list[Path]:
+def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
     """Return the case files under the paths, in the order of the paths and then by name.
+
+    Args:
+        paths: files and folders.
+        elsewhere: files of operators that need not exist, since shared files hold their cases.
 
     Raises:
         InvalidFilesError: a path does not exist, or a folder has no case file.
@@ -23,10 +27,12 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     problems = []
     for path in paths:
         try:
-            inside = _files_under(path)
+            inside = files_under(path)
         except OSError as error:  # Such as a name that is too long.
             place = Path(error.filename) if isinstance(error.filename, str) else path
             problems.append(Problem(place, f"cannot be read: {error.strerror}"))
+            continue
+        if not inside and path in elsewhere:
             continue
         if inside is None:
             problems.append(Problem(path, "there is no such file or folder"))
@@ -39,7 +45,7 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _files_under(path: Path) -> list[Path] | None:
+def files_under(path: Path) -> list[Path] | None:
     """Return the case files of a folder, or a file itself; None if there is neither.
 
     Raises:

@@ -22,6 +22,16 @@ from dmlconf.cases.loading.schema import (
     graph_entry_checker,
 )
 from dmlconf.cases.loading.scope import may_hold
+from dmlconf.cases.loading.shared import (
+    entry_problems,
+    entry_uses,
+    in_order,
+    is_shared,
+    named_operators,
+    page_of,
+    shared_files,
+    uses,
+)
 from dmlconf.cases.loading.validated import CheckedFile, Validated, is_valid
 from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
 from dmlconf.catalogue import loader as catalogue
@@ -118,19 +128,25 @@ def load_suite(
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     digest = sha256()
-    for path in case_files(paths):
+    beside = shared_files(paths)
+    found = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
+    for path in dict.fromkeys([*found, *beside]):
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name + content + b"\0")
         if not may_hold(path, content, operators, files):
             continue
         try:
-            checked.append(_checked(path, content, validated, every_case))
+            file = _checked(path, content, validated, every_case)
         except InvalidFilesError as error:
             problems += error.problems
+            continue
+        if path not in found:
+            file = file.only(beside[path])
+        checked.append(file.only(operators) if operators else file)
     if validated is not None:
         validated.close()
-    templates = tuple(template for file in checked for template in file.templates)
+    templates = in_order(template for file in checked for template in file.templates)
     problems += _repeated(templates)
     if problems:
         raise InvalidFilesError(problems)
@@ -160,12 +176,10 @@ def _checked(
     """
     stored = None if validated is None else validated.get(content)
     if stored is not None:
-        entries = zip(stored.data["cases"], stored.lines, strict=True)
-        operator = catalogue.operator_name(stored.data.get("operator", GRAPHS))
         return stored.checked(
             [
-                _template(path, stored.data, operator, index, entry, line)
-                for index, (entry, line) in enumerate(entries)
+                _template(path, stored.data, operator, index, line)
+                for (operator, index), line in zip(uses(stored.data), stored.lines, strict=True)
             ]
         )
     document = read_document(path)
@@ -195,17 +209,19 @@ def _templates(document: Document) -> list[CaseTemplate]:
         InvalidFilesError: some entry does not; the others are built, to report their faults too.
     """
     problems = schema_problems(document, case_checker(), document.data)
-    operator = _operator(document, problems)
-    problems += _page_problems(document, operator)
+    operators = {operator.name: operator for operator in _operators(document, problems)}
+    problems += _page_problems(document, next(iter(operators.values()), None))
+    entries = _entries(document.data)
+    problems += entry_problems(document, entries, operators)
     sound: list[CaseTemplate] = []
-    for index, entry in enumerate(_entries(document.data) if operator is not None else ()):
-        assert operator is not None
+    for name, index in entry_uses(entries, operators):
+        operator, entry = operators[name], entries[index]
         faults = _entry_problems(document, operator, index, entry)
         problems += faults
         checker = graph_entry_checker() if operator.name == GRAPHS else entry_checker()
         if not faults and (not problems or checker.is_valid(entry)):
             line = document.item_lines["cases"][index]
-            sound.append(_template(document.path, document.data, operator.name, index, entry, line))
+            sound.append(_template(document.path, document.data, operator.name, index, line))
         elif operator.name == GRAPHS:
             problems += relation_problems(document, index, entry)
     if problems:
@@ -229,19 +245,20 @@ def _entry_problems(
     return problems
 
 
-def _operator(document: Document, problems: list[Problem]) -> Operator | None:
-    if isinstance(document.data, Mapping) and "graph" in document.data:
-        return catalogue.operator(GRAPHS)
-    name = document.data.get("operator") if isinstance(document.data, Mapping) else None
-    if not isinstance(name, str):
-        return None
-    try:
-        return catalogue.operator(name)
-    except catalogue.UnknownOperatorError as error:
-        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
-        message = f"the catalogue has no operator {name}"
-        problems.append(document.problem(("operator",), message, hint))
-        return None
+def _operators(document: Document, problems: list[Problem]) -> Iterator[Operator]:
+    """Yield the file's operators as far as the catalogue knows them, and add what is wrong."""
+    if not isinstance(document.data, Mapping):
+        return
+    if "graph" in document.data:
+        yield catalogue.operator(GRAPHS)
+        return
+    for where, name in named_operators(document.data):
+        try:
+            yield catalogue.operator(name)
+        except catalogue.UnknownOperatorError as error:
+            hint = f"did you mean {error.suggestion}?" if error.suggestion else None
+            message = f"the catalogue has no operator {name}"
+            problems.append(document.problem(where, message, hint))
 
 
 def _page_problems(document: Document, operator: Operator | None) -> Iterator[Problem]:
@@ -266,11 +283,14 @@ def _template(
     data: Mapping[str, Any],
     operator: str,
     index: int,
-    entry: Mapping[str, Any],
     line: int,
 ) -> CaseTemplate:
-    """Return the file's entry with this data on this line."""
+    """Return the entry of this index and on this line as one of its operators has it."""
     stem = path.stem
+    entry = data["cases"][index]
+    shared = is_shared(data)
+    if shared:
+        entry = {key: value for key, value in entry.items() if key != "operators"}
     name = entry.get("name", stem)
     identifier = f"{operator.lower()}/{stem}"
     example = entry.get("example")
@@ -291,13 +311,14 @@ def _template(
         ),
         about=About(
             location=Location(path, line),
-            page=data.get("page") or catalogue.operator(operator).page,
+            page=page_of(data, operator),
             example=None if example is None else str(example),
             note=entry.get("note"),
             recorded=entry.get("recorded"),
             documented=entry.get("documented"),
             origin=entry.get("origin"),
         ),
+        shared=shared,
     )
 
 

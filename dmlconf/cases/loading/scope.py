@@ -10,9 +10,11 @@ from typing import Final
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.graph import GRAPHS
 
-__all__ = ["may_hold"]
+__all__ = ["may_hold", "shared_operators"]
 
 _OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
+_SHARED_LINE: Final = re.compile(rb"^operators:", re.MULTILINE)
+_OPERATORS_LINE: Final = re.compile(rb"^operators:[ \t]*\[([^\]#]*)\]", re.MULTILINE)
 _GRAPH_LINE: Final = re.compile(rb"^graph:", re.MULTILINE)
 
 
@@ -29,6 +31,10 @@ def may_hold(
     """
     if not operators and not files:
         return True
+    several = shared_operators(content)
+    if several is not None:
+        wanted = several.intersection(operators) if operators else several
+        return bool(wanted) and (not files or any((name, path.stem) in files for name in wanted))
     line = _OPERATOR_LINE.search(content)
     if line is None:
         return not _GRAPH_LINE.search(content) or _wanted_graphs(path, content, operators, files)
@@ -39,6 +45,22 @@ def may_hold(
     if operators and name not in operators:
         return False
     return not files or (name, path.stem) in files
+
+
+def shared_operators(content: bytes) -> frozenset[str] | None:
+    """Return the operators that a shared file may name; None for a file that is not shared.
+
+    Args:
+        content: the bytes of a case file.
+    """
+    if not _SHARED_LINE.search(content):
+        return None
+    line = _OPERATORS_LINE.search(content)
+    try:
+        names = re.findall(r"\w+", line[1].decode()) if line else catalogue.case_folders()
+        return frozenset(map(catalogue.operator_name, names))
+    except LookupError:
+        return frozenset(catalogue.case_folders())  # Reading the file says what is wrong.
 
 
 def _wanted_graphs(

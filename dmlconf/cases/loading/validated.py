@@ -6,8 +6,8 @@ schemas. If any of them differs, so does the key, so that the entry is never loo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final
@@ -15,13 +15,14 @@ from typing import Any, Final
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loading.expansion import Expansion, UnstorableError
 from dmlconf.cases.loading.matrix import expand
+from dmlconf.cases.loading.shared import KNOWN_PAGES, uses
 from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
 from dmlconf.documents.store import Entries
 from dmlconf.resources import schemas_directory, sources
 
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
-_FORM: Final = "1"
+_FORM: Final = "2"
 """Version of the format of entries."""
 
 _SOURCES: Final = (
@@ -52,6 +53,11 @@ class CheckedFile:
     templates: tuple[CaseTemplate, ...]
     expansions: Mapping[CaseTemplate, Expansion] = field(default_factory=dict)
     valid: frozenset[CaseTemplate] = frozenset()
+
+    def only(self, operators: Collection[str]) -> CheckedFile:
+        """Return the file without shared entries as other operators have them."""
+        own = (t for t in self.templates if not t.shared or t.operator_name in operators)
+        return replace(self, templates=tuple(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +100,7 @@ class Validated:
         try:
             data, lines, expansions, valid = entry
             restored = [each and Expansion.restored(each) for each in expansions]
-            count = len(data["cases"])
-            if count == len(lines) == len(restored) == len(valid):
+            if len(uses(data)) == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
         except (TypeError, ValueError, LookupError, AttributeError):
             pass  # Nothing is cached, or it is damaged in a way that its digest does not reveal.
@@ -125,8 +130,9 @@ class Validated:
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
             if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
-                # The operator's page, so that the operator's file need not be read for it.
-                paged = {"page": templates[0].about.page, **data}
+                # The operators' pages, so that the operators' files need not be read for them.
+                pages = {template.operator_name: template.about.page for template in templates}
+                paged = {**data, KNOWN_PAGES: pages}
                 self._store.put(_key(content), [paged, lines, whole, stored.valid])
                 self._changed = True
             return stored.checked(templates)

@@ -77,6 +77,8 @@ def _missing_recording(template: CaseTemplate) -> Path | None:
     """Return the bundled recording for a copied case file that has none next to it, if any."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
+    if template.shared:
+        return None  # A recording lies in the folder of its operator, not here.
     if _has_recording(template) or not (origin / file.name).is_file():
         return None
     return next(iter(sorted(origin.glob(f"*{SUFFIX}"))), None)

@@ -1,0 +1,210 @@
+"""Case files that several operators share.
+
+`SUITE/shared/GROUP/invalid.yaml` stands beside the folders of the operators, such as
+`SUITE/element_wise_add`, and names its operators. Each of them has each of its entries, as though
+the entry stood in `SUITE/OPERATOR/invalid.yaml`. So whoever gives the path of an operator's folder
+or file means its part of the shared files too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.loading.discovery import files_under
+from dmlconf.cases.loading.scope import shared_operators
+from dmlconf.cases.model import CaseTemplate
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.documents.files import UnreadableFileError, read_bytes, resolved
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document
+from dmlconf.limits import LARGEST_DOCUMENT
+
+__all__ = [
+    "KNOWN_PAGES",
+    "SHARED",
+    "entry_problems",
+    "entry_uses",
+    "in_order",
+    "is_shared",
+    "named_operators",
+    "page_of",
+    "shared_files",
+    "uses",
+]
+
+KNOWN_PAGES: Final = "known_pages"
+"""Of a checked file that is kept: the pages of its operators, by their names."""
+
+SHARED: Final = "shared"
+"""The name of the folder, beside those of the operators."""
+
+
+def is_shared(data: Any) -> bool:
+    """Return whether a case file is for several operators."""
+    return isinstance(data, Mapping) and "operators" in data
+
+
+def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the entries of a valid case file as they are used.
+
+    Args:
+        data: the file.
+
+    Returns:
+        For each use the operator's name in the catalogue and the entry's index, operator by
+        operator.
+    """
+    names = [name for _, name in named_operators(data)] or [GRAPHS]
+    return entry_uses(data["cases"], [catalogue.operator_name(name) for name in names])
+
+
+def entry_uses(
+    entries: Sequence[Mapping[str, Any]], operators: Iterable[str]
+) -> list[tuple[str, int]]:
+    """Return which operators use which entries of a case file, as `uses`.
+
+    Args:
+        entries: those of the file.
+        operators: the file's, by their names in the catalogue.
+    """
+    own = [_own_operators(entry) for entry in entries]
+    return [
+        (operator, index)
+        for operator in operators
+        for index, only in enumerate(own)
+        if not only or operator in only
+    ]
+
+
+def named_operators(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the names of a case file's operators, each with its place in the file."""
+    if isinstance(data.get("operator"), str):
+        yield ("operator",), data["operator"]
+    several = data.get("operators")
+    for index, name in enumerate(several if isinstance(several, list) else ()):
+        if isinstance(name, str):
+            yield ("operators", index), name
+
+
+def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
+    """Return the operators that an entry itself names, as far as the catalogue knows them."""
+    names = entry.get("operators")
+    found = set()
+    for name in names if isinstance(names, list) else ():
+        with suppress(catalogue.UnknownOperatorError):
+            found.add(catalogue.operator_name(str(name)))
+    return frozenset(found)
+
+
+def entry_problems(
+    document: Document, entries: Sequence[Mapping[str, Any]], operators: Collection[str]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the operators that single entries of a case file name.
+
+    Args:
+        document: the file.
+        entries: its entries.
+        operators: the file's, by their names in the catalogue.
+    """
+    for index, entry in enumerate(entries):
+        if "operators" not in entry:
+            continue
+        where = ("cases", index, "operators")
+        if not is_shared(document.data):
+            message = "an entry of a file with one operator belongs to that operator"
+            hint = "name the operators of a shared file above its cases, under `operators`"
+            yield document.problem(where, message, hint)
+            continue
+        names = entry["operators"]
+        for number, name in enumerate(names if isinstance(names, list) else ()):
+            if not _own_operators({"operators": [name]}) & {*operators}:
+                message = f"{name} is not one of the file's operators"
+                yield document.problem((*where, number), message, "add it to those above `cases`")
+
+
+def page_of(data: Mapping[str, Any], operator: str) -> str:
+    """Return the page of a file's entries as one of its operators has them."""
+    known = data.get(KNOWN_PAGES, {}).get(operator)
+    return str(data.get("page") or known or catalogue.operator(operator).page)
+
+
+def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
+    """Return the shared files of the operators whose folders or files are given.
+
+    Args:
+        paths: folders of operators, such as `cases/gather`, and files in them. Others have none.
+
+    Returns:
+        The operators that are meant, by file.
+
+    Raises:
+        InvalidFilesError: a folder cannot be read.
+    """
+    found: dict[Path, frozenset[str]] = {}
+    for path in paths:
+        try:
+            for file, operator in _shared_beside(path):
+                found[file] = found.get(file, frozenset()) | {operator}
+        except OSError as error:
+            raise InvalidFilesError([Problem(path, f"cannot be read: {error.strerror}")]) from error
+    return found
+
+
+def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the shared files of an operator's folder or file, and the operator.
+
+    Raises:
+        OSError: the folder of shared files cannot be read.
+    """
+    is_file = path.suffix in (".yaml", ".yml") and not _is_folder(path)
+    folder = path.parent if is_file else path
+    name = (folder.name if folder.name not in ("", "..") else resolved(folder).name).upper()
+    if name not in catalogue.case_folders():
+        return
+    beside = folder.parent if folder.name not in ("", "..") else folder / ".."
+    for file in files_under(beside / SHARED) or ():
+        if (not is_file or file.name == path.name) and name in _operators_of(file):
+            yield file, name
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # Such as a name that is too long.
+        return False
+
+
+def _operators_of(file: Path) -> frozenset[str]:
+    """Return the operators that a file may name; none for a file that is not shared."""
+    try:
+        return shared_operators(read_bytes(file, LARGEST_DOCUMENT)) or frozenset()
+    except UnreadableFileError:
+        return frozenset()
+
+
+def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
+    """Return entries in the order of their files, shared ones among those of their operator.
+
+    They come where a file of their name would stand in the operator's folder. An operator without
+    files of its own keeps the place of the shared file.
+    """
+    listed = list(templates)
+    own: dict[str, list[tuple[str, int]]] = {}
+    for place, template in enumerate(listed):
+        if not template.shared:
+            own.setdefault(template.operator_name, []).append((template.tags[0], place))
+
+    def key(numbered: tuple[int, CaseTemplate]) -> tuple[float, bool, int]:
+        place, template = numbered
+        files = own.get(template.operator_name)
+        if not template.shared or files is None:
+            return place, False, place
+        before = bisect_right([kind for kind, _ in files], template.tags[0])
+        return files[before - 1][1] if before else files[0][1] - 0.5, True, place
+
+    return tuple(template for _, template in sorted(enumerate(listed), key=key))

@@ -1,0 +1,142 @@
+"""Case files that several operators share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.loading.validated import Validated
+from dmlconf.documents.problems import InvalidFilesError
+from tests.documents.refusals import write
+
+SHARED = """\
+operators: [ELEMENT_WISE_SQRT, ELEMENT_WISE_EXP,
+  DML_OPERATOR_ELEMENT_WISE_ABS]
+cases:
+  - name: no-output
+    desc: {InputTensor: {Sizes: [2], DataType: FLOAT32}}
+    expect: {rejected: E_INVALIDARG, constraint: required-field}
+  - name: of-two
+    operators: [ELEMENT_WISE_EXP, ELEMENT_WISE_ABS]
+    desc: {OutputTensor: {Sizes: [2], DataType: FLOAT32}}
+    expect: {rejected: E_INVALIDARG, constraint: required-field}
+"""
+
+OWN = """\
+operator: ELEMENT_WISE_SQRT
+cases:
+  - name: own
+    desc: {}
+    expect: {rejected: E_INVALIDARG, constraint: required-field}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    for folder in ("shared/unary", "element_wise_sqrt", "element_wise_exp", "tile"):
+        (tmp_path / folder).mkdir(parents=True)
+    write(tmp_path / "shared/unary", SHARED, "invalid.yaml")
+    write(tmp_path / "element_wise_sqrt", OWN, "boundary.yaml")
+    write(tmp_path / "element_wise_sqrt", OWN, "sizes.yaml")
+    return tmp_path
+
+
+def planned(*paths: Path, operators: tuple[str, ...] = ()) -> list[str]:
+    return [case.identifier for case in load_suite(paths, operators=operators).plan()]
+
+
+SQRT = "element_wise_sqrt/invalid/no-output"
+OTHERS = [
+    "element_wise_exp/invalid/no-output",
+    "element_wise_exp/invalid/of-two",
+    "element_wise_abs/invalid/no-output",
+    "element_wise_abs/invalid/of-two",
+]
+
+
+def test_each_operator_has_the_entries_that_name_it(suite: Path) -> None:
+    own = ["element_wise_sqrt/boundary/own", SQRT, "element_wise_sqrt/sizes/own"]
+    assert planned(suite) == [*own, *OTHERS]
+    (template,) = {case.template for case in load_suite([suite]).plan() if case.identifier == SQRT}
+    assert template.tags == ("invalid",)
+    assert template.about.page == "ns-directml-dml_element_wise_sqrt_operator_desc"
+    assert template.about.location.path == suite / "shared/unary/invalid.yaml"
+    assert template.about.location.line == 4
+
+
+def test_an_operator_and_a_path_find_its_part_of_a_shared_file(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exp = OTHERS[:2]
+    assert planned(suite, operators=("ELEMENT_WISE_EXP",)) == exp
+    assert planned(suite / "element_wise_exp/invalid.yaml") == exp
+    assert planned(suite / "element_wise_sqrt")[1] == SQRT
+    assert planned(suite / "element_wise_sqrt/sizes.yaml") == ["element_wise_sqrt/sizes/own"]
+    assert sorted(planned(suite / "shared")) == sorted([SQRT, *OTHERS])
+    assert sorted(planned(suite / "shared", suite / "element_wise_exp/invalid.yaml")) == sorted(
+        [SQRT, *OTHERS]
+    )
+    monkeypatch.chdir(suite / "element_wise_sqrt")
+    assert planned(Path()) == planned(suite / "element_wise_sqrt")
+
+
+def test_a_path_without_cases_is_still_refused(suite: Path) -> None:
+    for path in ("element_wise_exp/sizes.yaml", "tile/invalid.yaml", "tile"):
+        with pytest.raises(InvalidFilesError, match=r"there is no such file|holds no case file"):
+            load_suite([suite / path])
+    assert planned(suite / "element_wise_exp") == OTHERS[:2]
+    write(suite / "shared", "cases: [not of dmlconf]", "other.yaml")
+    assert planned(suite / "element_wise_exp/invalid.yaml") == OTHERS[:2]
+
+
+def test_the_digest_changes_with_a_shared_file(suite: Path) -> None:
+    before = load_suite([suite / "element_wise_sqrt"]).digest
+    write(suite / "shared/unary", SHARED.replace("[2]", "[3]"), "invalid.yaml")
+    assert load_suite([suite / "element_wise_sqrt"]).digest != before
+
+
+def test_a_kept_file_gives_the_same_entries(suite: Path) -> None:
+    kept: dict[str, object] = {}
+
+    class Store:
+        def get(self, key: str) -> object:
+            return kept.get(key)
+
+        def put(self, key: str, value: object) -> None:
+            kept[key] = value
+
+        def prune(self) -> None:
+            """Keep everything."""
+
+    assert Validated(Store()).get(b"") is None
+    first = load_suite([suite], store=Store())
+    assert len(kept) == 2  # Two of the files hold the same.
+    again = load_suite([suite], store=Store())
+    assert list(map(repr, again.templates)) == list(map(repr, first.templates))
+    assert len(again.valid) == len(first.valid) == 7
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ELEMENT_WISE_EXP, E", "ELEMENT_WISE_LOG, E", "ELEMENT_WISE_LOG is not one of the file's"),
+        ("[ELEMENT_WISE_SQRT,", "[ELEMENT_WISE_SQRD,", "no operator ELEMENT_WISE_SQRD"),
+        ("operators: [ELEMENT_WISE_SQRT", "page: x\noperators: [ELEMENT_WISE_SQRT", "no page x"),
+        ("cases:", "operator: TILE\ncases:", "`operator`"),
+        ("InputTensor:", "InputTenser:", "unknown field `InputTenser`"),
+    ],
+)
+def test_refuses_a_shared_file(suite: Path, old: str, new: str, message: str) -> None:
+    write(suite / "shared/unary", SHARED.replace(old, new), "invalid.yaml")
+    with pytest.raises(InvalidFilesError) as refusal:
+        load_suite([suite])
+    assert message in str(refusal.value)
+
+
+def test_an_entry_of_one_operators_file_names_no_others(suite: Path) -> None:
+    text = OWN.replace("    desc:", "    operators: [TILE]\n    desc:")
+    write(suite / "element_wise_sqrt", text, "sizes.yaml")
+    with pytest.raises(InvalidFilesError, match="belongs to that operator"):
+        load_suite([suite])
