@@ -46,13 +46,39 @@ def test_the_nearest_file_above_gives_options(folder: Path) -> None:
 
 
 def test_a_profile_comes_before_the_rest_and_the_environment_before_both(folder: Path) -> None:
-    run = ["run", "tile.yaml", "--profile", "reference"]
+    run = ["run", "tile.yaml", "--config-profile", "reference"]
     assert dmlconf_here(folder, *run).returncode == 0
     zeros = {"DMLCONF_RUN_BACKEND": "miniature:zeros"}
     assert dmlconf_here(folder, *run, **zeros).returncode == 1
     assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
-    dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_PROFILE="ci")
+    done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
     assert (folder / "out.xml").exists()
+    assert "--profile" not in done.stderr
+
+
+def test_the_old_spelling_of_a_profile_works_with_a_notice(folder: Path) -> None:
+    notice = "--profile reference names a profile of the configuration file: use --config-profile"
+    for arguments, variables in (
+        (["--profile", "reference"], {}),
+        ([], {"DMLCONF_RUN_PROFILE": "reference"}),
+    ):
+        done = dmlconf_here(folder, "run", "tile.yaml", *arguments, **variables)
+        assert done.returncode == 0
+        assert notice in done.stderr
+    done = dmlconf_here(folder, "config", "--profile", "reference")
+    assert "profile reference" in done.stdout
+    assert "use --config-profile reference" in done.stderr
+
+
+def test_a_profile_of_the_file_and_one_of_certificates_can_be_given_together(folder: Path) -> None:
+    write(folder, name="documented.yaml")
+    both = ["list", "documented.yaml", "--tag", "documented", "--config-profile", "reference"]
+    assert dmlconf_here(folder, *both, "--profile", "6_4").returncode == 0
+    assert dmlconf_here(folder, *both, "--profile", "1_0").returncode == 5
+    for name in ("ci2", "6_4"):
+        wrong = dmlconf_here(folder, "list", "documented.yaml", "--config-profile", name)
+        assert wrong.returncode == 2
+        assert f"{name}: {folder.parent / 'dmlconf.toml'}: its profiles are" in wrong.stderr
 
 
 def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Path) -> None:
@@ -136,7 +162,7 @@ def test_a_mistake_is_shown_at_its_place(tmp_path: Path, text: str, message: str
 def test_config_shows_what_holds_and_from_where(folder: Path) -> None:
     file = folder.parent / "dmlconf.toml"
     variables = {"DMLCONF_RUN_TIMEOUT": "7"}
-    done = dmlconf_here(folder, "config", "--profile", "ci", **variables)
+    done = dmlconf_here(folder, "config", "--config-profile", "ci", **variables)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         str(file),

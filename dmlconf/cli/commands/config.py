@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from dmlconf.cli.common.command import SETTINGS, Command, option
+from dmlconf.cli.common.command import SETTINGS, Command, option, require_profile
 from dmlconf.cli.common.configuration import (
     COMMANDS,
     FILE_NAMES,
@@ -21,6 +21,7 @@ from dmlconf.cli.common.configuration import (
 )
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.trust import allow, deny, is_allowed, sensitive, sensitive_settings
+from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
@@ -39,12 +40,18 @@ _PERMISSIONS: Final = ("allow", "deny")
     default="run",
     type=click.Choice([*COMMANDS, *_PERMISSIONS]),
 )
-@option("--profile", metavar="NAME", help="Show the options in effect with this profile.")
+@option("--config-profile", metavar="NAME", help="Show the options in effect with this profile.")
+@option("--profile", "old_spelling", metavar="NAME", hidden=True)
 @option("--all", "everything", is_flag=True, help="Also show options that have their default.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(
-    ctx: click.Context, name: str, profile: str | None, everything: bool, as_json: bool
+    ctx: click.Context,
+    name: str,
+    config_profile: str | None,
+    old_spelling: str | None,
+    everything: bool,
+    as_json: bool,
 ) -> int:
     """Show the options in effect for COMMAND (by default run) and where each is set.
 
@@ -59,12 +66,13 @@ def command(
     if name in _PERMISSIONS:
         return _permit(configuration, name)
     profiles = list(configuration.profiles) if configuration else []
-    if profile is not None and profile not in profiles:
-        known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
-        source = f"{configuration.path}: {known}" if configuration else "there is no file"
-        raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--profile")
+    if old_spelling is not None:
+        say(f"use --config-profile {old_spelling}; --profile will be gone in 1.0")
+    profile = config_profile or old_spelling
+    if profile is not None:
+        require_profile(configuration, profile)
     target: click.Command = import_module(f"dmlconf.cli.commands.{name}").command
-    arguments = ["--profile", profile] if profile else []
+    arguments = ["--config-profile", profile] if profile else []
     inner = target.make_context(name, arguments, parent=ctx.parent, resilient_parsing=True)
     rows = [row for row in _rows(target, inner) if everything or row["from"] != _DEFAULT]
     path = str(configuration.path) if configuration else None
@@ -96,7 +104,7 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)
-        if long_name(parameter) in ("help", "profile"):
+        if long_name(parameter) in ("help", "profile", "config-profile"):
             continue
         value, source = parameter.consume_value(ctx, {})
         origin = _DEFAULT

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from dmlconf.cli.common.configuration import (
     CHOICE_GROUP,
     COMMANDS,
+    CONFIG_PROFILE,
     Configuration,
     Setting,
     default_value,
@@ -20,7 +21,8 @@ from dmlconf.cli.common.configuration import (
     read_configuration,
     settings_of,
 )
-from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import InvalidFilesError, printable
 
 __all__ = [
     "CONFIGURATION",
@@ -31,6 +33,7 @@ __all__ = [
     "environment_variable",
     "option",
     "options",
+    "require_profile",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -147,6 +150,23 @@ def _placed(ctx: click.Context) -> Iterator[None]:
         raise
 
 
+def require_profile(configuration: Configuration | None, profile: str) -> None:
+    """Raise an error unless the configuration file has a profile.
+
+    Args:
+        configuration: the file; None if there is none.
+        profile: the name that `--config-profile` gives.
+
+    Raises:
+        click.BadParameter: it does not have it.
+    """
+    profiles = list(configuration.profiles) if configuration else []
+    if profile not in profiles:
+        known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
+        source = f"{configuration.path}: {known}" if configuration else "there is no file"
+        raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--config-profile")
+
+
 class Command(click.Command):
     """A command whose options are grouped in the help and can be set by environment variables."""
 
@@ -169,7 +189,7 @@ class Command(click.Command):
         Raises:
             InvalidFilesError: the configuration file is invalid.
         """
-        profile = self._configure(ctx, args)
+        old_spelling = self._configure(ctx, args)
         with _placed(ctx):
             try:
                 rest = super().parse_args(ctx, args)
@@ -180,8 +200,13 @@ class Command(click.Command):
                     raise
                 message = f"No such option: {error.option_name}: {known}."
                 raise click.UsageError(message, ctx) from error
-        if profile is not None:
+        if old_spelling is not None:
             ctx.params["profile"] = None
+            say(
+                f"--profile {old_spelling} names a profile of the configuration file: use "
+                f"--config-profile {old_spelling}. From 1.0 on, --profile names profiles of "
+                "certificates only."
+            )
         self._require_allowed(ctx)
         return rest
 
@@ -191,11 +216,27 @@ class Command(click.Command):
             return super().invoke(ctx)
 
     def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Set defaults from the configuration file; return the profile if the file has it."""
+        """Set defaults from the configuration file.
+
+        Returns:
+            The profile of the file that `--profile` names, which is the old spelling; None if it
+            names none.
+
+        Raises:
+            click.BadParameter: `--config-profile` names a profile that there is not.
+            InvalidFilesError: the file is invalid.
+        """
         configuration = read_configuration() if self.name in COMMANDS else None
+        profile = self._given_profile(ctx, args, CONFIG_PROFILE)
+        if profile is not None:
+            require_profile(configuration, profile)
         if configuration is None:
             return None
-        profile = self._given_profile(ctx, args)
+        old_spelling = self._given_profile(ctx, args, "profile")
+        if old_spelling not in configuration.profiles:
+            old_spelling = None
+        elif profile is None:
+            profile = old_spelling
         settings = settings_of(configuration, self, profile)
         ctx.meta[CONFIGURATION] = configuration
         parameters = {str(parameter.name): parameter for parameter in self.params}
@@ -204,7 +245,7 @@ class Command(click.Command):
             name: default_value(parameters[name], setting.value)
             for name, setting in settings.items()
         }
-        return profile if profile in configuration.profiles else None
+        return old_spelling
 
     def _require_allowed(self, ctx: click.Context) -> None:
         """Check the settings in effect that a file may have only if it was allowed."""
@@ -221,15 +262,15 @@ class Command(click.Command):
         ]
         require_allowed(configuration, self.name or "", in_effect)
 
-    def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
+    def _given_profile(self, ctx: click.Context, args: list[str], option: str) -> str | None:
         for parameter in self.params:
             # In other commands, --profile only ever names a certification profile.
-            if parameter.name == "profile" and getattr(parameter, "group", None) == CHOICE_GROUP:
+            if parameter.name == option and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
                     values, _, _ = self.make_parser(ctx).parse_args(list(args))
                 except click.UsageError:
                     return None  # The arguments are read again, which reports the error.
-                name = values.get("profile") or parameter.value_from_envvar(ctx)
+                name = values.get(option) or parameter.value_from_envvar(ctx)
                 return None if name is None else str(name)
         return None
 

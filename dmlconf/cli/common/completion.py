@@ -59,6 +59,13 @@ def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def complete_config_profile(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the configured profiles that begin with the text."""
+    return [name for name in configured_profiles() if name.startswith(incomplete)]
+
+
 def completion_among(words: Iterable[str]) -> Complete:
     """Return a function that completes to one of the words."""
 

@@ -4,7 +4,7 @@ It is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the wo
 the nearest folder above it that has one. Its keys are the long names of options of `run`. Those
 that choose cases or say how a backend runs also apply to other commands that have them. A table
 with a command's name applies to that command only, and `profile.NAME` to runs with
-`--profile NAME`.
+`--config-profile NAME`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = [
     "BACKEND_GROUP",
     "CHOICE_GROUP",
     "COMMANDS",
+    "CONFIG_PROFILE",
     "FILE_NAMES",
     "Configuration",
     "Section",
@@ -76,10 +77,13 @@ BACKEND_GROUP: Final = "Run them"
 
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
-_NEVER: Final = ("failed", "help", "profile", "trust-config")
+_NEVER: Final = ("config-profile", "failed", "help", "profile", "trust-config")
 """Options that make sense only for a single run, and that by which its user trusts the file."""
 
 _PROFILES: Final = "profile"
+
+CONFIG_PROFILE: Final = "config_profile"
+"""The parameter of `--config-profile`."""
 
 Key = tuple[str, ...]
 
@@ -139,7 +143,7 @@ class Configuration:
     Attributes:
         path: the file.
         base: settings that always apply.
-        profiles: settings that apply with `--profile NAME`, by name.
+        profiles: settings that apply with `--config-profile NAME`, by name.
         digest: SHA-256 of the file's content, in hexadecimal.
     """
 

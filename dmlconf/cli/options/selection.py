@@ -28,6 +28,7 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Arguments, option, options
 from dmlconf.cli.common.completion import (
     complete_case,
+    complete_config_profile,
     complete_level,
     complete_operator,
     complete_profile,
@@ -158,8 +159,16 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             metavar="PROFILE",
             shell_complete=complete_profile,
             group=CHOICE_GROUP,
-            help="Use the options of this profile of the configuration file; otherwise, only the "
-            "cases that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
+            help="Only the cases that a certificate of this profile must hold, such as 5_0 or "
+            "5_0+model.",
+        ),
+        option(
+            "--config-profile",
+            metavar="NAME",
+            shell_complete=complete_config_profile,
+            expose_value=False,
+            group=CHOICE_GROUP,
+            help="Use the options of this profile of the configuration file.",
         ),
         option(
             "--challenge",
