@@ -18,6 +18,7 @@ from dmlconf.resources import cases_directory
 __all__ = [
     "complete_backend",
     "complete_case",
+    "complete_config_profile",
     "complete_level",
     "complete_operator",
     "complete_profile",
