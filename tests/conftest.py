@@ -34,6 +34,7 @@ NEEDS: Final = {
     "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
     "layers": "many minutes (docs/precision.md)",
+    "runtimes": "onnx and onnxruntime (pip install 'dmlconf[onnxruntime]')",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }
 

@@ -25,7 +25,7 @@ LAYERS: Final = (
     {"graphs"},
     {"cases"},
     {"precision"},
-    {"reference"},
+    {"reference", "translation"},
     {"faults"},
     {"backends"},
     {"verdicts", "workers"},

@@ -10,13 +10,13 @@ import click
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.writing.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
-from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.selection import load
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 
 __all__ = ["command"]
 

@@ -17,7 +17,6 @@ from dmlconf.catalogue.loader import (
     tensor_constraints,
 )
 from dmlconf.catalogue.model import Operator
-from dmlconf.catalogue.names import AmbiguousOperatorError, one_operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -34,6 +33,7 @@ from dmlconf.cli.pages.operator_text import (
 )
 from dmlconf.documents.problems import printable
 from dmlconf.reports.markdown_text import cell, table
+from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,9 +6,9 @@ import click
 
 from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import UnknownOperatorError
-from dmlconf.catalogue.names import named_operators
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.translation.names import named_operators
 
 __all__ = ["expand_operators"]
 

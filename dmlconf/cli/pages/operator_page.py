@@ -8,7 +8,6 @@ from typing import Final
 from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
 from dmlconf.catalogue.loader import tensor_constraints
 from dmlconf.catalogue.model import Operator, SupportTable
-from dmlconf.catalogue.names import standard_names
 from dmlconf.cli.pages.operator_text import (
     case_counts,
     field_note,
@@ -19,6 +18,7 @@ from dmlconf.cli.pages.operator_text import (
     typical_text,
 )
 from dmlconf.reports.markdown_text import cell, table
+from dmlconf.translation.names import standard_names
 
 __all__ = ["operator_page"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from dmlconf.catalogue.families import OTHER, families
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_names
-from dmlconf.catalogue.names import (
+from dmlconf.translation.names import (
     AmbiguousOperatorError,
     named_operators,
     one_operator,

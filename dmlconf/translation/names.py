@@ -7,14 +7,11 @@ from functools import cache
 from typing import Final
 
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
-from dmlconf.documents.reader import read_document
-from dmlconf.resources import schemas_directory
+from dmlconf.translation.tables import TARGETS, table
 
 __all__ = ["AmbiguousOperatorError", "named_operators", "one_operator", "standard_names"]
 
 _PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
-
-_FILE: Final = "operator-names.yaml"
 
 
 class AmbiguousOperatorError(LookupError):
@@ -36,11 +33,7 @@ class AmbiguousOperatorError(LookupError):
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return the operators that compute an operation, by standard (`onnx`, `webnn`) and name."""
-    data = read_document(schemas_directory() / _FILE).data
-    return {
-        standard: {name: tuple(operators) for name, operators in names.items()}
-        for standard, names in data.items()
-    }
+    return {target: table(target).names() for target in TARGETS}
 
 
 def named_operators(name: str) -> tuple[str, ...]:

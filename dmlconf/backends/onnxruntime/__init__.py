@@ -1,0 +1,1 @@
+"""The backend `onnxruntime`: cases as ONNX models."""

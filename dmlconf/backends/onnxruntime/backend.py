@@ -1,0 +1,242 @@
+"""The backend `onnxruntime[:OPTIONS]`: runs cases as ONNX models in ONNX Runtime.
+
+    onnxruntime                                     the CPU provider
+    onnxruntime:provider=DmlExecutionProvider       another provider
+    onnxruntime:optimization=off                    the graph as it is; `all` is the default
+    onnxruntime:opset=18                            the version of ONNX's operator set
+    onnxruntime:provider=X,device_id=0              other options are the provider's own
+
+Nodes that a provider other than the CPU's does not take are not run on the CPU: such a case is
+declined, so that a pass is never another provider's.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.backends.errors import OptionError
+from dmlconf.backends.numpy.backend import HIGHEST_LEVEL
+from dmlconf.backends.options import choose, split_options, variants_of
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Declined,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.translation.program import NotExpressibleError, Program
+from dmlconf.translation.translate import translated
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+__all__ = ["OPTION_WORDS", "OnnxRuntimeBackend", "create", "variants"]
+
+OPTION_WORDS: Final = ("provider=", "optimization=off", "optimization=both", "opset=")
+
+CPU: Final = "CPUExecutionProvider"
+_OPSET: Final = 21
+_LEVELS: Final[Mapping[str, str]] = {
+    "off": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+_CHOICES: Final[Mapping[str, tuple[str, str]]] = {"optimization": ("all", "off")}
+
+_NO_KERNEL: Final = re.compile(r"Could not find an implementation for (\w+)\(")
+_NO_TYPE: Final = re.compile(
+    r"Type 'tensor\((\w+)\)' of input parameter .*? of operator \((\w+)\) .*? is invalid"
+)
+_LIMIT: Final = re.compile(
+    r"(?:was false\. |Status Message: )([^\n]*?"
+    r"(?:not supported|not implemented|zero point must be|scale must be|only supports)[^\n]*)"
+)
+_FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
+
+
+class OnnxRuntimeBackend:
+    """A provider of ONNX Runtime."""
+
+    def __init__(
+        self, provider: str, options: Mapping[str, str], optimization: str, opset: int
+    ) -> None:
+        """Start the provider.
+
+        Raises:
+            BackendError: ONNX Runtime or the provider is not installed, or it does not start.
+        """
+        self._runtime = _imported()
+        self._provider = provider
+        self._options = dict(options)
+        self._optimization = optimization
+        self._opset = opset
+        available = self._runtime.get_available_providers()
+        if provider not in available:
+            choose("execution provider of ONNX Runtime", provider, available)
+        self._errors = self._runtime.capi.onnxruntime_pybind11_state
+        self._started()
+
+    def environment(self) -> Environment:
+        """Return the runtime, the provider and what else a result may depend on."""
+        import onnx
+
+        details = {
+            "provider": self._provider,
+            "provider_options": self._options,
+            "optimization": self._optimization,
+            "opset": self._opset,
+            "onnx": onnx.__version__,
+            "target": "onnx",
+        }
+        adapter = f"{self._provider}, {platform.processor() or platform.machine()}"
+        version = str(self._runtime.__version__)
+        return Environment("onnxruntime", version, adapter=adapter, details=details)
+
+    def capabilities(self) -> Capabilities:
+        """Return every feature level and data type; what has no counterpart is declined."""
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield the outcome of each case, each of a model of its own."""
+        return map(self._run, cases)
+
+    def close(self) -> None:
+        """Do nothing: each session ends with its case."""
+
+    def _run(self, case: Case) -> Outcome:
+        began = perf_counter()
+        try:
+            program = translated(case, "onnx")
+        except NotExpressibleError as error:
+            return Declined(str(error), perf_counter() - began)
+        inputs = case.inputs()
+        try:
+            session = self._session(program, inputs)
+        except MemoryError as error:
+            return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error))
+        except Exception as error:
+            return self._refused("InferenceSession", error, perf_counter() - began)
+        fed = {each.name: inputs[each.name] for each in session.get_inputs()}
+        names = list(program.outputs)
+        began = perf_counter()
+        try:
+            arrays = session.run(names, fed)
+        except Exception as error:
+            return self._refused("Run", error, perf_counter() - began)
+        return Outputs(dict(zip(names, arrays, strict=True)), perf_counter() - began)
+
+    def _session(
+        self, program: Program, inputs: Mapping[str, Array]
+    ) -> onnxruntime.InferenceSession:
+        from dmlconf.backends.onnxruntime.models import model_of
+
+        owned = {name: inputs[name] for name in program.owned}
+        model = model_of(program, self._opset, owned)
+        return self._opened(model.SerializeToString())
+
+    def _opened(self, model: bytes) -> onnxruntime.InferenceSession:
+        options = self._runtime.SessionOptions()
+        level = _LEVELS[self._optimization]
+        options.graph_optimization_level = getattr(self._runtime.GraphOptimizationLevel, level)
+        options.log_severity_level = 4
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        if self._provider != CPU:
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+            options.enable_mem_pattern = False  # The DirectML provider demands it.
+        providers = [(self._provider, self._options)] if self._options else [self._provider]
+        return self._runtime.InferenceSession(model, options, providers=providers)
+
+    def _started(self) -> None:
+        """Check that the provider starts, and is the one that sessions have.
+
+        Raises:
+            BackendError: it does not, or another one takes its place.
+        """
+        from onnx import TensorProto, helper
+
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            [helper.make_node("Add", ["x", "x"], ["y"])],
+            "start",
+            [value("x", TensorProto.FLOAT, [1])],
+            [value("y", TensorProto.FLOAT, [1])],
+        )
+        sets = [helper.make_opsetid("", self._opset)]
+        model = helper.make_model(graph, opset_imports=sets)
+        model.ir_version = helper.find_min_ir_version_for(sets)
+        try:
+            session = self._opened(model.SerializeToString())
+        except Exception as error:
+            message = f"{self._provider} does not start: {_first_line(error)}"
+            raise BackendError(message) from error
+        first = session.get_providers()[0]
+        if first != self._provider:
+            raise BackendError(
+                f"{self._provider} does not start: ONNX Runtime runs {first} in its place",
+                "Its libraries may be missing; a run would test another provider than you named",
+            )
+
+    def _refused(self, stage: str, error: Exception, seconds: float) -> Outcome:
+        """Return what an error of ONNX Runtime means for a case."""
+        text = str(error)
+        if kernel := _NO_KERNEL.search(text):
+            reason = f"{self._provider} has no kernel of {kernel[1]} for these data types"
+            return Declined(reason, seconds)
+        if kind := _NO_TYPE.search(text):
+            return Declined(f"ONNX's {kind[2]} takes no tensor({kind[1]})", seconds)
+        if limit := _LIMIT.search(text):
+            reason = f"{self._provider} says that it is not supported: {limit[1]}"
+            return Declined(reason[:200], seconds)
+        if _FALLBACK in text:
+            return Declined(f"{self._provider} does not take all nodes", seconds)
+        name = type(error).__name__
+        return Rejection(stage, name, seconds=seconds, message=_first_line(error))
+
+
+def create(argument: str) -> OnnxRuntimeBackend:
+    """Create the backend from the options after `onnxruntime:` on the command line.
+
+    Raises:
+        BackendError: an option is wrong, or the provider cannot be used.
+    """
+    words, options = split_options(argument)
+    if words:
+        raise OptionError(f"the backend onnxruntime takes NAME=VALUE, but got {words[0]!r}")
+    optimization = choose("optimization", options.pop("optimization", "all"), _LEVELS)
+    opset = options.pop("opset", str(_OPSET))
+    if not opset.isdecimal():
+        raise OptionError(f"opset={opset}: expected a number such as {_OPSET}")
+    provider = options.pop("provider", CPU)
+    return OnnxRuntimeBackend(provider, options, optimization, int(opset))
+
+
+def variants(argument: str) -> Mapping[str, str]:
+    """Return the variants that `optimization=both` means."""
+    return variants_of(argument, _CHOICES)
+
+
+def _imported() -> Any:
+    try:
+        import onnx  # noqa: F401  # Models are built with it.
+        import onnxruntime
+    except ImportError as error:
+        raise BackendError(
+            f"the backend onnxruntime needs the packages onnx and onnxruntime: {error}",
+            "Install them with `pip install 'dmlconf[onnxruntime]'`",
+        ) from error
+    return onnxruntime
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:500] if str(error) else type(error).__name__

@@ -1,0 +1,97 @@
+"""ONNX models of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.translation.program import BOOL, Program, Step
+from dmlconf.translation.tables import Table, table
+
+__all__ = ["MICROSOFT", "model_of"]
+
+MICROSOFT: Final = "com.microsoft"
+
+_TYPES: Final[Mapping[str, int]] = {
+    BOOL: TensorProto.BOOL,
+    DataType.FLOAT64: TensorProto.DOUBLE,
+    DataType.FLOAT32: TensorProto.FLOAT,
+    DataType.FLOAT16: TensorProto.FLOAT16,
+    **{
+        each: int(getattr(TensorProto, each))
+        for each in DataType
+        if not each.is_float and each.bits >= 8
+    },
+}
+"""ONNX's number of each type."""
+
+_FLOATS: Final = frozenset({"alpha", "beta", "epsilon", "mask_filter_value", "scale"})
+"""Real attributes of the operators of com.microsoft, of which the package onnx has no schemas."""
+
+
+def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.ModelProto:
+    """Return a program as a model.
+
+    Args:
+        program: the program.
+        opset: the version of ONNX's operator set.
+        owned: the data of inputs that become initializers, by name.
+    """
+    known = table("onnx")
+    nodes = [_node(step, known, opset) for step in program.steps]
+    inputs = [
+        helper.make_tensor_value_info(name, _TYPES[each.data_type], each.sizes)
+        for name, each in program.inputs.items()
+        if name not in owned
+    ]
+    # Without sizes: those that the model gives are compared with those that the case demands.
+    outputs = [
+        helper.make_tensor_value_info(name, _TYPES[each.data_type], None)
+        for name, each in program.outputs.items()
+    ]
+    constants = {**program.constants, **owned}
+    initializers = [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()]
+    graph = helper.make_graph(nodes, "case", inputs, outputs, initializers)
+    sets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=sets, producer_name="dmlconf")
+    model.ir_version = helper.find_min_ir_version_for(sets, ignore_unknown=True)
+    return model
+
+
+def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:
+    domain = known.domains.get(step.operation, "")
+    node = helper.make_node(step.operation, step.inputs, step.outputs, domain=domain)
+    floats = _float_attributes(step.operation, domain, opset)
+    node.attribute.extend(
+        helper.make_attribute(name, _value(value, is_float=name in floats))
+        for name, value in step.attributes.items()
+    )
+    return node
+
+
+@cache
+def _float_attributes(operation: str, domain: str, opset: int) -> frozenset[str]:
+    """Return the attributes that are real numbers, even where a desc has a whole one."""
+    if domain:
+        return _FLOATS
+    schema = onnx.defs.get_schema(operation, opset, domain)
+    kinds = onnx.defs.OpSchema.AttrType
+    return frozenset(
+        name
+        for name, attribute in schema.attributes.items()
+        if attribute.type in (kinds.FLOAT, kinds.FLOATS)
+    )
+
+
+def _value(value: Any, *, is_float: bool) -> Any:
+    if isinstance(value, str) and value in _TYPES:
+        return _TYPES[value]
+    if isinstance(value, tuple | list):
+        return [float(each) for each in value] if is_float else list(value)
+    return float(value) if is_float else int(value) if isinstance(value, bool) else value

@@ -1,0 +1,1 @@
+"""DirectML's operators as operators of other specifications: ONNX and WebNN."""

@@ -1,0 +1,141 @@
+"""The tables of translation: for each operator, the formulas that express it in a target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.documents.reader import read_document
+from dmlconf.expressions import Expression
+from dmlconf.resources import schemas_directory
+
+__all__ = ["TARGETS", "Entry", "Form", "Function", "Table", "table"]
+
+TARGETS: Final = ("onnx", "webnn")
+"""The targets that have a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to express an operator.
+
+    Attributes:
+        when: the condition over a desc under which it holds; None for always.
+        statements: the formulas, each an assignment; empty if the operator cannot be expressed.
+        declined: why it cannot be expressed; empty if it can.
+    """
+
+    when: Expression | None
+    statements: tuple[ast.Assign, ...] = ()
+    declined: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a target expresses an operator.
+
+    Attributes:
+        operator: DirectML's name of it.
+        names: the target's operators that it stands for: `-o Conv` selects CONVOLUTION.
+        forms: in order; the first whose condition holds is taken.
+        like: the more general operator whose forms are taken, with the fields that the catalogue
+            says under `specialises`; empty if it has its own.
+    """
+
+    operator: str
+    names: tuple[str, ...]
+    forms: tuple[Form, ...]
+    like: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A formula that several operators share, such as `scaled(x)`.
+
+    Attributes:
+        parameters: the names of its arguments.
+        body: the formula.
+    """
+
+    parameters: tuple[str, ...]
+    body: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table of one target.
+
+    Attributes:
+        target: its name.
+        title: what people call it.
+        specification: where it is published.
+        domains: operators that belong to another set than the target's own, by name.
+        functions: formulas that several operators share, by name.
+        entries: one for each operator of DirectML, by name.
+    """
+
+    target: str
+    title: str
+    specification: str
+    domains: Mapping[str, str]
+    functions: Mapping[str, Function]
+    entries: Mapping[str, Entry]
+
+    def expresses(self, operator: str) -> bool:
+        """Return whether at least some descs of an operator can be expressed."""
+        entry = self.entries[operator]
+        if entry.like:
+            return self.expresses(entry.like)
+        return any(form.statements for form in entry.forms)
+
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the operators of DirectML that each of the target's names stands for."""
+        named: dict[str, list[str]] = {}
+        for entry in self.entries.values():
+            for name in entry.names:
+                named.setdefault(name, []).append(entry.operator)
+        return {name: tuple(named[name]) for name in sorted(named)}
+
+
+@cache
+def table(target: str) -> Table:
+    """Return the table of a target.
+
+    Raises:
+        InvalidFilesError: its file cannot be read.
+    """
+    path = schemas_directory() / "translation" / f"{target}.yaml"
+    data = read_document(path).data
+    domains = {name: domain for domain, names in data.get("domains", {}).items() for name in names}
+    functions = dict(map(_function, data.get("functions", {}).items()))
+    entries = {name: _entry(name, entry) for name, entry in data["operators"].items()}
+    return Table(target, data["title"], data["specification"], domains, functions, entries)
+
+
+def _entry(operator: str, data: Mapping[str, Any]) -> Entry:
+    like = data.get("like", "")
+    forms = data.get("forms")
+    if forms is None:
+        forms = [data] if data.keys() & {"formulas", "declined"} else []
+    return Entry(operator, tuple(data.get("names", ())), tuple(map(_form, forms)), like)
+
+
+def _form(data: Mapping[str, Any]) -> Form:
+    when = Expression(data["when"]) if "when" in data else None
+    statements = ast.parse(data.get("formulas", "")).body
+    assignments = tuple(each for each in statements if isinstance(each, ast.Assign))
+    if len(assignments) != len(statements):
+        raise ValueError(f"{data['formulas']}: each formula is an assignment")
+    return Form(when, assignments, data.get("declined", ""))
+
+
+def _function(item: tuple[str, str]) -> tuple[str, Function]:
+    head, body = item
+    call = ast.parse(head, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Name)
+    parameters = tuple(each.id for each in call.args if isinstance(each, ast.Name))
+    return call.func.id, Function(parameters, ast.parse(body, mode="eval").body)

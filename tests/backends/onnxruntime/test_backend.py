@@ -1,0 +1,73 @@
+"""Cases on ONNX Runtime's CPU provider."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.onnxruntime.backend import create
+from dmlconf.backends.protocol import BackendError
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.cli.process import dmlconf_here
+
+pytestmark = pytest.mark.runtimes
+
+
+def verdicts(folder: Path, *arguments: str) -> tuple[int, tuple[Verdict, ...]]:
+    log = folder / "run.jsonl"
+    done = dmlconf_here(folder, "run", *arguments, "--quiet", "--log", str(log))
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, read_log(log).verdicts
+
+
+def test_operators_of_each_family_pass(tmp_path: Path) -> None:
+    names = ("GEMM", "CONVOLUTION", "GATHER", "JOIN", "LSTM", "TOP_K1", "RESAMPLE2", "TILE")
+    options = [option for name in names for option in ("-o", name)]
+    code, all_of_them = verdicts(
+        tmp_path, *options, "--tag", "documented", "--tag", "questions", "-b", "onnxruntime"
+    )
+    wrong = [v.case for v in all_of_them if v.status.fails_run]
+    passed = Counter(v.operator for v in all_of_them if v.status is Status.PASSED)
+    assert passed.keys() == set(names)
+    assert not wrong
+    assert code == 0
+
+
+def test_a_graph_is_one_model(tmp_path: Path) -> None:
+    code, all_of_them = verdicts(
+        tmp_path, "-o", "GRAPHS", "-k", "chains", "--without-tag", "model", "-b", "onnxruntime"
+    )
+    counts = Counter(v.status for v in all_of_them)
+    assert counts[Status.PASSED] > 0.5 * len(all_of_them), counts
+    assert code in (0, 1)
+
+
+def test_invalid_descs_and_gradients_are_not_expressible(tmp_path: Path) -> None:
+    _, all_of_them = verdicts(tmp_path, "-o", "RESAMPLE_GRAD", "-b", "onnxruntime")
+    assert {v.status for v in all_of_them} == {Status.UNSUPPORTED}
+    kinds = {v.reason.kind for v in all_of_them if v.reason}
+    assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
+
+
+def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:
+    _, all_of_them = verdicts(
+        tmp_path, "-o", "TILE", "--tag", "documented", "-b", "onnxruntime:optimization=both"
+    )
+    assert {tuple(v.variants) for v in all_of_them} == {("optimization=all", "optimization=off")}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("provider=CUDAExecutionProvider", "CUDAExecutionProvider"),
+        ("optimization=most", "optimization"),
+        ("opset=new", "opset=new"),
+        ("fast", "fast"),
+    ],
+)
+def test_a_provider_or_option_that_is_not_there_is_an_error(options: str, message: str) -> None:
+    with pytest.raises(BackendError, match=message):
+        create(options)

@@ -1,0 +1,64 @@
+"""The tables of translation, and the programs that cases become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator_names
+from dmlconf.translation.program import NotExpressibleError
+from dmlconf.translation.tables import TARGETS, table
+from dmlconf.translation.translate import translated
+
+CASES: Final = Path(__file__).resolve().parents[2] / "cases"
+
+
+def case(name: str, number: int = 0, file: str = "documented") -> Case:
+    plan = list(load_suite([CASES / name / f"{file}.yaml"]).plan())
+    return valid_case(plan[number])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_operator_has_an_entry(target: str) -> None:
+    assert sorted(table(target).entries) == operator_names()
+
+
+def test_onnx_expresses_150_operators_and_says_why_not_the_others() -> None:
+    known = table("onnx")
+    expressed = [name for name in known.entries if known.expresses(name)]
+    assert len(expressed) >= 150
+    for name in known.entries.keys() - set(expressed):
+        forms = known.entries[name].forms
+        assert known.entries[name].like or all(form.declined for form in forms), name
+
+
+def test_a_convolution_is_a_conv_and_its_fused_activation() -> None:
+    program = translated(case("convolution", file="matrix"), "onnx")
+    assert "Conv" in program.operations
+    assert list(program.inputs) == list(case("convolution", file="matrix").input_names())
+    assert {step.outputs[-1] for step in program.steps} >= {"OutputTensor"}
+
+
+def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> None:
+    program = translated(case("upsample_2d", file="matrix"), "onnx")
+    assert program.operations == ("Resize",)
+    assert program.steps[0].attributes["coordinate_transformation_mode"] == "half_pixel"
+
+
+def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
+    with pytest.raises(NotExpressibleError, match="must refuse"):
+        translated(case("gather", file="invalid"), "onnx")
+
+
+def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
+    graph = case("graphs", file="chains")
+    program = translated(graph, "onnx")
+    known = {*program.inputs, *program.constants}
+    for step in program.steps:
+        assert {name for name in step.inputs if name} <= known
+        known |= set(step.outputs)
+    assert program.outputs.keys() <= known
