@@ -26,6 +26,7 @@ LAYERS: Final = (
     {"cases"},
     {"precision"},
     {"reference", "translation"},
+    {"permitted"},
     {"faults"},
     {"backends"},
     {"verdicts", "workers"},

@@ -11,8 +11,8 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
 from dmlconf.cases.writing.export import array_file, export_case, exported_name
 from dmlconf.engine.session import OpenBackend
 from dmlconf.judging.judge import Against, expectation_of
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.room import permitted_ends
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["dump_cases"]

@@ -41,9 +41,9 @@ from dmlconf.faults.computed import Computed, Formula
 from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
 from dmlconf.graphs.model import Constant, Graph, Node
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import NoAllowance
 from dmlconf.precision.compare import compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 

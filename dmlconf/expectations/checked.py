@@ -25,7 +25,7 @@ from dmlconf.documents.problems import Problem
 from dmlconf.documents.store import Entries
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
-from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.resources import schemas_directory, sources
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample

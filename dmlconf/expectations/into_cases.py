@@ -21,7 +21,7 @@ from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.judging.contradictions import contradiction_of
 from dmlconf.judging.undefined import without_excused_faults
-from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]

@@ -11,10 +11,10 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, Formula
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.permitted.graphs.allowance import graph_candidates
 from dmlconf.precision.allowance import Allowance, Interval, NoAllowance
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_allowance import graph_candidates
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
 

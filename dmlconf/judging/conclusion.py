@@ -16,7 +16,7 @@ from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
 from dmlconf.judging.judge import Against, judge, not_judged
 from dmlconf.judging.needs_run import RunOne, Steps, answered
-from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "alone_on", "verdict_of"]

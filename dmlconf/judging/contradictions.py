@@ -16,10 +16,10 @@ import numpy as np
 from dmlconf.backends.recording.samples import Pair, paired
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.allowed import Ends, allowed_at
 from dmlconf.precision.compare import Comparison, compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import MissingFunction
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample

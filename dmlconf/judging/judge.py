@@ -35,11 +35,11 @@ from dmlconf.judging.error_map import error_map
 from dmlconf.judging.figures import figures_of
 from dmlconf.judging.mistrust import suspicions
 from dmlconf.judging.undefined import without_excused_faults
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.allowed import allowed_at, off_by
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.precision.room import room
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 from dmlconf.verdicts.figures import Figures

@@ -24,9 +24,9 @@ from dmlconf.graphs.relations import (
 )
 from dmlconf.judging.figures import figures_of
 from dmlconf.judging.needs_run import Steps
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import room
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.graph_evaluation import seen_through
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.figures import Figures

@@ -13,9 +13,9 @@ import numpy as np
 from dmlconf.backends.protocol import Fault, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import permitted_intervals
 from dmlconf.precision.rules import undefined
-from dmlconf.reference.allowance import CaseAllowances
 
 __all__ = ["without_excused_faults"]
 

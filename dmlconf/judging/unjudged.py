@@ -9,8 +9,8 @@ import numpy as np
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.room import room
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 from dmlconf.workers.memory import shortage
 

@@ -1,12 +1,12 @@
-"""The reference: pure functions that compute outputs, and what rules permit in addition.
+"""What is right: a pure function for each operator, which reads like the formula on its page.
 
 An operator's catalogue entry names its module as `family`. A function is named as its operator, in
 lower case, and takes the operator's fields by their names in the header: input tensors as arrays,
 output tensors as `TensorDesc`, attributes as plain values; an absent optional field is None, and
-count fields are left out. It returns the output's array, or a tuple of them in struct order.
-Functions named `..._error_scale`, `..._interval` and `..._candidates` next to it take the same
-arguments and return what the operator's precision rule permits. Where these functions have many
-fields in common, a dataclass names them once, and each takes them by way of `of_fields`.
+count fields are left out. It returns the output's array, or a tuple of them in struct order, as if
+no step before the last were ever rounded; what rounding may change is in `dmlconf.permitted`. Where
+functions have many fields in common, a dataclass names them once, and each takes them by way of
+`of_fields`.
 
 Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
 ...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;

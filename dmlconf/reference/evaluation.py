@@ -17,22 +17,20 @@ from dmlconf.catalogue.model import FieldKind, Operator, Specialisation
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["MissingFunction", "arguments", "evaluate", "reference_function"]
+__all__ = ["MissingFunction", "arguments", "evaluate", "operator_function", "reference_function"]
 
 
 class MissingFunction(LookupError):
-    """The reference has no function of an operator, or none of a part of it."""
+    """There is no function of an operator, or none of what is permitted of it.
 
-    def __init__(self, name: str, part: str) -> None:
-        """Say which function is missing.
+    Attributes:
+        name: what there is no function of, such as GEMM.
+    """
 
-        Args:
-            name: the operator's name.
-            part: as `reference_function` takes it.
-        """
-        self.name, self.part = name, part
-        subject = f"the {part} of {name}" if part else name
-        super().__init__(f"the reference has no function of {subject}")
+    def __init__(self, name: str) -> None:
+        """Say what there is no function of."""
+        self.name = name
+        super().__init__(f"the reference has no function of {name}")
 
 
 def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
@@ -77,28 +75,42 @@ def _with_bits(array: Array, data_type: DataType) -> Array:
     return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
 
 
-@cache
-def reference_function(name: str, part: str = "") -> Callable[..., Any]:
+def reference_function(name: str) -> Callable[..., Any]:
     """Return the reference's function of an operator.
-
-    That of a special case passes its fields on to the function of the more general operator.
 
     Args:
         name: the operator's.
-        part: empty for the outputs, or what a rule permits in addition, such as `error_scale`.
 
     Raises:
         MissingFunction: the reference has none.
     """
+    return operator_function("dmlconf.reference", name)
+
+
+@cache
+def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
+    """Return a function of an operator's fields.
+
+    It is in the package's module that the operator's catalogue entry names as its `family`. That
+    of a special case passes its fields on to the function of the more general operator.
+
+    Args:
+        package: the package.
+        name: the operator's; the function's is the same in lower case.
+        ending: what the function's name has behind that.
+
+    Raises:
+        MissingFunction: the package has no such function.
+    """
     entry = operator(name)
     if entry.specialises is not None:
-        general = reference_function(entry.specialises.operator, part)
+        general = operator_function(package, entry.specialises.operator, ending)
         return _special_case(entry, entry.specialises, general)
     try:
-        module = import_module(f"dmlconf.reference.{entry.family}")
-        function: Callable[..., Any] = getattr(module, "_".join(filter(None, (name.lower(), part))))
+        module = import_module(f"{package}.{entry.family}")
+        function: Callable[..., Any] = getattr(module, name.lower() + ending)
     except (ImportError, AttributeError) as error:
-        raise MissingFunction(name, part) from error
+        raise MissingFunction(name) from error
     return function
 
 

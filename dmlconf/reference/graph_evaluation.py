@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase, node_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, Node, Slot
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import element_offsets
 
-__all__ = ["NodeValues", "evaluate_nodes", "graph_outputs", "seen_through", "wider"]
+__all__ = [
+    "NodeValues",
+    "evaluate_nodes",
+    "graph_outputs",
+    "seen_through",
+]
 
 Evaluate = Callable[[Case], Mapping[str, Array]]
 """Computes the outputs of one operator."""
@@ -174,38 +177,3 @@ def _read(buffer: Array, tensor: TensorDesc) -> Array:
         return buffer[: tensor.ElementCount].reshape(tensor.Sizes)
     strides = [stride * buffer.itemsize for stride in tensor.Strides]
     return np.ndarray(tensor.Sizes, buffer.dtype, buffer, strides=strides).copy()
-
-
-def wider(case: GraphCase) -> GraphCase:
-    """Return the graph with FLOAT32 for FLOAT16 between its nodes, as a fused kernel may hold it.
-
-    A node of CAST to FLOAT16 rounds nevertheless: that is what it is for.
-    """
-    graph = case.graph
-    nodes = tuple(
-        replace(node, desc=_wider_desc(node)) if isinstance(node, Node) else node
-        for node in graph.nodes
-    )
-    return replace(case, graph=replace(graph, nodes=nodes))
-
-
-def _wider_desc(node: Node) -> dict[str, Any]:
-    operator, desc = node.operator, dict(node.desc)
-    if any(field.type_field for field in operator.fields):
-        return desc  # A scalar of the desc has the tensors' data type.
-    kinds = [FieldKind.INPUT]
-    if operator.name != "CAST":
-        kinds.append(FieldKind.OUTPUT)
-    for field in operator.of_kind(*kinds):
-        value = desc[field.name]
-        if isinstance(value, TensorDesc):
-            desc[field.name] = _wider_tensor(value)
-        elif value is not None:
-            desc[field.name] = tuple(map(_wider_tensor, value))
-    return desc
-
-
-def _wider_tensor(tensor: TensorDesc) -> TensorDesc:
-    if tensor.DataType is not DataType.FLOAT16:
-        return tensor
-    return replace(tensor, DataType=DataType.FLOAT32, DeclaredTensorSizeInBytes=None)

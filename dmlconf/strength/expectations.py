@@ -22,8 +22,8 @@ from dmlconf.documents.reader import read_document
 from dmlconf.engine.session import no_expectation
 from dmlconf.judging.contradictions import contradiction_of
 from dmlconf.judging.judge import Against, expectation_of, judge
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.room import permitted_ends
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.strength.injection import Site
 from dmlconf.strength.perturbations import KINDS, defined_elements
 from dmlconf.tensors.datatypes import Array

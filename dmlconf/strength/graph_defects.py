@@ -21,17 +21,12 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
 from dmlconf.graphs.wiring import faults_of_edges
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.permitted.graphs.wider import wider
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import permitted_ends
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_evaluation import (
-    NodeValues,
-    Store,
-    evaluate_nodes,
-    graph_outputs,
-    wider,
-)
+from dmlconf.reference.graph_evaluation import NodeValues, Store, evaluate_nodes, graph_outputs
 from dmlconf.strength.injection import Site
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array

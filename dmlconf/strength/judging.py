@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dmlconf.backends.protocol import Fault, Outcome, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Against, Recorded, judge
-from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.strength.injection import Site
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status

@@ -12,8 +12,8 @@ import numpy as np
 
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.documents.reader import read_document
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.rules import undefined
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.strength.injection import Site
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.tensors.datatypes import Array

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType

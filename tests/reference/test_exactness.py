@@ -11,9 +11,9 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted
 
 MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
@@ -27,7 +27,7 @@ def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float,
 
 
 def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequence[Interval]:
-    result: Sequence[Interval] = reference_function(operator, "candidates")(
+    result: Sequence[Interval] = function_of(operator, "candidates")(
         ATensor=np.array([a], data_type.dtype),
         BTensor=np.array([b], data_type.dtype),
         OutputTensor=TensorDesc(data_type, (1,)),
@@ -42,7 +42,7 @@ def permits(operator: str, a: float, b: float, expected: float, actual: float) -
 
 
 def single(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
-    low, high = reference_function(operator, "interval")(
+    low, high = function_of(operator, "interval")(
         InputTensor=np.array([x], np.float32),
         OutputTensor=TensorDesc(DataType.FLOAT32, (1,)),
         **attributes,

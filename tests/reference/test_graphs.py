@@ -18,15 +18,11 @@ from dmlconf.cases.variation import VARIATIONS, varied
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.judging.judge import judge
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.permitted.graphs.wider import wider
 from dmlconf.precision.compare import compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_evaluation import (
-    evaluate_nodes,
-    graph_outputs,
-    seen_through,
-    wider,
-)
+from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs, seen_through
 from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType

@@ -18,6 +18,7 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
 
@@ -48,7 +49,7 @@ def takes_the_fields(name: str, part: str = "") -> bool:
     entry = operator(name)
     fields = [field.name for field in entry.fields if field.name not in entry.count_fields]
     try:
-        signature(reference_function(name, part)).bind(**dict.fromkeys(fields))
+        signature(function_of(name, part)).bind(**dict.fromkeys(fields))
     except TypeError:
         return False
     return True
@@ -69,7 +70,7 @@ def test_every_error_scale_refers_to_its_derivation() -> None:
     for name in OWN_FUNCTIONS:
         rules = [rule for rules in operator(name).precision.values() for rule in rules]
         if any(rule.kind is RuleKind.ACCUMULATE for rule in rules):
-            doc = reference_function(name, "error_scale").__doc__ or ""
+            doc = function_of(name, "error_scale").__doc__ or ""
             section = re.search(r"docs/bounds\.md, ([^.]+)\.", doc)
             assert section, name
             assert " ".join(section[1].split()) in headings, name

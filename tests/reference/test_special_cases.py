@@ -11,6 +11,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.reference.evaluation import MissingFunction, reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 
 SPECIAL = [name for name in operator_names() if operator(name).specialises is not None]
 
@@ -53,4 +54,4 @@ def test_special_cases_of_special_cases_reach_the_most_general_operator() -> Non
 
 def test_what_the_general_operator_lacks_is_missing_by_its_name() -> None:
     with pytest.raises(MissingFunction, match="the interval of RESAMPLE3"):
-        reference_function("RESAMPLE1", "interval")
+        function_of("RESAMPLE1", "interval")

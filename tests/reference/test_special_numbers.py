@@ -11,6 +11,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted
 
 NAN, INFINITY = np.nan, np.inf
@@ -32,7 +33,7 @@ def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
     size = max(tensor.size for tensor in tensors.values() if isinstance(tensor, np.ndarray))
     output = TensorDesc(DataType.FLOAT32, (size,))
     part = "candidates" if operator in OF_CANDIDATES else "interval"
-    ends = reference_function(operator, part)(OutputTensor=output, **tensors)
+    ends = function_of(operator, part)(OutputTensor=output, **tensors)
     return hull([ends] if part == "interval" else ends)
 
 
@@ -79,7 +80,7 @@ def test_beside_nan_a_negative_infinity_and_nan_have_logarithms_of_their_own_kin
     line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
     output = TensorDesc(DataType.FLOAT32, line.shape)
     right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)
-    candidates = reference_function("ACTIVATION_LOG_SOFTMAX", "candidates")(line, output)
+    candidates = function_of("ACTIVATION_LOG_SOFTMAX", "candidates")(line, output)
     for value, permitted in (
         (NAN, [True, True, True, True]),
         (-INFINITY, [False, True, True, True]),
@@ -93,7 +94,7 @@ def test_next_to_a_pole_a_tangent_is_great_and_has_either_sign() -> None:
     tensor = np.full(6, np.pi / 2, np.float32)
     output = TensorDesc(DataType.FLOAT32, (6,))
     right = reference_function("ELEMENT_WISE_TAN")(tensor, output, None)
-    candidates = reference_function("ELEMENT_WISE_TAN", "candidates")(tensor, output, None)
+    candidates = function_of("ELEMENT_WISE_TAN", "candidates")(tensor, output, None)
     actual = np.array([1e9, -1e9, INFINITY, 700, 600, 0], np.float32)
     permitted = [True, True, True, False, False, False]
     assert is_permitted(actual, right, *candidates).tolist() == permitted

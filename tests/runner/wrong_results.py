@@ -15,7 +15,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import ExpectedRejection, PlannedCase
 from dmlconf.judging.judge import Against, judge
-from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.verdicts.verdict import Status
 

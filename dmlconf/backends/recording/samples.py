@@ -9,9 +9,9 @@ import numpy as np
 
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import Comparison, compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, has_digest, little_endian, with_one_nan
 

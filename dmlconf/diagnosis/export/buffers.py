@@ -10,10 +10,10 @@ import numpy as np
 from dmlconf.cases.model import Case, ExpectedOutputs
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Interval, permitted_intervals
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import within
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import element_offsets, packed_strides

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
-from dmlconf.reference.regions.candidates import Candidate, reduced_candidates
 from dmlconf.reference.regions.sampling import (
     Reading,
     Samples,
@@ -27,17 +24,18 @@ from dmlconf.reference.regions.sampling import (
     reduced,
     samples,
     slices,
-    special_outputs,
 )
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "LOWEST",
     "RoiAlign1Desc",
     "axes",
+    "greatest_of_parts",
+    "integer_regions",
+    "reading_and_samples",
     "roi_align1",
-    "roi_align1_candidates",
     "roi_pooling",
-    "roi_pooling_interval",
 ]
 
 
@@ -67,40 +65,20 @@ def roi_pooling(
 
     Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not define the parts.
     """
-    pooled = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
+    pooled = greatest_of_parts(InputTensor, ROITensor, SpatialScale, PooledSize, LOWEST)
     dtype = OutputTensor.DataType.dtype
     return np.maximum(pooled, np.finfo(dtype).min).astype(dtype)
 
 
-def roi_pooling_interval(
-    InputTensor: Array,
-    ROITensor: Array,
-    OutputTensor: TensorDesc,
-    SpatialScale: float,
-    PooledSize: Mapping[str, int],
-) -> tuple[Array, Array]:
-    """Return the greatest number; negative infinity as well where there is none above it.
-
-    Any result is right for regions of which integers of 32 bits do not hold a corner.
-    """
-    attributes = SpatialScale, PooledSize
-    most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
-    unbounded = _pooled(InputTensor, ROITensor, *attributes, np.float32(-np.inf))
-    least = np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype)
-    _, corners = _integers(ROITensor, SpatialScale)
-    beyond = np.abs(corners) >= np.iinfo(np.int32).max
-    return anything_where(beyond.any(axis=1).reshape(-1, 1, 1, 1), (least, most))
+LOWEST: Final = np.finfo(np.float32).min
 
 
-_LOWEST: Final = np.finfo(np.float32).min
-
-
-def _pooled(
+def greatest_of_parts(
     tensor: Array, regions: Array, scale: float, pooled: Mapping[str, int], lowest: np.float32
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, and at least the lowest one."""
     batches, _, height, width = tensor.shape
-    batch, corners = _integers(regions, scale)
+    batch, corners = integer_regions(regions, scale)
     batch = np.clip(batch, 0, batches - 1)
     rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
     columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
@@ -113,7 +91,7 @@ def _pooled(
     return np.moveaxis(best, -1, 1)
 
 
-def _integers(regions: Array, scale: float) -> tuple[Array, Array]:
+def integer_regions(regions: Array, scale: float) -> tuple[Array, Array]:
     """Return the batch of each region, and its corners: x1, y1, x2 and y2.
 
     Source: Direct3D 11.3 functional specification, 3.2.3.1 (conversion to integers).
@@ -216,7 +194,7 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
     """
     with np.errstate(all="ignore"):
-        reading, y, x = _samples(desc)
+        reading, y, x = reading_and_samples(desc)
         output = np.moveaxis(reduced(reading, y, x, desc.ReductionFunction), -1, 1)
         dtype = desc.OutputTensor.DataType.dtype
         if desc.ReductionFunction == "MAX":
@@ -224,26 +202,7 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
         return output.astype(dtype)
 
 
-@of_fields(RoiAlign1Desc)
-def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
-    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
-
-    A sample near a boundary reads either element next to it, or what is outside. Regions whose
-    coordinates FLOAT32 does not hold have no documented samples, so any result is right.
-    """
-    dtype = desc.OutputTensor.DataType.dtype
-    with np.errstate(all="ignore"):
-        reading, y, x = _samples(desc)
-        special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
-        special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
-        candidates = reduced_candidates(reading, y, x, desc.ReductionFunction)
-        return [
-            anything_where(special, _rounded(candidate, desc.ReductionFunction, dtype))
-            for candidate in candidates
-        ]
-
-
-def _samples(desc: RoiAlign1Desc) -> tuple[Reading, Samples, Samples]:
+def reading_and_samples(desc: RoiAlign1Desc) -> tuple[Reading, Samples, Samples]:
     """Return how the input is read, and where the rows and the columns of samples lie."""
     sizes, corners = desc.OutputTensor.Sizes[2:], desc.AlignRegionsToCorners
     scales = desc.SpatialScaleY, desc.SpatialScaleX
@@ -252,23 +211,6 @@ def _samples(desc: RoiAlign1Desc) -> tuple[Reading, Samples, Samples]:
     y, x = axes(desc.ROITensor, sizes, scales, counts, offsets, corners=corners)
     attributes = desc.InterpolationMode, desc.OutOfBoundsInputValue, corners
     return _reading(desc.InputTensor, desc.BatchIndicesTensor, *attributes), y, x
-
-
-def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
-    """Return a candidate in the output's type, with the channels before rows and columns."""
-    least, most, error = (
-        np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)
-    )
-    beyond = np.isinf(error) & np.isfinite(least)
-    lowest, highest = (
-        rounded_interval(least, error, dtype)[0],
-        rounded_interval(most, error, dtype)[1],
-    )
-    lowest[beyond | (least == _LOWEST)] = -np.inf
-    highest[beyond] = np.inf
-    if function == "MAX":
-        highest = np.maximum(highest, np.finfo(dtype).min)
-    return lowest, highest
 
 
 def axes(

@@ -18,6 +18,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
+from tests.reference.functions import function_of
 
 STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 
@@ -78,7 +79,7 @@ def test_the_interval_holds_the_value(
     array = np.array(values, dtype)
     attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
     output = TensorDesc(DataType(array.dtype.name.upper()), array.shape)
-    interval = reference_function(name, "interval")
+    interval = function_of(name, "interval")
     low, high = interval(InputTensor=array, OutputTensor=output, **attributes)
     expected = alone(name, array, value)
     assert (((low <= expected) & (expected <= high)) | np.isnan(expected)).all()

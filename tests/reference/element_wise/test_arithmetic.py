@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
@@ -24,7 +24,7 @@ NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
     """Return an operator's result for vectors, or that of the part of it."""
     desc = TensorDesc(output, (len(inputs[0]),))
-    function = reference_function(name, part) if part else reference_function(name)
+    function = function_of(name, part)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
     result = function(**dict(zip(names, inputs, strict=True)), OutputTensor=desc, **attributes)
     return hull(result) if part == "candidates" else result

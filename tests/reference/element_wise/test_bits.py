@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 
 TYPES = [data_type for data_type in DataType if data_type.bits > 4]
 UNSIGNED = [DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64]
 
 
 def evaluate(name: str, data_type: DataType, *inputs: Any, part: str = "") -> Any:
-    return reference_function(f"ELEMENT_WISE_BIT_{name}", part)(
+    return function_of(f"ELEMENT_WISE_BIT_{name}", part)(
         *inputs, OutputTensor=TensorDesc(data_type, inputs[0].shape)
     )
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted
 
 NAN = math.nan
@@ -28,7 +28,7 @@ def ends(operator: str, data_type: DataType, least: float, greatest: float) -> t
         fields |= {"InputGradientTensor": values + 1, "OutputGradientTensor": desc}
     else:
         fields |= {"OutputTensor": desc, "ScaleBias": None}
-    return hull(reference_function(operator, "candidates")(**fields))
+    return hull(function_of(operator, "candidates")(**fields))
 
 
 CLIPS = ["ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"]
@@ -75,7 +75,7 @@ def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) ->
     if operator.endswith("1"):
         fields["MinMaxDataType"] = "FLOAT32"
     values = np.array([6], np.uint64)
-    actual = reference_function(operator, "candidates")(InputTensor=values, **fields)
+    actual = function_of(operator, "candidates")(InputTensor=values, **fields)
     right = np.array([2**63], np.uint64)
     for value in (6, 2**63, 2**64 - 1, 2**50, 7):
         driver = np.array([value], np.uint64)
@@ -84,7 +84,7 @@ def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) ->
 
 
 def test_a_threshold_of_nan_is_as_a_processor_converts_it() -> None:
-    function = reference_function("ELEMENT_WISE_THRESHOLD", "candidates")
+    function = function_of("ELEMENT_WISE_THRESHOLD", "candidates")
     values, desc = np.array(VALUES, np.int32), TensorDesc(DataType.INT32, (4,))
     low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))
     assert low.tolist() == high.tolist() == VALUES

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 FLOATS = [DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16]
@@ -20,7 +20,7 @@ INTEGERS = [data_type for data_type in DataType if not data_type.is_float and da
 
 
 def cast(values: Array, output: DataType, part: str = "") -> Any:
-    function = reference_function("CAST", part) if part else reference_function("CAST")
+    function = function_of("CAST", part)
     return function(values, TensorDesc(output, values.shape))
 
 
@@ -122,7 +122,7 @@ def test_large_integers_may_be_rounded_toward_zero() -> None:
 
 def quantize(x: Array, scale: Array, zero: Array | None, output: DataType, part: str = "") -> Any:
     name = "ELEMENT_WISE_QUANTIZE_LINEAR"
-    function = reference_function(name, part) if part else reference_function(name)
+    function = function_of(name, part)
     return function(x, scale, zero, TensorDesc(output, x.shape))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 
 COMPARISONS = ["EQUALS", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL"]
 SUBNORMAL = 2.0**-149
@@ -22,7 +23,7 @@ def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
     """Return each comparison's result for two numbers, or that of the part of it."""
     actual = []
     for name in COMPARISONS:
-        function = reference_function(f"ELEMENT_WISE_LOGICAL_{name}", part)
+        function = function_of(f"ELEMENT_WISE_LOGICAL_{name}", part)
         vectors = [np.array([number], data_type.dtype) for number in (a, b)]
         result = function(*vectors, TensorDesc(DataType.UINT8, (1,)))
         actual.append(tuple(end[0] for end in result) if part else result[0])

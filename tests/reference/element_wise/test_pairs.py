@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
@@ -30,7 +30,7 @@ def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **m
         "ATensor": np.array([a], data_type.dtype),
         "BTensor": np.array([b], data_type.dtype),
     }
-    function = reference_function(f"ELEMENT_WISE_{name}", part)
+    function = function_of(f"ELEMENT_WISE_{name}", part)
     result = function(**inputs, OutputTensor=TensorDesc(output, (1,)), **more)
     if part == "candidates":
         return result

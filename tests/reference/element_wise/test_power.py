@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import hull
 
 WORDS = [DataType.INT32, DataType.UINT32]
@@ -31,7 +32,7 @@ def power(
     scale_bias: Any = None,
 ) -> Any:
     """Return the result of ELEMENT_WISE_POW for two numbers, or that of the part of it."""
-    function = reference_function("ELEMENT_WISE_POW", part)
+    function = function_of("ELEMENT_WISE_POW", part)
     result = function(
         InputTensor=np.array([base], data_type.dtype),
         ExponentTensor=np.array([exponent], (of or data_type).dtype),
@@ -42,7 +43,7 @@ def power(
 
 
 def angle(y: float, x: float, part: str = "") -> Any:
-    function = reference_function("ELEMENT_WISE_ATAN_YX", part)
+    function = function_of("ELEMENT_WISE_ATAN_YX", part)
     inputs = {"ATensor": np.array([y], np.float32), "BTensor": np.array([x], np.float32)}
     result = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
     return tuple(end[0] for end in hull(result)) if part else result[0]
@@ -119,7 +120,7 @@ def test_the_base_0_has_one_right_result(exponent: float) -> None:
 
 def test_a_scaled_base_next_to_0_may_have_either_sign() -> None:
     scale_bias = {"Scale": 3.0, "Bias": -1.0}
-    function = reference_function("ELEMENT_WISE_CONSTANT_POW", "interval")
+    function = function_of("ELEMENT_WISE_CONSTANT_POW", "interval")
     arguments = np.array([1 / 3], np.float32), TensorDesc(DataType.FLOAT32, (1,)), scale_bias
     assert [end[0] for end in function(*arguments, -1.0)] == [-INFINITY, INFINITY]
     assert function(*arguments, 2.0)[0][0] == 0
@@ -166,7 +167,7 @@ def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
         "Exponent": exponent,
     }
     actual = reference_function("ELEMENT_WISE_CONSTANT_POW")(**arguments)[0]
-    lowest, highest = reference_function("ELEMENT_WISE_CONSTANT_POW", "interval")(**arguments)
+    lowest, highest = function_of("ELEMENT_WISE_CONSTANT_POW", "interval")(**arguments)
     assert actual == pytest.approx(scaled**exponent, rel=1e-6)
     assert lowest[0] <= actual <= highest[0]
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 Function = Callable[[Array], Array]
@@ -24,7 +25,7 @@ ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
 def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
     """Return an operator's result for a vector, or that of the part of it."""
     operator = f"ELEMENT_WISE_{name}"
-    function = reference_function(operator, part) if part else reference_function(operator)
+    function = function_of(operator, part)
     values = np.array(numbers, data_type.dtype)
     desc = TensorDesc(data_type, values.shape)
     return function(InputTensor=values, OutputTensor=desc, **{"ScaleBias": None, **fields})
@@ -179,7 +180,7 @@ def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> No
     function = reference_function("ELEMENT_WISE_SIGN")
     values, output = np.array([-1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     right = function(InputTensor=values, OutputTensor=output)
-    candidates = reference_function("ELEMENT_WISE_SIGN", "candidates")(
+    candidates = function_of("ELEMENT_WISE_SIGN", "candidates")(
         InputTensor=values, OutputTensor=output
     )
     drivers = [np.array([value], np.float32) for value in (-1, 0, -0.5, 1)]
@@ -191,9 +192,7 @@ def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
     values, output = np.array([0.49999997], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     fields: dict[str, Any] = {"RoundingMode": "TOWARD_INFINITY"}
     right, candidates = (
-        reference_function("ELEMENT_WISE_ROUND", part)(
-            InputTensor=values, OutputTensor=output, **fields
-        )
+        function_of("ELEMENT_WISE_ROUND", part)(InputTensor=values, OutputTensor=output, **fields)
         for part in ("", "candidates")
     )
     drivers = [np.array([value], np.float32) for value in (0, 1, 0.5)]

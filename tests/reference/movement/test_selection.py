@@ -10,6 +10,7 @@ from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.movement.selection import nonzero_coordinates, nonzero_coordinates_interval
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 tensors = hnp.arrays(
@@ -56,7 +57,7 @@ def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
     outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}
     right = reference_function("TOP_K1")(tensor, *outputs, **fields)
-    candidates = reference_function("TOP_K1", "candidates")(tensor, *outputs, **fields)
+    candidates = function_of("TOP_K1", "candidates")(tensor, *outputs, **fields)
     tried = np.array([4, 5, 6, 9, np.nan], np.float32), np.arange(5, dtype=np.uint32)
     permitted = [
         is_permitted(

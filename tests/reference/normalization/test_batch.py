@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 3)
@@ -26,7 +26,7 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
     """Return the result of an operator of the family, or that of the part of it."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
-    function = reference_function(f"BATCH_NORMALIZATION{name}", part)
+    function = function_of(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)
 
 

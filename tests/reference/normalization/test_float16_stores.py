@@ -14,8 +14,8 @@ import pytest
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import Comparison, compare
-from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.numbers.half import STORES, Store
 from dmlconf.resources import cases_directory

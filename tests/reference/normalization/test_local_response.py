@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 4)
@@ -30,9 +30,7 @@ def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Arr
     output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
     fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}
     fields[output] = TensorDesc(DataType.FLOAT32, tensor.shape)
-    result: Array = reference_function(name, part)(
-        InputTensor=tensor, LocalSize=local_size, **fields
-    )
+    result: Array = function_of(name, part)(InputTensor=tensor, LocalSize=local_size, **fields)
     return result
 
 

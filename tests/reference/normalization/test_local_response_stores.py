@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.accumulation import places
-from dmlconf.reference.normalization.local_response import (
-    local_response_normalization_grad,
+from dmlconf.permitted.normalization.local_response import (
     local_response_normalization_grad_error_scale,
 )
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.normalization.local_response import local_response_normalization_grad
 from dmlconf.reference.numbers.half import Store, to_nearest, toward_zero
 from dmlconf.tensors.datatypes import Array, DataType
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.half import STORES, Store, toward_zero
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.tuples(*[st.integers(1, 4)] * 4)
@@ -26,7 +26,7 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
     """Return a normalisation's result for a tensor, or that of the part of it."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
-    return reference_function(operator, part)(InputTensor=tensor, **fields)
+    return function_of(operator, part)(InputTensor=tensor, **fields)
 
 
 def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.integers(1, 4)
@@ -50,7 +50,7 @@ def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) ->
         "KeyValueHeadCount": heads,
         "MaskType": "NONE",
     }
-    function = reference_function("MULTIHEAD_ATTENTION1", part)
+    function = function_of("MULTIHEAD_ATTENTION1", part)
     outputs: tuple[Array, ...] = function(**{**usual, **fields})
     return outputs
 
@@ -148,7 +148,7 @@ def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -
     fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
     del fields["PastSequenceLengthsTensor"]
     for part in ("", "error_scale"):
-        [actual] = reference_function("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
+        [actual] = function_of("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
         [newer] = attend((2, 3, 6), 2, part, **inputs(seed))
         if part:
             assert (actual.sums == newer.sums).all()

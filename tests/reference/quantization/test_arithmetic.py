@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 10_000)
 BYTES = [DataType.INT8, DataType.UINT8]
 
 
 def evaluate(name: str, *inputs: Any, sizes: Any, output: DataType, part: str = "") -> Any:
-    return reference_function(name, part)(*inputs, OutputTensor=TensorDesc(output, tuple(sizes)))
+    return function_of(name, part)(*inputs, OutputTensor=TensorDesc(output, tuple(sizes)))
 
 
 def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:

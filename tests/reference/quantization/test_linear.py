@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 BYTES = [DataType.INT8, DataType.UINT8]
@@ -23,7 +24,7 @@ SCALES = st.floats(0.125, 8, width=16)
 
 def evaluate(name: str, *inputs: Any, output: DataType, part: str = "") -> Any:
     sizes = next(item.shape for item in inputs if item is not None)
-    return reference_function(name, part)(*inputs, OutputTensor=TensorDesc(output, sizes))
+    return function_of(name, part)(*inputs, OutputTensor=TensorDesc(output, sizes))
 
 
 def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
@@ -167,7 +168,7 @@ def dynamic(values: Array, part: str = "") -> Any:
     tensors = DataType.UINT8, DataType.FLOAT32, DataType.UINT8
     sizes = values.shape, (1,), (1,)
     outputs = [TensorDesc(*output) for output in zip(tensors, sizes, strict=True)]
-    return reference_function("DYNAMIC_QUANTIZE_LINEAR", part)(values, *outputs)
+    return function_of("DYNAMIC_QUANTIZE_LINEAR", part)(values, *outputs)
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)

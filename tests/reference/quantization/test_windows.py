@@ -13,6 +13,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 10_000)
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -88,7 +89,7 @@ def test_a_mean_is_that_of_what_the_window_sees(
     arguments = *tensors, strides, kernel, start, (0, 0), dilations, include
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     actual = reference_function(name)(*arguments)
-    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
+    ((lowest, highest),) = function_of(name, "candidates")(*arguments)
     assert np.all((lowest <= actual) & (actual <= highest))
     for _, channel, row, column in np.ndindex(*output.Sizes):
         tensor = (values[0, channel].astype(np.float64) - zero[0, channel]) * scale[0, channel]
@@ -112,7 +113,7 @@ def test_means_are_exact_where_all_is_divided_by_powers_of_two(scale: float, exa
     tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))
     arguments = *tensors, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), False
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
-    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
+    ((lowest, highest),) = function_of(name, "candidates")(*arguments)
     # All means are halves.
     assert (highest - lowest == (0 if exact else 1)).all()
     assert not exact or (lowest % 2 == 0).all()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 FUNCTIONS = st.sampled_from(["AVERAGE", "MAX"])
@@ -114,7 +115,7 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
         "MinimumSamplesPerOutput": 1,
         "MaximumSamplesPerOutput": 1,
     }
-    ((least, most),) = reference_function("ROI_ALIGN_GRAD", "interval")(**fields)
+    ((least, most),) = function_of("ROI_ALIGN_GRAD", "interval")(**fields)
     for element in range(2):
         assert -1e-4 < least.ravel()[element] <= 0
         assert 4 <= most.ravel()[element] < 4 + 1e-4
@@ -129,7 +130,7 @@ def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> N
         OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
         OutputROIGradientTensor=None,
     )
-    interval = reference_function("ROI_ALIGN_GRAD", "interval")
+    interval = function_of("ROI_ALIGN_GRAD", "interval")
     ((lowest, highest),) = interval(**fields)
     fields["InputGradientTensor"][1] = np.inf
     ((least, most),) = interval(**fields)
@@ -140,7 +141,7 @@ def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> N
 
 
 def interval_width(fields: dict[str, Any]) -> Array:
-    ((least, most),) = reference_function("ROI_ALIGN_GRAD", "interval")(**fields)
+    ((least, most),) = function_of("ROI_ALIGN_GRAD", "interval")(**fields)
     width: Array = most.astype(np.float64) - least
     return width
 

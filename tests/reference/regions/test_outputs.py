@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -104,7 +105,7 @@ def test_samples_lie_where_they_were_measured(
         expected = max(samples) if function == "MAX" else math.fsum(samples) / len(samples)
         np.testing.assert_allclose(actual[region, channel, y, x], expected, atol=1e-5)
     single = {**arguments, "OutputTensor": TensorDesc(DataType.FLOAT32, actual.shape)}
-    candidates = reference_function("ROI_ALIGN1", "candidates")(**single)
+    candidates = function_of("ROI_ALIGN1", "candidates")(**single)
     right = reference_function("ROI_ALIGN1")(**single)
     within = [(least <= right) & (right <= most) for least, most in candidates]
     assert np.logical_or.reduce(within).all()
@@ -145,7 +146,7 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
     """The sample is at 0.5, by way of numbers that FLOAT32 holds, or of a third."""
     begin = 1.0 - end / 2 if end == 4.0 else 0.5
     outputs = 1 if end == 4.0 else 3
-    candidates = reference_function("ROI_ALIGN", "candidates")(
+    candidates = function_of("ROI_ALIGN", "candidates")(
         InputTensor=np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 1, 4),
         ROITensor=np.array([[begin, 0, begin + end, 1]], np.float32),
         BatchIndicesTensor=np.array([0], np.uint32),
@@ -188,7 +189,7 @@ def test_samples_near_boundaries_read_whole_elements(
         "MaximumSamplesPerOutput": samples,
     }
     expected = reference_function("ROI_ALIGN")(**fields)
-    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    candidates = function_of("ROI_ALIGN", "candidates")(**fields)
     for value in (10.0, 12.0, 15.0, 18.0, 20.0, 22.0, 25.0, 27.0, 30.0, 33.0, 40.0, 45.0):
         driver = expected.copy()
         driver[0, 0, 0, 0] = value
@@ -215,7 +216,7 @@ def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
         "AlignRegionsToCorners": True,
     }
     expected = reference_function("ROI_ALIGN1")(**fields)
-    candidates = reference_function("ROI_ALIGN1", "candidates")(**fields)
+    candidates = function_of("ROI_ALIGN1", "candidates")(**fields)
     for value, right in (
         (30.0, True),
         (29.999998, True),
@@ -244,7 +245,7 @@ def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
         "MaximumSamplesPerOutput": 5,
     }
     expected = reference_function("ROI_ALIGN")(**fields)
-    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    candidates = function_of("ROI_ALIGN", "candidates")(**fields)
     assert len(candidates) == 8
     for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
         driver = expected.copy()

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.resampling.interpolation import coordinates
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
@@ -25,7 +25,7 @@ def resampled(
 ) -> Any:
     """Return an operator's result for a tensor, or that of the part of it."""
     side = "Gradient" if "GRAD" in operator else ""
-    function = reference_function(operator, part)
+    function = function_of(operator, part)
     return function(
         **{f"Input{side}Tensor": tensor},
         **{f"Output{side}Tensor": TensorDesc(DataType[tensor.dtype.name.upper()], tuple(sizes))},

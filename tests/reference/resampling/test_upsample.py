@@ -8,6 +8,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
+from tests.reference.functions import function_of
 
 upsample_2d = reference_function("UPSAMPLE_2D")
 
@@ -47,7 +48,7 @@ def test_linear_interpolation_in_float32_is_within_the_interval(
     ]
     actual = np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
     scale = {"Width": columns, "Height": rows}
-    candidates = reference_function("UPSAMPLE_2D", "candidates")
+    candidates = function_of("UPSAMPLE_2D", "candidates")
     ((lowest, highest),) = candidates(tensor, output, scale, "LINEAR")
     assert ((lowest <= actual) & (actual <= highest)).all()
     assert (highest - lowest < 0.01).all()

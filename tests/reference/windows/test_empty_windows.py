@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.functions import function_of
 from tests.reference.permitted import is_permitted
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
     """Return an operator's result for a row, or that of the part of it."""
     positions = len(values) - window + 1
-    return reference_function(operator, part)(
+    return function_of(operator, part)(
         InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),
         OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, positions)),
         Strides=(1, 1),

@@ -15,9 +15,9 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.samples import Room, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_samples import Room, stored
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Poles", "beyond_poles", "poles_of"]

@@ -11,11 +11,12 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.permitted.functions import Part, permitted_function
+from dmlconf.permitted.graphs.allowance import graph_candidates
+from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance, Interval
-from dmlconf.reference.evaluation import arguments, evaluate, reference_function
-from dmlconf.reference.graph_allowance import graph_candidates
+from dmlconf.reference.evaluation import arguments, evaluate
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.subnormals import without_subnormals
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 
@@ -93,8 +94,8 @@ class CaseAllowances:
     def _of_node(self, node: Case, output: str) -> Allowance:
         return CaseAllowances(node, half_precision=self.half_precision).of(output)
 
-    def _call(self, part: str) -> Any:
-        function = reference_function(self._case.operator_name, part)
+    def _call(self, part: Part) -> Any:
+        function = permitted_function(self._case.operator_name, part)
         return function(**arguments(self._case.operator, self._case, self._case.inputs()))
 
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.samples import Room
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
-from dmlconf.reference.graph_samples import Room
 from dmlconf.reference.windows.sliding import greatest, windows
 from dmlconf.tensors.datatypes import Array
 

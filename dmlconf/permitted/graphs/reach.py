@@ -15,8 +15,8 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.samples import AllowanceOf, Room, Sample, room_of
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_samples import AllowanceOf, Room, Sample, room_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["open_elements"]

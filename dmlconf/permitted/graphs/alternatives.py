@@ -24,10 +24,10 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node
+from dmlconf.permitted.graphs.samples import AllowanceOf
+from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_samples import AllowanceOf
-from dmlconf.reference.subnormals import without_subnormals
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Alternative", "alternatives"]

@@ -32,15 +32,12 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.precision.allowance import Interval
-from dmlconf.precision.rules import undefined
-from dmlconf.reference.graph_alternatives import alternatives
-from dmlconf.reference.graph_choices import index_choices
-from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.graph_jumps import elements_at_jumps
-from dmlconf.reference.graph_poles import beyond_poles, poles_of
-from dmlconf.reference.graph_reach import open_elements
-from dmlconf.reference.graph_samples import (
+from dmlconf.permitted.graphs.alternatives import alternatives
+from dmlconf.permitted.graphs.choices import index_choices
+from dmlconf.permitted.graphs.jumps import elements_at_jumps
+from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
+from dmlconf.permitted.graphs.reach import open_elements
+from dmlconf.permitted.graphs.samples import (
     RANDOM_SAMPLES,
     AllowanceOf,
     Room,
@@ -50,6 +47,9 @@ from dmlconf.reference.graph_samples import (
     stored,
     unrounded,
 )
+from dmlconf.precision.allowance import Interval
+from dmlconf.precision.rules import undefined
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.reference.numbers.rounding import anything_where
 from dmlconf.tensors.datatypes import Array
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.samples import Room
 from dmlconf.reference.graph_evaluation import NodeValues
-from dmlconf.reference.graph_samples import Room
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["index_choices"]

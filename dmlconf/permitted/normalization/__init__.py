@@ -1,0 +1,1 @@
+"""What normalizations may be off."""

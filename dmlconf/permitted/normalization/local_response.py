@@ -1,0 +1,177 @@
+"""What LOCAL_RESPONSE_NORMALIZATION and its gradient may be off: errors of sums and of powers.
+
+Derived in docs/bounds.md, Local response normalisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.normalization.local_response import (
+    AnyLocalResponseDesc,
+    LocalResponseDesc,
+    LocalResponseGradDesc,
+    local_response_gradients,
+    power_base,
+    window_sums,
+)
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "local_response_normalization_error_scale",
+    "local_response_normalization_grad_error_scale",
+]
+
+_FLOAT16_PLACE: Final = 2.0**-10
+
+
+_POWER: Final = 2.0**-19
+"""How far a square may be off that is made by exp2 and log2, each of which is off by 2^-21."""
+
+
+@of_fields(LocalResponseDesc)
+def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
+    """Return the size of each result, times what the sum and the power may lose.
+
+    Derived in docs/bounds.md, Local response normalisation.
+    """
+    with np.errstate(all="ignore"):
+        values = np.abs(desc.InputTensor, dtype=np.float64)
+        base = power_base(desc, values)
+        terms = _terms(desc, values)
+        power = np.power(base, single(desc.Beta))
+        values /= power
+        error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
+        beyond = _beyond(desc, base)
+        beyond |= _unpowered(base, terms, desc.Beta)
+        beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
+    return np.where(beyond, ANY_RESULT, error_scale)
+
+
+@of_fields(LocalResponseGradDesc)
+def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
+    """Return the sum of the terms' sizes, times what the inner sums and powers may lose.
+
+    Measured: FLOAT16 holds squares, their sums and the base, truncated. A simulation of that gives
+    every recorded element but one. What it and the same with stores to nearest give is as right, as
+    is what lies half way to the equations. Where a store overflows, any result is right.
+
+    Derived in docs/bounds.md, Local response normalisation.
+    """
+    dtype = desc.OutputGradientTensor.DataType.dtype
+    info = np.finfo(dtype)
+    is_half = dtype == np.float16
+    smallest = info.smallest_subnormal if is_half else info.tiny
+    underflow = float(smallest) / float(info.eps)
+    exponent = abs(single(desc.Beta))
+    with np.errstate(all="ignore"):
+        values = np.abs(desc.InputTensor, dtype=np.float64)
+        gradient = np.abs(desc.InputGradientTensor, dtype=np.float64)
+        base = power_base(desc, values)
+        terms = _terms(desc, values) + abs(desc.Alpha) * underflow
+        unpowered = _unpowered(base, terms, desc.Beta)
+        base = np.abs(base)
+        power = np.power(base, -single(desc.Beta) - 1)
+
+        def sizes(condition: Array, least: float) -> tuple[Array, Array]:
+            """Return what the terms lose together, and the sums of products in them."""
+            factor = power * condition + least
+            sums = window_sums(desc, gradient * values * factor) + least
+            second = (
+                2 * abs(single(desc.Alpha) * single(desc.Beta)) / desc.LocalSize * values * sums
+            )
+            return second + gradient * base * factor, sums
+
+        error_scale, sums = sizes(
+            _condition(base, terms, exponent + 1), 0.0 if is_half else underflow
+        )
+        stored, others = None, []
+        if is_half:
+            _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
+            errors = [_store_error(desc, store) for store in STORES]
+            stored, _ = sizes((exponent + 1) * np.maximum(*errors) / base, 0.0)
+            double = np.dtype(np.float64)
+            right = local_response_gradients(desc, double)
+            held = [local_response_gradients(desc, double, store) for store in STORES]
+            others = [*held, *((values + right) / 2 for values in held)]
+        beyond = (power > info.max) | (base > info.max) | (sums > info.max)
+        beyond |= window_sums(desc, np.square(values)) > info.max
+        beyond |= _beyond(desc, base)
+        beyond |= unpowered
+        beyond = window_sums(desc, beyond.astype(np.float64)) > 0
+        constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
+        beyond |= greatest_product(*constants, values, sums) > np.finfo(np.float32).max
+        candidates = tuple(values.astype(dtype) for values in others)
+    return ErrorScale(error_scale, stored, others=candidates).open_where(beyond)
+
+
+def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
+    """Return what a base may be off that FLOAT16 holds, in places of 1.
+
+    That is none, unless a sum or the base is so near to the boundary between two FLOAT16 numbers
+    that the roundings of FLOAT32 reach it.
+    """
+    squares = np.square(desc.InputTensor, dtype=np.float64)
+    # Measured: a square that FLOAT16 has may come out below it, as of powers by way of a logarithm.
+    off = _off(squares, _POWER * squares, store)
+    held = store(squares)
+    sums = window_sums(desc, held)
+    terms = window_sums(desc, np.ones_like(squares))
+    off = window_sums(desc, off)
+    off += _off(sums, off + HALF_STEP * (terms + 4) * sums, store)
+    scale = abs(single(desc.Alpha)) / desc.LocalSize
+    before = single(desc.Alpha) / desc.LocalSize * store(sums) + single(desc.Bias)
+    reach = off * scale + STEP * (3 * scale * sums + np.abs(before))
+    error: Array = (off * scale + _off(before, reach, store)) / _FLOAT16_PLACE
+    return error
+
+
+def _off(values: Array, reach: Array, store: Store) -> Array:
+    """Return the last place of each value whose error may reach the next number, 0 for others."""
+    return np.where(store(values - reach) == store(values + reach), 0.0, places(values))
+
+
+def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
+    """Return where a base may be negative or not, or has powers only as products of itself."""
+    near = 8 * float(np.finfo(np.float32).eps) * terms
+    return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
+
+
+def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
+    """Return where FLOAT32 does not hold what is computed on the way, so that any result is right.
+
+    The sum of squares may overflow, and squares that are subnormal may be lost. A power of zero is
+    made of an infinite logarithm, and with the exponent 0 it is no number; so it is for infinity.
+    """
+    info = np.finfo(np.float32)
+    squares = np.square(desc.InputTensor, dtype=np.float64)
+    sums = window_sums(desc, squares)
+    beyond = np.isfinite(sums) & (sums > float(info.max))
+    underflow = (
+        desc.LocalSize * desc.LocalSize * float(info.tiny) * max(abs(single(desc.Alpha)), 1.0)
+    )
+    subnormal = window_sums(desc, (squares > 0).astype(np.float64)) > 0
+    beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
+    if single(desc.Beta) <= 0:
+        beyond |= (base == 0) | ~np.isfinite(base)
+    return beyond
+
+
+def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
+    """Return the sizes of the terms of the base."""
+    return power_base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
+
+
+def _condition(base: Array, terms: Array, exponent: float) -> Array:
+    """Return how much a power magnifies the errors of its base, of a logarithm and of itself."""
+    condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
+    return condition

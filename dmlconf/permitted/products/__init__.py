@@ -1,0 +1,1 @@
+"""What products of matrices, and attention, may be off."""

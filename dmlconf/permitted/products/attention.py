@@ -1,0 +1,197 @@
+"""What attention may be off: errors of scores carried through the softmax to weighted values.
+
+Derived in docs/bounds.md, Softmax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.softmax import change_of_shares, fused_softmax
+from dmlconf.reference.numbers.accuracy import EXP2_HALVES
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.rounding import HALF_STEP, STEP, finite_sizes
+from dmlconf.reference.products.attention import (
+    KEYS,
+    OF_QUERIES,
+    Heads,
+    attention_outputs,
+    attention_scores,
+    heads_of,
+    heads_side_by_side,
+    score_terms,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "multihead_attention1_error_scale",
+]
+
+_SHARE_HALVES: Final = EXP2_HALVES + 4
+"""The error of a power and of the quotient, in halves of the last place of FLOAT32."""
+
+
+_LARGEST_LOSS: Final = 0.125
+"""The greatest error of a score for which the shares' errors are as good as proportional."""
+
+
+def multihead_attention1_error_scale(
+    QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
+) -> tuple[Array | ErrorScale, ...]:
+    """Return the outputs of absolute values, with the scores' errors carried through the softmax.
+
+    Measured: FLOAT16 holds queries, keys and values with their bias, and shares. DirectML 1.15.4
+    holds what is added to scores for positions and masks as well; DirectML 1.13.1 the scores and
+    the sum of powers, of which a simulation is a candidate. All are truncated. Simulations give
+    99.8% of the elements to the bit.
+
+    Derived in docs/bounds.md, Softmax.
+    """
+    output: TensorDesc = fields["OutputTensor"]
+    heads = QueryHeadCount, KeyValueHeadCount
+    dtype = output.DataType.dtype
+    with np.errstate(all="ignore"):
+        exact = heads_of(fields, *heads)
+        scores = attention_scores(exact, fields)
+        absolute = _each(np.abs, fields)
+        parts = heads_of(absolute, *heads)
+        sizes = ErrorScale(_sizes(parts, absolute), _held_scores(exact, fields))
+        if not np.isfinite(sizes.sums).all():
+            # Next to an infinity, finite terms may overflow to the other one, which makes NaN.
+            finite = _each(finite_sizes, fields)
+            beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
+            beyond = np.asarray(beyond.any(KEYS, keepdims=True))
+            sizes = sizes.open_where(beyond)
+            scores = np.where(beyond, 0.0, scores)
+        shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
+        value = parts.spread(parts.value)
+        values = shares.times(value)
+        if fields["BiasTensor"] is not None:
+            values = values.holding(fused_softmax(scores, KEYS) @ value)
+        unbounded = np.isinf(value)
+        if unbounded.any():
+            # A share that comes out as 0 makes NaN of an infinite value.
+            share = fused_softmax(scores, KEYS)
+            vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
+            undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
+            values = values.overflowing_where(undefined)
+        if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
+            # The page has it that keys which are seen are left alone; measured, they become NaN.
+            values = values.overflowing_where(np.ones(values.sums.shape, bool))
+        outputs = attention_outputs(values.sums, parts, fields)
+
+    def in_order(part: Array) -> Array:
+        return heads_side_by_side(part, parts).reshape(output.Sizes)
+
+    # The type of the output cannot hold every error scale.
+    error_scale = values.map(in_order)
+    if values.overflows is not None:
+        error_scale = error_scale.overflowing_where(in_order(values.overflows))
+    if dtype == np.float16:
+        with np.errstate(all="ignore"):
+            others = (in_order(_held(exact, fields, store)).astype(dtype) for store in STORES)
+            error_scale = replace(error_scale, others=tuple(others))
+    return error_scale, *outputs[1:]
+
+
+def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
+    """Return the result of a kernel with scores, the sum of powers and shares in FLOAT16.
+
+    Measured: that is DirectML 1.13.1.
+
+    Args:
+        parts: queries, keys and values.
+        fields: the desc's.
+        store: how FLOAT16 holds a value.
+    """
+    if fields["BiasTensor"] is not None:
+        parts = Heads(*map(store, (parts.query, parts.key, parts.value)))
+    scores = store(attention_scores(parts, fields))
+    powers = np.exp(scores - scores.max(KEYS, keepdims=True))
+    shares = store(powers / store(powers.sum(KEYS, keepdims=True)))
+    values: Array = shares @ parts.spread(parts.value)
+    return values
+
+
+def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with a function of each floating-point tensor in its place."""
+    return {
+        name: function(value)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        else value
+        for name, value in fields.items()
+    }
+
+
+def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
+    """Return the magnitudes of FLOAT16 intermediates of each score."""
+    score, position, mask = score_terms(parts, fields)
+    held = np.zeros_like(score)
+    if fields["BiasTensor"] is not None:
+        squares = np.square(parts.query) @ np.square(parts.spread(parts.key)).swapaxes(2, 3)
+        held += 2 * abs(single(fields["Scale"])) * np.sqrt(squares)
+    added = np.zeros_like(score)
+    for term in (position, mask):
+        if term is not None:
+            added = added + term
+            held += store_sizes(term, True) + store_sizes(added, True)
+    return held
+
+
+def _shares_error_scale(
+    scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any]
+) -> ErrorScale:
+    """Return the shares with what they may lose, in units of the rule's sum of products.
+
+    A share changes by its part of what its own score and all others change by. Infinite scores do
+    not change. Shares that come out subnormal may count as 0.
+
+    Args:
+        scores: what the softmax is taken of.
+        sizes: the error scale of the scores.
+        head_size: how many products there are in a score.
+        dtype: the output's data type. FLOAT16 holds the shares.
+    """
+    products = 8 + head_size + scores.shape[3]
+    shares = fused_softmax(scores, KEYS)
+    sizes = sizes.where(~np.isinf(scores), ErrorScale(np.zeros_like(scores)))
+
+    def carried(errors: Array) -> Array:
+        changes: Array = errors + (shares * errors).sum(KEYS, keepdims=True)
+        return changes
+
+    below = scores.max(KEYS, keepdims=True) - scores
+    own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
+    rounding = (own / 2 + sizes.sums * (head_size + 4)) / products
+    loss = (shares * sizes.sums).sum(KEYS, keepdims=True) * STEP
+    stored = None
+    if dtype == np.float16 and sizes.stored is not None:
+        stored = store_sizes(shares, shares == 1)
+        stored += shares * carried(sizes.stored)
+        loss += (shares * sizes.stored).sum(KEYS, keepdims=True) * 2.0**-10
+    vanishing = np.where(shares < 2 * float(np.finfo(np.float32).tiny), shares / HALF_STEP, 0.0)
+    error_scale = ErrorScale(
+        shares * (1 + change_of_shares(shares, rounding, KEYS)) + vanishing, stored
+    )
+    return error_scale.open_where(loss > _LARGEST_LOSS)
+
+
+def _sizes(parts: Heads, fields: Mapping[str, Any]) -> Array:
+    """Return the magnitudes of the sums for each score, for parts of absolute values."""
+    fit, position, mask = score_terms(parts, fields)
+    sizes: Array = np.abs(fit)
+    steps: Array | int = 1
+    if position is not None:
+        sizes += np.abs(position)
+        steps += 1
+    if mask is not None:
+        sizes += np.abs(mask)
+        steps = steps + (mask != 0)
+    return sizes * steps

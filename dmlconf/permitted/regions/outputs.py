@@ -1,0 +1,87 @@
+"""What ROI_POOLING and ROI_ALIGN1 may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.regions.candidates import Candidate, reduced_candidates
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
+from dmlconf.reference.regions.outputs import (
+    LOWEST,
+    RoiAlign1Desc,
+    greatest_of_parts,
+    integer_regions,
+    reading_and_samples,
+    roi_pooling,
+)
+from dmlconf.reference.regions.sampling import (
+    special_outputs,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "roi_align1_candidates",
+    "roi_pooling_interval",
+]
+
+
+def roi_pooling_interval(
+    InputTensor: Array,
+    ROITensor: Array,
+    OutputTensor: TensorDesc,
+    SpatialScale: float,
+    PooledSize: Mapping[str, int],
+) -> tuple[Array, Array]:
+    """Return the greatest number; negative infinity as well where there is none above it.
+
+    Any result is right for regions of which integers of 32 bits do not hold a corner.
+    """
+    attributes = SpatialScale, PooledSize
+    most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
+    unbounded = greatest_of_parts(InputTensor, ROITensor, *attributes, np.float32(-np.inf))
+    least = np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype)
+    _, corners = integer_regions(ROITensor, SpatialScale)
+    beyond = np.abs(corners) >= np.iinfo(np.int32).max
+    return anything_where(beyond.any(axis=1).reshape(-1, 1, 1, 1), (least, most))
+
+
+@of_fields(RoiAlign1Desc)
+def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
+    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
+
+    A sample near a boundary reads either element next to it, or what is outside. Regions whose
+    coordinates FLOAT32 does not hold have no documented samples, so any result is right.
+    """
+    dtype = desc.OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        reading, y, x = reading_and_samples(desc)
+        special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
+        special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
+        candidates = reduced_candidates(reading, y, x, desc.ReductionFunction)
+        return [
+            anything_where(special, _rounded(candidate, desc.ReductionFunction, dtype))
+            for candidate in candidates
+        ]
+
+
+def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
+    """Return a candidate in the output's type, with the channels before rows and columns."""
+    least, most, error = (
+        np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)
+    )
+    beyond = np.isinf(error) & np.isfinite(least)
+    lowest, highest = (
+        rounded_interval(least, error, dtype)[0],
+        rounded_interval(most, error, dtype)[1],
+    )
+    lowest[beyond | (least == LOWEST)] = -np.inf
+    highest[beyond] = np.inf
+    if function == "MAX":
+        highest = np.maximum(highest, np.finfo(dtype).min)
+    return lowest, highest
