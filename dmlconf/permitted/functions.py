@@ -31,7 +31,4 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
     try:
         return operator_function("dmlconf.permitted", name, f"_{part}")
     except MissingFunction as missing:
-        try:
-            return operator_function("dmlconf.reference", name, f"_{part}")
-        except MissingFunction:
-            raise MissingFunction(f"the {part} of {missing.name}") from missing
+        raise MissingFunction(f"the {part} of {missing.name}") from missing

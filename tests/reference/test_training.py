@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.training import adam_optimizer, adam_optimizer_interval
+from dmlconf.permitted.training import adam_optimizer_interval
+from dmlconf.reference.training import adam_optimizer
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.softmax import change_of_shares, fused_softmax
+from dmlconf.permitted.activation.softmax import change_of_shares
+from dmlconf.reference.activation.softmax import fused_softmax
 from dmlconf.reference.numbers.accuracy import EXP2_HALVES
 from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import single

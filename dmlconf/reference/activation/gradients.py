@@ -7,7 +7,9 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["activation_relu_grad", "activation_relu_grad_interval"]
+__all__ = [
+    "activation_relu_grad",
+]
 
 
 def activation_relu_grad(
@@ -24,11 +26,3 @@ def activation_relu_grad(
     zero = InputGradientTensor.dtype.type(0)
     gradient: Array = np.where(InputTensor > 0, InputGradientTensor, zero)
     return gradient
-
-
-def activation_relu_grad_interval(
-    InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the gradient, twice: nothing is rounded."""
-    gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
-    return gradient, gradient

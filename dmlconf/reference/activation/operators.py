@@ -1,8 +1,5 @@
 """Activations as operators of their own.
 
-An `..._interval` function returns the least and the greatest right values, as the errors of
-`activation_error` permit.
-
 Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN, infinities and integers were
 measured.
 """
@@ -15,14 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "activated",
     "activation_celu",
     "activation_elu",
     "activation_gelu",
@@ -32,7 +28,6 @@ __all__ = [
     "activation_leaky_relu",
     "activation_linear",
     "activation_parameterized_relu",
-    "activation_parameterized_relu_interval",
     "activation_parametric_softplus",
     "activation_relu",
     "activation_scaled_elu",
@@ -78,65 +73,27 @@ def _reference(operator: str, formula: str) -> Callable[..., Array]:
     return function
 
 
-def _interval(operator: str) -> Callable[..., tuple[Array, Array]]:
-    """Return the function of an activation's least and greatest right values."""
-
-    def function(
-        InputTensor: Array, OutputTensor: TensorDesc, **attributes: float
-    ) -> tuple[Array, Array]:
-        with np.errstate(all="ignore"):
-            error = ERRORS[operator](wide(InputTensor), **attributes_of(attributes))
-        values = _alone(operator, InputTensor, attributes)
-        return rounded_interval(values, error, InputTensor.dtype)
-
-    function.__name__ = f"{operator.lower()}_interval"
-    function.__doc__ = f"""Return the least and the greatest right values of `{operator.lower()}`.
-
-    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
-    """
-    return function
-
-
 activation_celu = _reference("ACTIVATION_CELU", "max(0, x) + min(0, Alpha (exp(x / Alpha) - 1))")
-activation_celu_interval = _interval("ACTIVATION_CELU")
 activation_elu = _reference("ACTIVATION_ELU", "x if x >= 0 else Alpha (exp(x) - 1)")
-activation_elu_interval = _interval("ACTIVATION_ELU")
 activation_gelu = _reference("ACTIVATION_GELU", "x / 2 (1 + erf(x / sqrt(2)))")
-activation_gelu_interval = _interval("ACTIVATION_GELU")
 activation_hard_sigmoid = _reference("ACTIVATION_HARD_SIGMOID", "max(0, min(Alpha x + Beta, 1))")
-activation_hard_sigmoid_interval = _interval("ACTIVATION_HARD_SIGMOID")
 activation_hard_swish = _reference("ACTIVATION_HARD_SWISH", "x max(0, min(Alpha x + Beta, 1))")
-activation_hard_swish_interval = _interval("ACTIVATION_HARD_SWISH")
 activation_identity = _reference("ACTIVATION_IDENTITY", "x")
-activation_identity_interval = _interval("ACTIVATION_IDENTITY")
 activation_leaky_relu = _reference("ACTIVATION_LEAKY_RELU", "x if x >= 0 else Alpha x")
-activation_leaky_relu_interval = _interval("ACTIVATION_LEAKY_RELU")
 activation_linear = _reference("ACTIVATION_LINEAR", "Alpha x + Beta")
-activation_linear_interval = _interval("ACTIVATION_LINEAR")
 activation_parametric_softplus = _reference(
     "ACTIVATION_PARAMETRIC_SOFTPLUS", "Alpha log(1 + exp(Beta x))"
 )
-activation_parametric_softplus_interval = _interval("ACTIVATION_PARAMETRIC_SOFTPLUS")
-activation_relu_interval = _interval("ACTIVATION_RELU")
 activation_scaled_elu = _reference(
     "ACTIVATION_SCALED_ELU", "Gamma x if x > 0 else Gamma Alpha (exp(x) - 1)"
 )
-activation_scaled_elu_interval = _interval("ACTIVATION_SCALED_ELU")
 activation_scaled_tanh = _reference("ACTIVATION_SCALED_TANH", "Alpha tanh(Beta x)")
-activation_scaled_tanh_interval = _interval("ACTIVATION_SCALED_TANH")
-activation_shrink_interval = _interval("ACTIVATION_SHRINK")
 activation_sigmoid = _reference("ACTIVATION_SIGMOID", "1 / (1 + exp(-x))")
-activation_sigmoid_interval = _interval("ACTIVATION_SIGMOID")
 activation_softplus = _reference("ACTIVATION_SOFTPLUS", "log(1 + exp(Steepness x)) / Steepness")
-activation_softplus_interval = _interval("ACTIVATION_SOFTPLUS")
 activation_softsign = _reference("ACTIVATION_SOFTSIGN", "x / (1 + abs(x))")
-activation_softsign_interval = _interval("ACTIVATION_SOFTSIGN")
 activation_swish = _reference("ACTIVATION_SWISH", "x / (1 + exp(-SigmoidInputScale x))")
-activation_swish_interval = _interval("ACTIVATION_SWISH")
 activation_tanh = _reference("ACTIVATION_TANH", "tanh(x)")
-activation_tanh_interval = _interval("ACTIVATION_TANH")
 activation_thresholded_relu = _reference("ACTIVATION_THRESHOLDED_RELU", "x if x > Alpha else 0")
-activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 
 
 def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -170,7 +127,7 @@ def activation_shrink(
     with np.errstate(all="ignore"):
         if dtype.kind == "f":
             attributes = {"Bias": Bias, "Threshold": Threshold}
-            return _narrowed(_alone("ACTIVATION_SHRINK", InputTensor, attributes), dtype)
+            return _narrowed(activated("ACTIVATION_SHRINK", InputTensor, attributes), dtype)
         moved = FORMULAS["ACTIVATION_SHRINK"](InputTensor.astype(np.float32), Bias, Threshold)
         limits = np.iinfo(dtype)
         limited: Array = np.clip(np.rint(moved.astype(np.float64)), limits.min, limits.max)
@@ -192,18 +149,7 @@ def activation_parameterized_relu(
     return output
 
 
-def activation_parameterized_relu_interval(
-    InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the product rounded either way.
-
-    Source: Direct3D 11.3 functional specification, 3.1 (rounding).
-    """
-    exact = activation_parameterized_relu(wide(InputTensor), wide(SlopeTensor), OutputTensor)
-    return rounded_interval(exact, 0.0, InputTensor.dtype)
-
-
-def _alone(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
+def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
     """Return the activation of a tensor as an operator by itself, FLOAT64."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))

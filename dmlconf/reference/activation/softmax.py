@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.accumulation import roundings
-from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
-from dmlconf.reference.numbers.span import Span
-from dmlconf.reference.numbers.terms import alike, steps_beside_sum
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "activation_hardmax1",
-    "activation_hardmax1_interval",
     "activation_log_softmax1",
-    "activation_log_softmax1_candidates",
     "activation_softmax1",
-    "activation_softmax1_error_scale",
-    "change_of_shares",
+    "distinct_axes",
     "fused_softmax",
-    "fused_softmax_error_scale",
+    "row_powers",
+    "row_shares",
 ]
-
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
-
-_FLOAT16_PLACE: Final = 2.0**-10
-
-_NOTHING: Final = 200.0
-"""The exponential of so much below 0 is 0 in FLOAT32."""
 
 
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
@@ -49,107 +31,15 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         return in_slices(
-            lambda tensor: _shares(tensor, Axes)[0], InputTensor, dtype=dtype, together=Axes
+            lambda tensor: row_shares(tensor, Axes)[0], InputTensor, dtype=dtype, together=Axes
         )
-
-
-def activation_softmax1_error_scale(
-    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> ErrorScale:
-    """Return the shares, enlarged by what powers and quotient may lose.
-
-    Derived in docs/bounds.md, Softmax.
-
-    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
-    argument is rounded; that of 0 is 1. Measured: FLOAT16 holds the sum of the powers; with that
-    and the result truncated, and all else in FLOAT32, most FLOAT16 cases of rows up to 2,051
-    elements come out as on DirectML 1.15.4, to the bit.
-    """
-    with np.errstate(all="ignore"):
-        shares, below = _shares(InputTensor, Axes)
-        powers = np.exp(below)
-        total = powers.sum(_axes(Axes), keepdims=True)
-        exact = ((below == 0) | (powers == 0)).all(_axes(Axes), keepdims=True)
-        held = shares * store_sizes(total, exact) / total
-        steps = _steps(shares, below, Axes)
-        beside = steps_beside_sum(steps, below.size // total.size)
-        sums = shares * (np.where(exact, 0.0, alike(powers, _axes(Axes))) + beside)
-        error_scale = ErrorScale(sums, held, sums_shared=True)
-        if InputTensor.dtype != np.float16:
-            return error_scale
-        # A power counts in the sum by its share.
-        errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(_axes(Axes), keepdims=True)
-        held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
-        return error_scale.spanned(Span.of(powers) / held_sum)
-
-
-def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
-    """Return what powers and quotient may lose in FLOAT32, in halves of a last place."""
-    steps: Array = change_of_shares(shares, _exponent_steps(below), _axes(axes)) + 4
-    return steps
-
-
-def _exponent_steps(below: Array) -> Array:
-    """Return what a power may lose: the argument is a difference and a product, truncated each."""
-    steps: Array = EXP2_HALVES + 4 * np.where(np.isfinite(below), np.abs(below), 0)
-    return steps
-
-
-def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
-    """Return by what part of itself each share changes at most if exponents are off.
-
-    A share's own power stands above the line and in the sum below it, so that one share of nearly
-    all hardly changes.
-
-    Derived in docs/bounds.md, Softmax.
-
-    Args:
-        shares: the shares, FLOAT64.
-        errors: how far each exponent may be off, of their shape.
-        axes: the axes along which shares add up to 1.
-    """
-    own = shares * errors
-    others = np.maximum(own.sum(axes, keepdims=True) - own, 0)
-    change: Array = errors * (1 - shares) + others
-    return change
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
     """Return the shares of FLOAT64 sums, for an operator that SOFTMAX is fused into."""
     return in_slices(
-        lambda tensor: _shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
+        lambda tensor: row_shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
     )
-
-
-def fused_softmax_error_scale(
-    values: Array, error_scale: ErrorScale, axes: Sequence[int]
-) -> ErrorScale:
-    """Return the error scale of the shares of sums that have error scales themselves.
-
-    A share changes by its part of what its own sum and all others change by. FLOAT16 may hold the
-    powers.
-
-    Derived in docs/bounds.md, Softmax.
-    """
-    with np.errstate(all="ignore"):
-        shares, below = _shares(values, axes)
-
-        def carried(errors: Array) -> Array:
-            everywhere = (shares * errors).sum(_axes(axes), keepdims=True)
-            changed: Array = shares * (errors + everywhere)
-            return changed
-
-        # Powers of what is far below have no digits left.
-        powers = np.exp(below)
-        least = np.where(powers > 0, _LEAST_NORMAL, 0.0) / powers.sum(_axes(axes), keepdims=True)
-        exact = error_scale.exact
-        held = store_sizes(values, exact)
-        if error_scale.stored is not None:
-            held = held + error_scale.stored
-        sums = np.where(exact, 0.0, error_scale.sums)
-        rounded = shares * (1 + 0.5 * _steps(shares, below, axes))
-        changed = shares * change_of_shares(shares, sums, _axes(axes))
-        return ErrorScale(changed + rounded, carried(held) + shares + least)
 
 
 def activation_log_softmax1(
@@ -164,59 +54,13 @@ def activation_log_softmax1(
     """
 
     def logarithms(tensor: Array) -> Array:
-        values, powers = _powers(tensor, Axes)
-        values -= np.log(powers.sum(_axes(Axes), keepdims=True))
+        values, powers = row_powers(tensor, Axes)
+        values -= np.log(powers.sum(distinct_axes(Axes), keepdims=True))
         return values
 
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         return in_slices(logarithms, InputTensor, dtype=dtype, together=Axes)
-
-
-def activation_log_softmax1_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Sequence[Interval]:
-    """Return the results that the roundings of each step, and those of exp2 and log2, permit.
-
-    The sum of FLOAT16's powers may be stored in FLOAT16. Where that sum is NaN, its logarithm may
-    be any number, as a device's log2 may lose NaN: a finite element of the row may become anything,
-    a negative infinity stays one or becomes NaN, and NaN stays NaN.
-
-    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
-    Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, 77 of 86
-    FLOAT16 cases come out as on DirectML 1.15.4, to the bit; the others have larger outputs.
-    """
-    over = _axes(Axes)
-    dtype = OutputTensor.DataType.dtype
-    with np.errstate(all="ignore"):
-        below, powers = _powers(InputTensor, Axes)
-        total = powers.sum(over, keepdims=True)
-        logarithm = np.log(total)
-        distance = np.where(np.isfinite(below), np.abs(below), 0.0)
-        # Powers of what is farther below are 0.
-        of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
-        of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
-        of_sum = of_powers.sum(over, keepdims=True) / total
-        of_sum += roundings(powers.size // total.size) * alike(powers, over) * STEP
-        if dtype == np.float16:
-            of_sum += _FLOAT16_PLACE * store_sizes(total) / total
-        of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
-        error = distance * STEP + of_sum + of_logarithm
-        values = below - logarithm
-        without_value = np.isnan(values)
-        ends = rounded_interval(values, error, dtype)
-        if not without_value.any():
-            return [ends]
-        greatest = np.fmax.reduce(InputTensor, over, keepdims=True).astype(np.float64)
-        kept = InputTensor - greatest
-        kept = np.where(np.isfinite(kept), 0.0, kept).astype(dtype)
-        logarithm_lost = anything_where(kept == 0, (kept, kept))
-        nan = dtype.type(np.nan)
-        lost = [np.where(without_value, *each) for each in zip(logarithm_lost, ends, strict=True)]
-        return [
-            (np.where(without_value, nan, ends[0]), np.where(without_value, nan, ends[1])),
-            (lost[0], lost[1]),
-        ]
 
 
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
@@ -229,7 +73,7 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
     Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
     """
-    reduced = [axis % InputTensor.ndim for axis in _axes(Axes)]
+    reduced = [axis % InputTensor.ndim for axis in distinct_axes(Axes)]
     order = [axis for axis in range(InputTensor.ndim) if axis not in reduced] + reduced
     apart = InputTensor.transpose(order)
     rows = apart.reshape(*apart.shape[: InputTensor.ndim - len(reduced)], -1)
@@ -240,37 +84,20 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
     return chosen.reshape(apart.shape).transpose(np.argsort(order))
 
 
-def activation_hardmax1_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> tuple[Array, Array]:
-    """Return the zeros and ones, twice: nothing is rounded.
-
-    Along several axes a row with a NaN may have its 1 anywhere, as ARGMAX may have its index.
-
-    Source: measured on DirectML 1.13.1, which compares such rows in parts.
-    """
-    chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
-    over = _axes(Axes)
-    if sum(InputTensor.shape[axis] > 1 for axis in over) < 2:
-        return chosen, chosen
-    nan = np.isnan(InputTensor).any(over, keepdims=True)
-    one = chosen.dtype.type(1)
-    return np.where(nan, one - one, chosen), np.where(nan, one, chosen)
-
-
-def _axes(axes: Sequence[int]) -> tuple[int, ...]:
+def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the axes, each once, in ascending order."""
     return tuple(sorted(set(axes)))
 
 
-def _powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return how far each element is below the largest of its row, FLOAT64, and its power."""
     below = tensor.astype(np.float64)
-    below -= tensor.max(_axes(axes), keepdims=True)
+    below -= tensor.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
-def _shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+def row_shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
-    below, powers = _powers(tensor, axes)
-    powers *= 1 / powers.sum(_axes(axes), keepdims=True)
+    below, powers = row_powers(tensor, axes)
+    powers *= 1 / powers.sum(distinct_axes(axes), keepdims=True)
     return powers, below

@@ -15,9 +15,7 @@ __all__ = [
     "element_wise_bit_not",
     "element_wise_bit_or",
     "element_wise_bit_shift_left",
-    "element_wise_bit_shift_left_interval",
     "element_wise_bit_shift_right",
-    "element_wise_bit_shift_right_interval",
     "element_wise_bit_xor",
 ]
 
@@ -98,13 +96,6 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
     return (value << places).astype(ATensor.dtype)
 
 
-def element_wise_bit_shift_left_interval(
-    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the shifted bits, or any where the number of places is the width or more."""
-    return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
-
-
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
@@ -119,13 +110,6 @@ def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: T
     return (value >> places).astype(ATensor.dtype)
 
 
-def element_wise_bit_shift_right_interval(
-    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the shifted bits, or any where the number of places is the width or more."""
-    return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
-
-
 def _bits(tensor: Array) -> Array:
     return np.ascontiguousarray(tensor).view(f"u{tensor.dtype.itemsize}")
 
@@ -134,13 +118,3 @@ def _operands(value: Array, places: Array) -> tuple[Array, Array]:
     """Return the operands as the words that hardware shifts, of at least 32 bits."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
     return value.astype(word), places.astype(word) & word(8 * np.dtype(word).itemsize - 1)
-
-
-def _interval(shifted: Array, places: Array) -> tuple[Array, Array]:
-    """Return what is right: of UINT32 one result alone, as Direct3D shifts by the lowest 5 bits."""
-    width = 8 * shifted.dtype.itemsize
-    if width == 32:
-        return shifted, shifted
-    open_to_choice = places >= width
-    limit = np.iinfo(shifted.dtype).max
-    return np.where(open_to_choice, 0, shifted), np.where(open_to_choice, limit, shifted)

@@ -8,10 +8,12 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["value_scale_2d", "value_scale_2d_interval"]
+__all__ = [
+    "scaled_terms",
+    "value_scale_2d",
+]
 
 
 def value_scale_2d(
@@ -23,26 +25,14 @@ def value_scale_2d(
 
     Source: the page of DML_VALUE_SCALE_2D_OPERATOR_DESC.
     """
-    product, bias = _terms(InputTensor, Scale, Bias)
+    product, bias = scaled_terms(InputTensor, Scale, Bias)
     with np.errstate(all="ignore"):
         result: Array = (product + bias).astype(OutputTensor.DataType.dtype)
     return result
 
 
-def value_scale_2d_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, Scale: float, Bias: Sequence[float]
-) -> tuple[Array, Array]:
-    """Return the same with product and sum rounded in FLOAT32 either way.
-
-    Source: Direct3D 11.3 functional specification: addition and multiplication.
-    """
-    product, bias = _terms(InputTensor, Scale, Bias)
-    with np.errstate(all="ignore"):
-        exact = product + bias
-        return rounded_interval(exact, np.abs(product) * STEP, OutputTensor.DataType.dtype)
-
-
-def _terms(tensor: Array, scale: float, bias: Sequence[float]) -> tuple[Array, Array]:
+def scaled_terms(tensor: Array, scale: float, bias: Sequence[float]) -> tuple[Array, Array]:
+    """Return `x * scale`, FLOAT64, and the same plus the bias of each channel."""
     with np.errstate(all="ignore"):
         product = wide(tensor) * single(scale)
     return product, np.array(bias, np.float32).astype(np.float64).reshape(1, -1, 1, 1)

@@ -10,7 +10,7 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,24 +18,21 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.element_wise.conversion import cast
-from dmlconf.reference.element_wise.scale_bias import (
-    ScaleBias,
-    function_interval,
-    is_identity,
-    scaled_function,
-)
+from dmlconf.reference.element_wise.scale_bias import ScaleBias, is_identity, scaled_function
 from dmlconf.reference.fields import of_fields
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "Clip1Desc",
     "ClipGrad1Desc",
+    "bound_of",
+    "clip_below",
+    "clip_between",
     "element_wise_clip1",
-    "element_wise_clip1_candidates",
     "element_wise_clip_grad1",
-    "element_wise_clip_grad1_candidates",
     "element_wise_threshold",
-    "element_wise_threshold_candidates",
+    "gradient_within",
+    "threshold_function",
 ]
 
 
@@ -66,19 +63,6 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
     return _function(clip, desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
 
 
-@of_fields(Clip1Desc)
-def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Array]]:
-    """Return the bounded elements, which are scaled with a rounding either way.
-
-    An integer bound of NaN may be any integer to which a processor converts it.
-    """
-    return [
-        function_interval(_within(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
-        for low in _bounds(desc.Min, desc.OutputTensor, desc.MinMaxDataType)
-        for high in _bounds(desc.Max, desc.OutputTensor, desc.MinMaxDataType)
-    ]
-
-
 def element_wise_threshold(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Array:
@@ -89,21 +73,7 @@ def element_wise_threshold(
 
     Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
     """
-    return _function(_threshold(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_threshold_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
-) -> Sequence[tuple[Array, Array]]:
-    """Return the bounded elements, which are scaled with a rounding either way.
-
-    An integer bound of NaN may be any integer to which a processor converts it.
-    """
-    tensors = InputTensor, ScaleBias, OutputTensor
-    if OutputTensor.DataType.dtype.kind == "f":
-        return [function_interval(_threshold(OutputTensor, Min), *tensors)]
-    lows = _bounds(Min, OutputTensor, "FLOAT32")
-    return [function_interval(_above(low), *tensors) for low in lows]
+    return _function(threshold_function(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +100,14 @@ def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
     least, greatest = (
-        _bound(end, desc.OutputGradientTensor, desc.MinMaxDataType) for end in (desc.Min, desc.Max)
+        bound_of(end, desc.OutputGradientTensor, desc.MinMaxDataType)
+        for end in (desc.Min, desc.Max)
     )
-    return _gradient_within(desc.InputTensor, desc.InputGradientTensor, least, greatest)
+    return gradient_within(desc.InputTensor, desc.InputGradientTensor, least, greatest)
 
 
-@of_fields(ClipGrad1Desc)
-def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[tuple[Array, Array]]:
-    """Return the gradient or 0, or both if that depends on how a processor converts NaN."""
-    gradients = [
-        _gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
-        for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
-        for high in _bounds(desc.Max, desc.OutputGradientTensor, desc.MinMaxDataType)
-    ]
-    return [(gradient, gradient) for gradient in gradients]
-
-
-def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
+def gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
+    """Return the gradient where the element is between two bounds, and 0 elsewhere."""
     with np.errstate(invalid="ignore"):
         within = (tensor > least) & (tensor < greatest)
     return np.where(within, gradient, gradient.dtype.type(0))
@@ -155,10 +116,12 @@ def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) 
 def _clip(
     tensor: TensorDesc, least: float, greatest: float, data_type: str
 ) -> Callable[[Array], Array]:
-    return _within(_bound(least, tensor, data_type), _bound(greatest, tensor, data_type))
+    return clip_between(bound_of(least, tensor, data_type), bound_of(greatest, tensor, data_type))
 
 
-def _within(low: Any, high: Any) -> Callable[[Array], Array]:
+def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
+    """Return the function that replaces what is beyond two bounds by these."""
+
     def clip(values: Array) -> Array:
         bounded: Array = np.fmin(values, high)
         np.fmax(low, bounded, out=bounded)
@@ -167,33 +130,21 @@ def _within(low: Any, high: Any) -> Callable[[Array], Array]:
     return clip
 
 
-def _threshold(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
+def threshold_function(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
+    """Return the function of THRESHOLD for an output and its least element."""
     if tensor.DataType.dtype.kind == "f":
         low = np.float32(least)
     else:
         low = cast(np.array([least], np.float32), tensor)[0]
-    return _above(low)
+    return clip_below(low)
 
 
-def _above(low: Any) -> Callable[[Array], Array]:
+def clip_below(low: Any) -> Callable[[Array], Array]:
+    """Return the function that replaces what is less than a bound by the bound."""
     return lambda values: np.fmax(values, low)
 
 
-def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
-    """Return the numbers that a bound may become: several only of NaN in integers.
-
-    Args:
-        value, tensor, data_type: as for `_bound`.
-    """
-    dtype = tensor.DataType.dtype
-    bound = _bound(value, tensor, data_type)
-    if dtype.kind == "f" or value == value or data_type not in DataType.__members__:
-        return [bound]
-    others = {0, *(() if dtype.kind == "i" else (int(np.iinfo(dtype).max),))}
-    return [bound, *(dtype.type(other) for other in sorted(others - {int(bound)}))]
-
-
-def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
+def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
     Args:

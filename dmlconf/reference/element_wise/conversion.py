@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.half import to_float16
-from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["cast", "cast_candidates", "cast_interval"]
+__all__ = [
+    "cast",
+    "truncated_to",
+]
 
 
 def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -34,7 +34,7 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     if source == target:
         return InputTensor.copy()
     if source.kind == "f" and target.kind != "f":
-        return in_blocks(lambda elements: _truncated(elements, target), InputTensor, dtype=target)
+        return in_blocks(lambda elements: truncated_to(elements, target), InputTensor, dtype=target)
     if target.kind == "f":
         with np.errstate(all="ignore"):
             if target == np.float16:
@@ -46,56 +46,11 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     return np.clip(_low_32_bits(InputTensor, target), limits.min, limits.max).astype(target)
 
 
-def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
-    """Return what a conversion to 8 or 16 bits gives that clamps, and what one gives that wraps.
-
-    Source: measured is a clamp; whether a store of 8 or 16 bits clamps depends on how the kernel
-    stores.
-    """
-    target = OutputTensor.DataType.dtype
-    clamped = cast(InputTensor, OutputTensor)
-    if InputTensor.dtype.kind == "f":
-        wide = np.dtype(np.int32 if target.kind == "i" else np.uint32)
-        wrapped = _truncated(InputTensor, wide).astype(target)
-    else:
-        wrapped = InputTensor.astype(target)
-    return [(clamped, clamped), (wrapped, wrapped)]
-
-
-def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return what a conversion to a floating-point type gives that rounds either way.
-
-    Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
-    rounding toward zero, or to nearest.
-    """
-    right = cast(InputTensor, OutputTensor)
-    return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
-
-
-def _float_interval(tensor: Array, right: Array) -> tuple[Array, Array]:
-    if right.dtype == np.float64 or (right.dtype == np.float32 and tensor.dtype.itemsize < 8):
-        return right, right
-    with np.errstate(invalid="ignore"):
-        exact = _at_most_53_bits(tensor)
-    lowest, highest = rounded_interval(exact, 0.0, right.dtype)
-    return np.fmin(lowest, right), np.fmax(highest, right)
-
-
-def _at_most_53_bits(tensor: Array) -> Array:
-    """Return FLOAT64 numbers; 64-bit integers lose the bits that FLOAT64 has no room for."""
-    if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
-        return tensor.astype(np.float64)
-    negative = tensor < 0
-    magnitude = np.where(negative, -tensor, tensor).astype(np.uint64)
-    leading = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
-    return np.where(negative, -leading.astype(np.float64), leading.astype(np.float64))
-
-
 def _half(tensor: Array) -> Array:
     return to_float16(tensor.astype(np.float32, copy=False))
 
 
-def _truncated(tensor: Array, target: np.dtype[Any]) -> Array:
+def truncated_to(tensor: Array, target: np.dtype[Any]) -> Array:
     """Return floating-point numbers without their fraction, clamped to an integer type."""
     limits = np.iinfo(target)
     with np.errstate(all="ignore"):

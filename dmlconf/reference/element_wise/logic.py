@@ -1,15 +1,11 @@
 """Operators that compare elements, combine truth values and choose by them.
 
-Every number but zero is true; true is 1 and false is 0. If hardware takes subnormal FLOAT32
-numbers for zero, comparisons may do so as well: an `..._interval` function returns what is right.
-
-Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
+Every number but zero is true; true is 1 and false is 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
@@ -21,21 +17,14 @@ __all__ = [
     "element_wise_if",
     "element_wise_logical_and",
     "element_wise_logical_equals",
-    "element_wise_logical_equals_interval",
     "element_wise_logical_greater_than",
-    "element_wise_logical_greater_than_interval",
     "element_wise_logical_greater_than_or_equal",
-    "element_wise_logical_greater_than_or_equal_interval",
     "element_wise_logical_less_than",
-    "element_wise_logical_less_than_interval",
     "element_wise_logical_less_than_or_equal",
-    "element_wise_logical_less_than_or_equal_interval",
     "element_wise_logical_not",
     "element_wise_logical_or",
     "element_wise_logical_xor",
 ]
-
-_SMALLEST_NORMAL: Final = np.finfo(np.float32).tiny
 
 
 def element_wise_logical_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -120,46 +109,14 @@ def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Arr
     return function
 
 
-def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    """Return the function of a comparison's right results with subnormal numbers and without."""
-
-    def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
-        unflushed = comparison(ATensor, BTensor, OutputTensor)
-        if ATensor.dtype != np.float32:
-            return unflushed, unflushed
-        flushed = comparison(_flushed(ATensor), _flushed(BTensor), OutputTensor)
-        return np.minimum(unflushed, flushed), np.maximum(unflushed, flushed)
-
-    function.__name__ = f"{comparison.__name__}_interval"
-    function.__doc__ = f"""Return what `{comparison.__name__}` gives, also of zeros for subnormals.
-
-    Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
-    """
-    return function
-
-
-def _flushed(tensor: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.where(np.abs(tensor) < _SMALLEST_NORMAL, np.float32(0), tensor)
-
-
 element_wise_logical_equals = _comparison("equals", np.equal, "`a` and `b` are equal")
-element_wise_logical_equals_interval = _interval(element_wise_logical_equals)
 element_wise_logical_greater_than = _comparison(
     "greater_than", np.greater, "`a` is greater than `b`"
 )
-element_wise_logical_greater_than_interval = _interval(element_wise_logical_greater_than)
 element_wise_logical_greater_than_or_equal = _comparison(
     "greater_than_or_equal", np.greater_equal, "`a` is greater than `b` or equal to it"
 )
-element_wise_logical_greater_than_or_equal_interval = _interval(
-    element_wise_logical_greater_than_or_equal
-)
 element_wise_logical_less_than = _comparison("less_than", np.less, "`a` is less than `b`")
-element_wise_logical_less_than_interval = _interval(element_wise_logical_less_than)
 element_wise_logical_less_than_or_equal = _comparison(
     "less_than_or_equal", np.less_equal, "`a` is less than `b` or equal to it"
-)
-element_wise_logical_less_than_or_equal_interval = _interval(
-    element_wise_logical_less_than_or_equal
 )

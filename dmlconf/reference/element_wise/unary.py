@@ -1,44 +1,29 @@
-"""Operators that copy, change the sign of, round or classify each element.
-
-An `..._interval` function takes the arguments of its operator and returns the least and the
-greatest right value of each element, where Direct3D leaves hardware a choice.
-"""
+"""Operators that copy, change the sign of, round or classify each element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
-from dmlconf.reference.element_wise.scale_bias import (
-    ScaleBias,
-    function_interval,
-    is_identity,
-    scaled_function,
-    unary,
-)
+from dmlconf.reference.element_wise.scale_bias import ScaleBias, is_identity, scaled_function, unary
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "element_wise_abs",
-    "element_wise_abs_interval",
     "element_wise_ceil",
-    "element_wise_ceil_candidates",
     "element_wise_floor",
-    "element_wise_floor_candidates",
     "element_wise_identity",
-    "element_wise_identity_interval",
     "element_wise_is_infinity",
     "element_wise_is_nan",
     "element_wise_negate",
     "element_wise_round",
-    "element_wise_round_candidates",
     "element_wise_sign",
-    "element_wise_sign_candidates",
+    "magnitude_function",
+    "unchanged",
 ]
 
 
@@ -54,14 +39,7 @@ def element_wise_identity(
     """
     if is_identity(ScaleBias):
         return InputTensor.copy()
-    return scaled_function(_same, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_identity_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the scaled elements, rounded either way."""
-    return function_interval(_same, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(unchanged, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_abs(
@@ -77,18 +55,12 @@ def element_wise_abs(
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
     if not is_identity(ScaleBias):
-        return scaled_function(_magnitude(InputTensor), InputTensor, ScaleBias, OutputTensor)
+        return scaled_function(
+            magnitude_function(InputTensor), InputTensor, ScaleBias, OutputTensor
+        )
     if InputTensor.dtype.kind == "f":
         return np.abs(InputTensor)
     return np.where(InputTensor < 0, _negated(InputTensor), InputTensor)
-
-
-def element_wise_abs_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the magnitude of the scaled elements, rounded either way."""
-    magnitude = np.abs if is_identity(ScaleBias) else _magnitude(InputTensor)
-    return function_interval(magnitude, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
 
 
 def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -123,19 +95,6 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
         return in_blocks(sign, InputTensor, dtype=OutputTensor.DataType.dtype)
 
 
-def element_wise_sign_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc
-) -> Sequence[Interval]:
-    """Return the sign, and 0 for a subnormal FLOAT32 number."""
-    sign = element_wise_sign(InputTensor, OutputTensor)
-    if InputTensor.dtype != np.float32:
-        return [(sign, sign)]
-    with np.errstate(invalid="ignore"):
-        subnormal = np.abs(InputTensor) < np.finfo(np.float32).tiny
-    flushed = np.where(subnormal, sign.dtype.type(0), sign)
-    return [(sign, sign), (flushed, flushed)]
-
-
 element_wise_ceil = unary(
     "element_wise_ceil",
     np.ceil,
@@ -144,28 +103,12 @@ element_wise_ceil = unary(
 )
 
 
-def element_wise_ceil_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Sequence[Interval]:
-    """Return the whole number above the scaled element, which is rounded either way."""
-    ends = function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
-    return _whole_numbers(*ends)
-
-
 element_wise_floor = unary(
     "element_wise_floor",
     np.floor,
     "the greatest whole number that is not above the scaled element",
     rounds_once=True,
 )
-
-
-def element_wise_floor_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Sequence[Interval]:
-    """Return the whole number below the scaled element, which is rounded either way."""
-    ends = function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
-    return _whole_numbers(*ends)
 
 
 def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
@@ -185,30 +128,6 @@ def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMod
     else:
         rounded = np.copysign(np.floor(np.abs(values) + 0.5), values)
     return rounded.astype(OutputTensor.DataType.dtype)
-
-
-def element_wise_round_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
-) -> Sequence[Interval]:
-    """Return the whole number; TOWARD_INFINITY may add the half in FLOAT32.
-
-    The sum is then a whole number for the number just below a half, and above 2^23, where it may
-    be one more.
-    """
-    right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
-    if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
-        return [(right, right)]
-    with np.errstate(all="ignore"):
-        magnitude = np.abs(InputTensor)
-        added = np.copysign(np.floor(magnitude + np.float32(0.5)), InputTensor)
-    return [(right, right), (added, added)]
-
-
-def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
-    """Return two whole numbers alone, with all between them if these are more than neighbours."""
-    with np.errstate(invalid="ignore"):
-        apart = highest.astype(np.float64) - lowest > 1
-    return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]
 
 
 def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -237,7 +156,7 @@ def element_wise_is_infinity(
     return output.astype(OutputTensor.DataType.dtype)
 
 
-def _magnitude(tensor: Array) -> Callable[[Array], Array]:
+def magnitude_function(tensor: Array) -> Callable[[Array], Array]:
     """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64."""
     if tensor.dtype.kind == "f":
         return np.abs
@@ -245,7 +164,8 @@ def _magnitude(tensor: Array) -> Callable[[Array], Array]:
     return lambda values: np.where(values <= least, least, np.abs(values))
 
 
-def _same(values: Array) -> Array:
+def unchanged(values: Array) -> Array:
+    """Return the values themselves."""
     return values
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.held import held, held_choices
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.reference.numbers.held import held
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "diagonal_matrix1",
-    "diagonal_matrix1_candidates",
     "fill_value_constant",
     "fill_value_sequence",
-    "fill_value_sequence_interval",
     "random_generator",
+    "sequence_of",
+    "with_diagonals",
 ]
 
 
@@ -42,29 +39,13 @@ def diagonal_matrix1(
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
     value = held(Value, ValueDataType, OutputTensor.DataType.dtype)
-    return _with_diagonals(InputTensor, OutputTensor, value, DiagonalFillBegin, DiagonalFillEnd)
+    return with_diagonals(InputTensor, OutputTensor, value, DiagonalFillBegin, DiagonalFillEnd)
 
 
-def diagonal_matrix1_candidates(
-    InputTensor: Array | None,
-    OutputTensor: TensorDesc,
-    ValueDataType: str,
-    Value: float,
-    DiagonalFillBegin: int,
-    DiagonalFillEnd: int,
-) -> Sequence[Interval]:
-    """Return the matrix with each integer that processors make of a FLOAT32 value."""
-    diagonals = DiagonalFillBegin, DiagonalFillEnd
-    outputs = (
-        _with_diagonals(InputTensor, OutputTensor, value, *diagonals)
-        for value in held_choices(Value, ValueDataType, OutputTensor.DataType.dtype)
-    )
-    return [(output, output) for output in outputs]
-
-
-def _with_diagonals(
+def with_diagonals(
     tensor: Array | None, output: TensorDesc, value: Array, begin: int, end: int
 ) -> Array:
+    """Return the tensor, or zeros, with a value on some of its diagonals."""
     sizes = output.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
@@ -100,7 +81,7 @@ def fill_value_sequence(
     count = math.prod(OutputTensor.Sizes)
     if dtype.kind == "f":
         with np.errstate(all="ignore"):
-            return _sequence(OutputTensor, ValueStart, ValueDelta).astype(dtype)
+            return sequence_of(OutputTensor, ValueStart, ValueDelta).astype(dtype)
     mask = (1 << 64) - 1
     start, delta = (np.uint64(int(value) & mask) for value in (ValueStart, ValueDelta))
     with np.errstate(over="ignore"):
@@ -108,23 +89,8 @@ def fill_value_sequence(
     return values.astype(f"u{dtype.itemsize}").view(dtype).reshape(OutputTensor.Sizes)
 
 
-def fill_value_sequence_interval(
-    OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
-) -> tuple[Array, Array]:
-    """Return the sequence with product and sum rounded in FLOAT32 either way.
-
-    Source: Direct3D 11.3 functional specification: addition and multiplication.
-    """
-    dtype = OutputTensor.DataType.dtype
-    with np.errstate(all="ignore"):
-        exact = _sequence(OutputTensor, ValueStart, ValueDelta)
-        product = np.abs(exact - np.array(ValueStart, dtype).astype(np.float64))
-        step = STEP if dtype.itemsize < 8 else 2.0**-52
-        low, high = rounded_interval(exact, product * step, dtype)
-    return low, high
-
-
-def _sequence(output: TensorDesc, start: float, delta: float) -> Array:
+def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
+    """Return the sequence as its type holds each of its elements."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     places = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)

@@ -8,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.held import held, held_choices
+from dmlconf.reference.numbers.held import held
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["padding1", "padding1_candidates"]
+__all__ = [
+    "padded",
+    "padding1",
+]
 
 
 def padding1(
@@ -35,27 +37,13 @@ def padding1(
     PADDING has them, were measured.
     """
     value = held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
-    return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
+    return padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 
-def padding1_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    PaddingMode: str,
-    PaddingValueDataType: str,
-    PaddingValue: float,
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> Sequence[Interval]:
-    """Return the padded input with each integer that processors make of a FLOAT32 value."""
-    values = held_choices(PaddingValue, PaddingValueDataType, InputTensor.dtype)
-    outputs = (_padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
-    return [(output, output) for output in outputs]
-
-
-def _padded(
+def padded(
     tensor: Array, mode: str, value: Array, start: Sequence[int], end: Sequence[int]
 ) -> Array:
+    """Return the tensor with its padding."""
     output = np.empty(np.add(tensor.shape, np.add(start, end)), tensor.dtype)
     inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
     output[inner] = tensor

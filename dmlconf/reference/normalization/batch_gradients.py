@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.normalization.gradient_spans import GradientInputs
-from dmlconf.reference.normalization.mean_variance import exact_mean
-from dmlconf.reference.normalization.parameters import (
-    deviation_of,
-    finite_sum,
-    shared_dimensions,
-    sizes_of,
-    unbounded,
-)
-from dmlconf.reference.normalization.spans import parts_of
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.reference.normalization.parameters import deviation_of, shared_dimensions
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import (
-    STEP,
-    greatest_product,
-    overflows,
-    underflow_error,
-)
-from dmlconf.reference.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "BatchNormalizationGradDesc",
     "batch_normalization_grad",
-    "batch_normalization_grad_error_scale",
     "batch_normalization_training_grad",
-    "batch_normalization_training_grad_error_scale",
+    "elements_over",
+    "parameter_gradients",
 ]
 
 
@@ -72,68 +55,13 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
     """
     with np.errstate(all="ignore"):
         gradient = wide(desc.InputGradientTensor)
-        scale, bias = _parameter_gradients(
+        scale, bias = parameter_gradients(
             gradient,
             wide(desc.InputTensor) - wide(desc.MeanTensor),
             shared_dimensions(desc.ScaleTensor),
         )
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
         return _gradients(desc, gradient, scale, bias, deviation)
-
-
-@of_fields(BatchNormalizationGradDesc)
-def batch_normalization_grad_error_scale(
-    desc: BatchNormalizationGradDesc,
-) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the three gradients of absolute values.
-
-    Measured: FLOAT16 holds sums before they are divided.
-
-    Derived in docs/bounds.md, Gradients of normalisation.
-    """
-    with np.errstate(all="ignore"):
-        over = shared_dimensions(desc.ScaleTensor)
-        gradient, deviation = (
-            sizes_of(desc.InputGradientTensor),
-            deviation_of(desc.VarianceTensor, desc.Epsilon),
-        )
-        scale, bias = _parameter_error_scales(desc)
-        size = sizes_of(desc.ScaleTensor)
-        # Measured: the quotient may be the first step, which overflows for any gradient.
-        largest = np.maximum(
-            greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
-        )
-        vanishing = _vanishes(gradient * size, gradient / deviation, size / deviation)
-        gradient *= size / deviation
-        exact = wide(desc.InputGradientTensor) * (wide(desc.ScaleTensor) / deviation)
-        right = exact.astype(desc.OutputGradientTensor.DataType.dtype)
-        error_scale = ErrorScale(
-            gradient,
-            overflows=overflows(largest) | (vanishing & np.isinf(gradient)),
-            others=(np.where(vanishing, right.dtype.type(0), right),) if vanishing.any() else (),
-        )
-        sums, _ = _parameter_gradients(
-            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
-        )
-        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
-        if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
-            inputs = _inputs(desc)
-            of_scale = of_scale.spanned(inputs.of_scale())
-        return error_scale, of_scale, bias
-
-
-def _vanishes(first: Array, *others: Array) -> Array:
-    """Return where one of several products or quotients may be flushed to 0 on the way.
-
-    What follows is 0, or NaN where it meets a divisor of 0.
-
-    Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
-    """
-    tiny = float(np.finfo(np.float32).tiny)
-    vanishing: Array = (first > 0) & (first < tiny)
-    for product in others:
-        vanishing = vanishing | (product > 0) & (product < tiny)
-    return vanishing
 
 
 @of_fields(BatchNormalizationGradDesc)
@@ -160,144 +88,13 @@ def batch_normalization_training_grad(
     with np.errstate(all="ignore"):
         gradient = wide(desc.InputGradientTensor)
         centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
-        scale, bias = _parameter_gradients(gradient, centred, over)
+        scale, bias = parameter_gradients(gradient, centred, over)
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
-        count = _count(desc.InputTensor, over)
+        count = elements_over(desc.InputTensor, over)
         centred *= scale / count / np.square(deviation)
         gradient -= bias / count
         gradient -= centred
         return _gradients(desc, gradient, scale, bias, deviation)
-
-
-@of_fields(BatchNormalizationGradDesc)
-def batch_normalization_training_grad_error_scale(
-    desc: BatchNormalizationGradDesc,
-) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the three gradients of absolute values, in which nothing cancels out.
-
-    Measured: FLOAT16 holds the sums, the means, the terms and their differences.
-
-    Derived in docs/bounds.md, Gradients of normalisation.
-    """
-    over = shared_dimensions(desc.ScaleTensor)
-    with np.errstate(all="ignore"):
-        gradient = sizes_of(desc.InputGradientTensor)
-        centred = sizes_of(desc.InputTensor) + sizes_of(desc.MeanTensor)
-        scale, bias = _parameter_error_scales(desc)
-        deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
-        count = _count(desc.InputTensor, over)
-        square = np.square(deviation)
-        # The scale and the deviation may be taken before the terms are added up.
-        factors = desc.ScaleTensor, 1 / deviation
-        one = np.ones(())
-        largest = greatest_product(one, centred, scale.sums / count, 1 / square, *factors)
-        change = (wide(desc.InputTensor) - wide(desc.MeanTensor)) / count / square
-        mean = bias.scaled(1 / count)
-        terms = ErrorScale(gradient) + mean + scale.scaled(change)
-        sums, total = _parameter_gradients(
-            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
-        )
-        difference = wide(desc.InputGradientTensor) - total / count
-        exact = exact_mean(desc.InputGradientTensor, total / count, bias.sums)
-        held = store_sizes(total / count, exact)
-        held = held + store_sizes(difference, exact & (held == 0))
-        held = held + store_sizes(sums * change) + np.abs(sums * change)
-        gradient += mean.sums + centred * scale.sums / count / square
-        gradient += _underflow_of_terms(desc, difference, sums, count, deviation) / STEP
-        largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
-        factor = sizes_of(desc.ScaleTensor) / deviation
-        error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
-        error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        error_scale = error_scale.overflowing_where(overflows(largest))
-        other = difference - _saturated(sums, desc.OutputScaleGradientTensor) * change
-        other *= wide(desc.ScaleTensor) / deviation
-        dtype = desc.OutputGradientTensor.DataType.dtype
-        error_scale = replace(error_scale, others=(other.astype(dtype),))
-        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
-        if dtype == np.float16:
-            inputs = _inputs(desc)
-            of_scale = of_scale.spanned(inputs.of_scale())
-            error_scale = error_scale.spanned(*inputs.of_input(exact))
-        return error_scale, of_scale, bias
-
-
-def _underflow_of_terms(
-    desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
-) -> Array:
-    """Return how far subnormal products may lead the terms that are scaled at the end.
-
-    Args:
-        desc: the desc.
-        difference: the gradient without its mean.
-        sums: of the gradient times the centred input.
-        count: how many terms these have.
-        deviation: what is divided by.
-    """
-    centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
-    at_end = desc.ScaleTensor, 1 / deviation
-    change = np.abs(centred) / count / np.square(deviation)
-    products = underflow_error(desc.InputGradientTensor, centred)
-    error = products.sum(shared_dimensions(desc.ScaleTensor), keepdims=True) * change
-    share = np.asarray(1 / count)
-    for factors in (difference,), (sums, centred, share, 1 / np.square(deviation)):
-        whole = underflow_error(*factors, *at_end)
-        factor = sizes_of(desc.ScaleTensor) / deviation
-        error = error + np.where(whole > 0, whole / factor, 0.0)
-    return np.where(np.isfinite(error), error, 0.0)
-
-
-def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
-    """Return what gradients in FLOAT16 are computed from."""
-    return GradientInputs(
-        desc.InputTensor,
-        desc.InputGradientTensor,
-        desc.MeanTensor,
-        desc.ScaleTensor,
-        deviation_of(desc.VarianceTensor, desc.Epsilon),
-        shared_dimensions(desc.ScaleTensor),
-    )
-
-
-def _parameter_error_scales(
-    desc: BatchNormalizationGradDesc,
-) -> tuple[ErrorScale, ErrorScale]:
-    """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
-
-    They are held in the type of the outputs. Measured: along dimensions that are not side by
-    side, FLOAT16 holds the sums along some of them as well.
-    """
-    tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
-    over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor
-    slopes, sizes = wide(gradient), sizes_of(gradient)
-    products = slopes * (wide(tensor) - wide(mean))
-    scale, bias = _parameter_gradients(sizes, sizes_of(tensor) + sizes_of(mean), over)
-    quantum = quantum_of(gradient)
-    exact = scale <= quantum * min(quantum_of(tensor), quantum_of(mean)) * 2.0**24
-    held = store_sizes(products.sum(over, keepdims=True), exact)
-    sums = np.abs(products).sum(over, keepdims=True)
-    sums = sums + steps_beside_sum(4 * scale + 8 * sums, _count(tensor, over))
-    of_scale = _held(ErrorScale(scale), held + _partial(products, over, exact), output)
-    of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
-    partial = _partial(slopes, over, bias <= quantum * 2.0**24)
-    of_bias = ErrorScale(bias, partial, quantum=quantum, terms_vary=terms_vary(gradient, over))
-    return of_scale, of_bias.overflowing_where(
-        overflows(finite_sum(sizes, over), output.DataType.dtype)
-    )
-
-
-def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return what FLOAT16 loses of the sums along some dimensions, where not all lie side by side.
-
-    Args:
-        terms: what is added up.
-        over: the dimensions.
-        exact: where no sum is rounded in FLOAT32.
-    """
-    total: Array = np.zeros_like(terms.sum(over, keepdims=True))
-    for first, second in parts_of(over, terms.shape):
-        sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
-        total = np.fmax(total, sums)
-    return total
 
 
 def _gradients(
@@ -320,36 +117,13 @@ def _gradients(
     )
 
 
-def _parameter_gradients(
+def parameter_gradients(
     gradient: Array, centred: Array, over: tuple[int, ...]
 ) -> tuple[Array, Array]:
     """Return the sums of `gradient * centred` and of the gradient."""
     return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
 
 
-def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
-    """Return the error scale of a sum that is held in the output's type before it is used.
-
-    What is subnormal in FLOAT16 has fewer digits there.
-    """
-    info = np.finfo(output.DataType.dtype)
-    if output.DataType.dtype == np.float16:
-        error_scale = error_scale.holding(np.where(error_scale.sums > 0, sizes, 0.0))
-    return error_scale.overflowing_where(error_scale.sums > info.max)
-
-
-def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale over the deviation; dividing does not undo overflow."""
-    other = _saturated(sums, output) / deviation
-    others = (other.astype(output.DataType.dtype),)
-    return replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
-
-
-def _saturated(sums: Array, output: TensorDesc) -> Array:
-    """Return sums that are held in an output's type as its largest number where they are beyond."""
-    largest = float(np.finfo(output.DataType.dtype).max)
-    return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)
-
-
-def _count(tensor: Array, over: tuple[int, ...]) -> int:
+def elements_over(tensor: Array, over: tuple[int, ...]) -> int:
+    """Return how many elements of a tensor some axes have."""
     return math.prod(tensor.shape[axis] for axis in over)

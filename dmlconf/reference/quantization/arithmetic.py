@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, underflow_error
-from dmlconf.reference.quantization.quotients import (
-    is_power_of_two,
-    quantized,
-    quantized_candidates,
-)
+from dmlconf.reference.quantization.quotients import quantized
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -27,21 +18,11 @@ __all__ = [
     "QuantizedPair",
     "centred",
     "element_wise_quantized_linear_add",
-    "element_wise_quantized_linear_add_candidates",
     "matrix_multiply_integer",
     "matrix_multiply_integer_to_float",
-    "matrix_multiply_integer_to_float_error_scale",
     "quantized_linear_matrix_multiply",
-    "quantized_linear_matrix_multiply_candidates",
     "quantized_sum",
-    "quantized_sum_candidates",
 ]
-
-_EXACT: Final = 2.0**24
-"""The magnitude up to which FLOAT32 has every integer."""
-
-_LARGEST: Final = 2.0**31 - 256
-"""With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,37 +83,6 @@ def element_wise_quantized_linear_add(desc: QuantizedLinearDesc) -> Array:
     return quantized(quotient, desc.OutputZeroPointTensor, desc.OutputTensor.DataType)
 
 
-@of_fields(QuantizedLinearDesc)
-def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way.
-
-    Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
-    exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
-
-    Source: Direct3D 11.3 functional specification: products and sums may be off by one step, and
-    so may the reciprocal of the scale.
-    """
-    double = np.dtype(np.float64)
-    scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
-    with np.errstate(all="ignore"):
-        a, b = desc.dequantized(double)
-        error_scale = np.abs(a) + np.abs(b)
-        quotient = (a + b) / desc.OutputScaleTensor
-        error = error_scale / np.abs(desc.OutputScaleTensor) * (4 * STEP)
-        step = np.minimum(np.abs(desc.AScaleTensor), np.abs(desc.BScaleTensor))
-        exact = error_scale <= wide(step) * _EXACT
-        for scale in scales:
-            exact &= is_power_of_two(scale)
-        error[exact] = 0
-        undefined = np.isfinite(error_scale) & (error_scale > np.finfo(np.float32).max)
-    for scale in scales:
-        undefined |= scale == 0
-    zero_points = desc.OutputZeroPointTensor, desc.OutputZeroPointTensor
-    return quantized_candidates(
-        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
-    )
-
-
 def matrix_multiply_integer(
     ATensor: Array,
     AZeroPointTensor: Array | None,
@@ -188,56 +138,6 @@ def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> 
         return sums.astype(desc.OutputTensor.DataType.dtype)
 
 
-@of_fields(MatrixMultiplyIntegerToFloatDesc)
-def matrix_multiply_integer_to_float_error_scale(
-    desc: MatrixMultiplyIntegerToFloatDesc,
-) -> ErrorScale:
-    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
-
-    The scales' type may hold the dequantized numbers. Where one of them overflows, the result may
-    be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 holds its largest number instead,
-    before and after numbers are scaled.
-
-    Derived in docs/bounds.md, Sums.
-    """
-    a = _spread(desc.ATensor, desc.AZeroPointTensor)
-    b = _spread(desc.BTensor, desc.BZeroPointTensor)
-    a_scale, b_scale = wide(desc.AScaleTensor), wide(desc.BScaleTensor)
-    first, second = np.abs(a_scale), np.abs(b_scale)
-    dtype = desc.OutputTensor.DataType.dtype
-    largest = float(np.finfo(dtype).max)
-    with np.errstate(all="ignore"):
-        sums = (a @ b) * first * second
-        # The product of the scales may be subnormal where the result is not.
-        sums = sums + underflow_error(first, second) * (a @ b) / STEP
-        beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
-        beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
-        beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
-        bias = 0.0 if desc.BiasTensor is None else wide(desc.BiasTensor)
-        quantum = quantum_of(desc.AScaleTensor, desc.BScaleTensor)
-        if desc.BiasTensor is not None:
-            quantum = min(quantum, quantum_of(desc.BiasTensor))
-        error_scale = ErrorScale(sums + np.abs(bias), quantum=quantum)
-        if dtype == np.float16:
-            left, right = desc.centred()
-            products = (left @ right) * a_scale * b_scale
-            squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            # The dequantized numbers of both sides, where FLOAT16 does not have them all.
-            sides = _rounded(left * a_scale).any(-1, keepdims=True).astype(np.float64)
-            sides = sides + _rounded(right * b_scale).any(-2, keepdims=True)
-            held = np.fmin(sums, np.abs(products) + 2 * np.sqrt(squares))
-            deviation = np.fmin(sides * held, np.sqrt(sides * (squares + sides * products**2)))
-            error_scale = error_scale.in_slices(products, squares, a.shape[-1])
-            error_scale = error_scale.holding(sides * held, deviation)
-            if desc.BiasTensor is not None:
-                exact = sums <= quantum * _EXACT
-                error_scale = error_scale.holding(store_sizes(products, exact))
-            if beyond.any():
-                other = _saturated(left, a_scale) @ _saturated(right, b_scale)
-                error_scale = replace(error_scale, others=((other + bias).astype(dtype),))
-    return error_scale.overflowing_where(beyond)
-
-
 @of_fields(QuantizedLinearDesc)
 def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
     """ATensor {B, ..., M, K}, AScaleTensor {1, ..., 1 or M, 1},
@@ -259,17 +159,6 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     return quantized_sum(a @ b, scales, desc.OutputZeroPointTensor, desc.OutputTensor)
-
-
-@of_fields(QuantizedLinearDesc)
-def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way."""
-    a, b = desc.centred()
-    scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
-    sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
-    return quantized_sum_candidates(
-        sums, error_scale, a.shape[-1], scales, desc.OutputZeroPointTensor, desc.OutputTensor
-    )
 
 
 def quantized_sum(
@@ -295,44 +184,6 @@ def quantized_sum(
     return quantized(quotient, zero_point, output.DataType)
 
 
-def quantized_sum_candidates(
-    sums: Array,
-    error_scale: Array,
-    products: int,
-    scales: tuple[Array, Array, Array],
-    zero_point: Array | None,
-    output: TensorDesc,
-) -> Sequence[Interval]:
-    """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
-
-    A device may scale each factor or only the sum. Where all scales are powers of two and FLOAT32
-    holds the sums, nothing is rounded. Where a scale is 0 or NaN, that of a factor is
-    infinite, terms exceed the largest FLOAT32 number, or the sum or the quotient with a zero point
-    exceeds 32 bits, any result is right.
-
-    Args:
-        sums: as for `quantized_sum`.
-        error_scale: the sums of absolute values.
-        products: how many are summed.
-        scales: as for `quantized_sum`.
-        zero_point: as for `quantized_sum`.
-        output: the tensor that is returned.
-    """
-    with np.errstate(all="ignore"):
-        first, second, last = map(wide, scales)
-        terms = error_scale * np.abs(first * second)
-        quotient = sums * first * second / last
-        error = terms / np.abs(last) * ((products + 4) * STEP)
-        exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
-        error = np.where(exact & (error_scale <= _EXACT), 0.0, error)
-        overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
-        overflow |= error_scale > _LARGEST
-        undefined = overflow | (first * second == 0) | (last == 0)
-    return quantized_candidates(
-        (quotient, error), (zero_point, zero_point), output.DataType, undefined
-    )
-
-
 def centred(values: Array, zero_point: Array | None) -> Array:
     """Return `values - zero_point`, FLOAT64, in which sums of products of bytes are exact."""
     numbers = wide(values)
@@ -348,27 +199,3 @@ def _dequantized(
         numbers -= zero_point
     numbers *= scale
     return numbers
-
-
-def _rounded(values: Array) -> Array:
-    """Return which numbers FLOAT16 rounds."""
-    rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
-    return rounded
-
-
-def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
-    """Return which numbers a type does not hold as finite ones, before or after they are scaled."""
-    return sizes * np.maximum(scale, 1.0) > largest
-
-
-def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers where FLOAT16 holds them before and after, without infinities."""
-    largest = float(np.finfo(np.float16).max)
-    scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
-    return scaled
-
-
-def _spread(values: Array, zero_point: Array | None) -> Array:
-    if values.dtype.itemsize < 4 or zero_point is None:
-        return np.abs(centred(values, zero_point))
-    return np.abs(wide(values)) + np.abs(wide(zero_point))

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.blocks import in_blocks
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
-from dmlconf.reference.quantization.quotients import (
-    exact_quotient,
-    is_power_of_two,
-    quantized,
-    quantized_candidates,
-    single_quotient,
-)
+from dmlconf.reference.quantization.quotients import quantized, single_quotient
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "bits_of",
+    "by_element",
     "dequantize",
-    "dequantize_interval",
     "dynamic_quantize_linear",
-    "dynamic_quantize_linear_candidates",
     "element_wise_dequantize_linear",
-    "element_wise_dequantize_linear_interval",
     "element_wise_quantize_linear",
-    "element_wise_quantize_linear_candidates",
+    "less_zero_point",
+    "middle_of",
     "quantize",
-    "quantize_candidates",
+    "range_with_zero",
 ]
-
-_SINGLE: Final = np.finfo(np.float32)
 
 
 def element_wise_quantize_linear(
@@ -64,24 +53,6 @@ def element_wise_quantize_linear(
     return in_blocks(computed, InputTensor, ScaleTensor, *optional, dtype=data_type.dtype)
 
 
-def element_wise_quantize_linear_candidates(
-    InputTensor: Array,
-    ScaleTensor: Array,
-    ZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Sequence[Interval]:
-    """Return what the quotient `x * (1 / scale)` or `x / scale` becomes, rounded either way.
-
-    With a scale of 0 the page leaves the result undefined. For NaN see `quantized_candidates`.
-
-    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
-    """
-    quotient = exact_quotient(InputTensor, ScaleTensor)
-    zero_points = ZeroPointTensor, ZeroPointTensor
-    undefined = ScaleTensor == 0
-    return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
-
-
 def element_wise_dequantize_linear(
     InputTensor: Array,
     ScaleTensor: Array,
@@ -98,31 +69,11 @@ def element_wise_dequantize_linear(
     """
 
     def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
-        return _product(_difference(values, zero_point), scale, OutputTensor)
+        return _product(less_zero_point(values, zero_point), scale, OutputTensor)
 
     optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
     tensors = InputTensor, ScaleTensor, *optional
     return in_blocks(computed, *tensors, dtype=OutputTensor.DataType.dtype)
-
-
-def element_wise_dequantize_linear_interval(
-    InputTensor: Array,
-    ScaleTensor: Array,
-    ZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
-    """Return the product rounded either way.
-
-    Integers of 32 bits and their difference may be rounded to FLOAT32 first.
-
-    Source: measured; Direct3D 11.3 functional specification.
-    """
-    difference = _difference(InputTensor, ZeroPointTensor)
-    error: Array | float = 0.0
-    if InputTensor.dtype.itemsize == 4:
-        zero_point = 0.0 if ZeroPointTensor is None else _size(ZeroPointTensor)
-        error = (np.abs(difference) + _size(InputTensor) + zero_point) * STEP
-    return _product_interval(difference, error, ScaleTensor, OutputTensor)
 
 
 def quantize(
@@ -144,25 +95,10 @@ def quantize(
     Source: measured, since the page of DML_QUANTIZE_OPERATOR_DESC does not describe the operator.
     """
     data_type = OutputTensor.DataType
-    scale, zero_point = _by_element(
-        QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
+    scale, zero_point = by_element(
+        QuantizationTensors, InputTensor.shape, middle_of(data_type.bits, data_type.is_signed)
     )
     return quantized(single_quotient(InputTensor, scale), zero_point, data_type)
-
-
-def quantize_candidates(
-    InputTensor: Array,
-    QuantizationType: str,
-    QuantizationTensors: Sequence[Array],
-    OutputTensor: TensorDesc,
-) -> Sequence[Interval]:
-    """Return what the quotient becomes, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
-    data_type = OutputTensor.DataType
-    scale, zero_point = _by_element(
-        QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
-    )
-    quotient = exact_quotient(InputTensor, scale)
-    return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
 
 
 def dequantize(
@@ -181,23 +117,10 @@ def dequantize(
 
     Source: measured, since the page of DML_DEQUANTIZE_OPERATOR_DESC does not describe the operator.
     """
-    middle = _middle(_bits(InputTensor), InputTensor.dtype.kind == "i")
-    scale, zero_point = _by_element(QuantizationTensors, InputTensor.shape, middle)
-    difference = _difference(InputTensor, zero_point)
+    middle = middle_of(bits_of(InputTensor), InputTensor.dtype.kind == "i")
+    scale, zero_point = by_element(QuantizationTensors, InputTensor.shape, middle)
+    difference = less_zero_point(InputTensor, zero_point)
     return _product(difference, scale, OutputTensor)
-
-
-def dequantize_interval(
-    InputTensor: Array,
-    QuantizationType: str,
-    QuantizationTensors: Sequence[Array],
-    OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
-    """Return the product rounded either way."""
-    middle = _middle(_bits(InputTensor), InputTensor.dtype.kind == "i")
-    scale, zero_point = _by_element(QuantizationTensors, InputTensor.shape, middle)
-    difference = _difference(InputTensor, zero_point)
-    return _product_interval(difference, 0.0, scale, OutputTensor)
 
 
 def dynamic_quantize_linear(
@@ -226,7 +149,7 @@ def dynamic_quantize_linear(
     """
     data_type = OutputTensor.DataType
     lowest = np.float32(data_type.minimum)
-    least, greatest = (np.float32(end) for end in _range(InputTensor))
+    least, greatest = (np.float32(end) for end in range_with_zero(InputTensor))
     with np.errstate(all="ignore"):
         scale = ((greatest - least) / np.float32(255)).reshape(1)
         start = lowest - least / scale
@@ -235,49 +158,11 @@ def dynamic_quantize_linear(
     return output, scale, zero_point
 
 
-def dynamic_quantize_linear_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    OutputScaleTensor: TensorDesc,
-    OutputZeroPointTensor: TensorDesc,
-) -> tuple[Sequence[Interval], ...]:
-    """Return what quotients become, rounded either way, also with a scale that is rounded so.
-
-    Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
-    such a number is that number with its reciprocal as well. With a scale that is 0 or may count as
-    such, or where the range exceeds the largest FLOAT32 number and may become infinity, the formula
-    leaves the zero point and the output open.
-
-    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
-    """
-    data_type = OutputTensor.DataType
-    least, greatest = _range(InputTensor)
-    with np.errstate(all="ignore"):
-        scale = (greatest - least).reshape(1) / 255
-        rounded = np.where(is_power_of_two(scale), 0.0, STEP)
-        scales = [rounded_interval(scale, np.abs(scale) * 2 * rounded, np.dtype(np.float32))]
-        undefined = scales[0][0] < _SINGLE.smallest_normal
-        if greatest - least > _SINGLE.max:
-            infinity = np.full(1, np.inf, np.float32)
-            scales.append((infinity, infinity))
-            undefined |= True
-        start = data_type.minimum - least / scale
-        error = np.abs(least / scale) * 4 * rounded
-        zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
-    quotient, error = exact_quotient(InputTensor, scale)
-    ends = zero_points[0]
-    outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
-    return outputs, scales, zero_points
-
-
-def _difference(values: Array, zero_point: Array | None) -> Array:
+def less_zero_point(values: Array, zero_point: Array | None) -> Array:
     # FLOAT32 holds the difference of 8-bit numbers, and its product is rounded once.
+    """Return values less their zero point, FLOAT64."""
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
-
-
-def _size(values: Array) -> Array:
-    return np.abs(values.astype(np.float64))
 
 
 def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
@@ -285,15 +170,7 @@ def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
         return (difference * scale).astype(output.DataType.dtype, copy=False)
 
 
-def _product_interval(
-    difference: Array, error: Array | float, scale: Array, output: TensorDesc
-) -> tuple[Array, Array]:
-    with np.errstate(all="ignore"):
-        wide = scale.astype(np.float64)
-        return rounded_interval(difference * wide, error * np.abs(wide), output.DataType.dtype)
-
-
-def _range(values: Array) -> tuple[Array, Array]:
+def range_with_zero(values: Array) -> tuple[Array, Array]:
     """Return the least and the greatest number of some and 0, FLOAT64."""
     with np.errstate(invalid="ignore"):
         ends = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
@@ -301,7 +178,7 @@ def _range(values: Array) -> tuple[Array, Array]:
         return np.fmin(least, 0.0), np.fmax(greatest, 0.0)
 
 
-def _by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
+def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
     """Return the scale and the zero point of each element, or what broadcasts to them."""
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)
@@ -316,12 +193,12 @@ def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
     return repeated
 
 
-def _middle(bits: int, signed: bool) -> int:
+def middle_of(bits: int, signed: bool) -> int:
     """Return what is halfway between a type's limits, rounded up."""
     return 0 if signed else 1 << (bits - 1)
 
 
-def _bits(values: Array) -> int:
+def bits_of(values: Array) -> int:
     """Return the bits of an element; NumPy has no types of 4 bits, so metadata has their bits."""
     metadata: Mapping[str, int] | None = values.dtype.metadata
     return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import Kernels, Sites
-from dmlconf.reference.recurrent.layers import error_scales, values
+from dmlconf.reference.recurrent.kernels import Kernels
+from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.rnn import RnnDesc
 from dmlconf.reference.recurrent.sequences import (
     Gates,
@@ -20,25 +18,11 @@ from dmlconf.reference.recurrent.sequences import (
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["GruDesc", "gru", "gru_error_scale"]
-
-_NEWER: Final[Sites] = frozenset({"sum", "product", "state"})
-"""What DirectML 1.13.1 and 1.15.4 hold with LinearBeforeReset: products with matrices, and states.
-
-Measured, as are those below: a simulation gives 2,129 of 2,132 recorded elements of small cases,
-and no other is more than a place off."""
-
-_NEWER_RESET_FIRST: Final[Sites] = _NEWER | {"gate", "reset state"}
-"""What they hold otherwise: gates as well; 2,251 of 2,255."""
-
-_OLDER_RESET_FIRST: Final[Sites] = _NEWER_RESET_FIRST | {"bias", "sum with bias"}
-"""What DirectML 1.8.0 holds: sums with a bias as well; 2,253 of 2,255."""
-
-_OLDER: Final[Sites] = _OLDER_RESET_FIRST | {"product with bias", "reset product", "sum of h"}
-"""What it holds with LinearBeforeReset; 2,126 of 2,132."""
-
-_EVERYTHING: Final[Sites] = _OLDER | {"sum of gates", "share"}
-"""What a kernel for each operation of the equations holds."""
+__all__ = [
+    "GruDesc",
+    "gru",
+    "gru_direction",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +59,13 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
     pictures; the order of gates and lengths were measured.
     """
-    return values(desc, _direction)
+    return values(desc, gru_direction)
 
 
-@of_fields(GruDesc)
-def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs of `gru`, for the same arguments.
-
-    Derived in docs/bounds.md, Recurrent layers.
-    """
-    variants: tuple[Sites, ...]
-    if desc.LinearBeforeReset:
-        variants = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)
-    else:
-        variants = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
-    return error_scales(desc, _direction, variants, biases=2)
-
-
-def _direction(
+def gru_direction(
     desc: GruDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Quantity, State]:
+    """Return the hidden nodes after every step of one direction, and the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))

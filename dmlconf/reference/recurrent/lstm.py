@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import Kernels, Sites
-from dmlconf.reference.recurrent.layers import error_scales, values
+from dmlconf.reference.recurrent.kernels import Kernels
+from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
@@ -24,14 +24,11 @@ from dmlconf.reference.recurrent.sequences import (
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["LstmDesc", "lstm", "lstm_error_scale"]
-
-_HELD: Final[Sites] = frozenset({"bias", "sum with bias", "product", "state"})
-"""What DirectML holds: the sum of both biases, the input's products with it, the products of the
-hidden nodes, and hidden nodes and cell between two steps.
-
-Measured: a simulation gives every element of the recorded sequences that run forward with sigmoid
-and tanh; one that holds gates as well gives 16%, one that holds products of gates 49%."""
+__all__ = [
+    "LstmDesc",
+    "lstm",
+    "lstm_direction",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +90,13 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.
     """
-    return values(desc, _direction)
+    return values(desc, lstm_direction)
 
 
-@of_fields(LstmDesc)
-def lstm_error_scale(desc: LstmDesc) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs of `lstm`, for the same arguments.
-
-    Derived in docs/bounds.md, Recurrent layers.
-    """
-    return error_scales(desc, _direction, (_HELD,), biases=3)
-
-
-def _direction(
+def lstm_direction(
     desc: LstmDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Quantity, State]:
+    """Return the hidden nodes after every step of one direction, and the last ones and cell."""
     clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])

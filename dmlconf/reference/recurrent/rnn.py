@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import Kernels, Sites
-from dmlconf.reference.recurrent.layers import error_scales, values
+from dmlconf.reference.recurrent.kernels import Kernels
+from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
@@ -22,11 +21,11 @@ from dmlconf.reference.recurrent.sequences import (
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["RnnDesc", "rnn", "rnn_error_scale"]
-
-_HELD: Final[Sites] = frozenset({"bias", "sum", "sum with bias", "product", "state"})
-"""What DirectML holds: products with matrices, the sum of both biases, the input's products with
-it, and hidden nodes. Measured by a simulation."""
+__all__ = [
+    "RnnDesc",
+    "rnn",
+    "rnn_direction",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +71,13 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
     """
-    return values(desc, _direction)
+    return values(desc, rnn_direction)
 
 
-@of_fields(RnnDesc)
-def rnn_error_scale(desc: RnnDesc) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs of `rnn`, for the same arguments.
-
-    Derived in docs/bounds.md, Recurrent layers.
-    """
-    return error_scales(desc, _direction, (_HELD,), biases=2)
-
-
-def _direction(
+def rnn_direction(
     desc: RnnDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Quantity, State]:
+    """Return the hidden nodes after every step of one direction, and the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
     dtype = desc.InputTensor.dtype

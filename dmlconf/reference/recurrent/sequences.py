@@ -22,7 +22,6 @@ __all__ = [
     "Quantity",
     "Sequences",
     "State",
-    "error_scales_of",
     "in_data_types",
     "in_directions",
     "initial",
@@ -240,24 +239,6 @@ def in_data_types(
             for values, desc in zip(outputs, descs, strict=True)
             if desc is not None
         )
-
-
-def error_scales_of(
-    outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
-) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs that a desc has.
-
-    Args:
-        outputs: the outputs, if they are wanted.
-        descs: their descs.
-        terms: how many terms the outputs' rules count.
-    """
-    narrowed = (
-        quantity.narrowed(terms)
-        for quantity, desc in zip(outputs, descs, strict=True)
-        if desc is not None
-    )
-    return tuple(error_scale for error_scale in narrowed if error_scale is not None)
 
 
 def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:

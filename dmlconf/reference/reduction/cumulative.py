@@ -6,16 +6,12 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.reduction.reduce import product_error_scale
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "cumulated",
     "cumulative_product",
-    "cumulative_product_error_scale",
     "cumulative_summation",
-    "cumulative_summation_error_scale",
 ]
 
 
@@ -33,23 +29,7 @@ def cumulative_summation(
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
-    return _cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
-
-
-def cumulative_summation_error_scale(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Axis: int,
-    AxisDirection: str,
-    HasExclusiveSum: bool,
-) -> ErrorScale:
-    """Return the sums of absolute values.
-
-    Derived in docs/bounds.md, Sums.
-    """
-    sizes = np.abs(wide(InputTensor))
-    sums = _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
-    return ErrorScale(sums, quantum=quantum_of(InputTensor))
+    return cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
 
 
 def cumulative_product(
@@ -66,29 +46,10 @@ def cumulative_product(
 
     Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
     """
-    return _cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
+    return cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
 
 
-def cumulative_product_error_scale(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Axis: int,
-    AxisDirection: str,
-    HasExclusiveProduct: bool,
-) -> ErrorScale:
-    """Return the absolute products: each factor's rounding is a share of them.
-
-    Derived in docs/bounds.md, Products.
-    """
-
-    def multiply(sizes: Array) -> Array:
-        return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
-
-    with np.errstate(all="ignore"):
-        return product_error_scale(np.abs(wide(InputTensor)), multiply)
-
-
-def _cumulated(
+def cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
     """Return the operation on all elements up to each one, in the tensor's type."""

@@ -1,8 +1,4 @@
-"""Operators that reduce some axes of a tensor to size 1.
-
-How far a sum or an average may be from these values, and how FLOAT16 is rounded, is in
-dmlconf/precision/accumulation.py; `..._error_scale` functions say what is added up.
-"""
+"""Operators that reduce some axes of a tensor to size 1."""
 
 from __future__ import annotations
 
@@ -12,33 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, overflows
-from dmlconf.reference.numbers.terms import terms_vary
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "argmax",
-    "argmax_interval",
     "argmin",
-    "argmin_interval",
-    "product_error_scale",
     "reduce",
-    "reduce_error_scale",
-    "reduce_interval",
+    "reduced_last",
+    "sum_of_squares",
 ]
-
-_LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
-
-
-_LONGEST_WHOLE: Final = 1024
-"""The most elements along an axis that are compared one after the other."""
-
-_TINY: Final = float(np.finfo(np.float32).tiny)
-"""Below this FLOAT32 numbers are subnormal, and may be taken for zero."""
 
 
 def argmin(
@@ -55,7 +34,7 @@ def argmin(
 
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
-    rows = _reduced_last(InputTensor, Axes)
+    rows = reduced_last(InputTensor, Axes)
     return _first_or_last(rows, np.argmin, np.inf, AxisDirection).astype(
         OutputTensor.DataType.dtype
     )
@@ -71,43 +50,9 @@ def argmax(
 
     Source: the page of DML_ARGMAX_OPERATOR_DESC; NaN was measured.
     """
-    rows = _reduced_last(InputTensor, Axes)
+    rows = reduced_last(InputTensor, Axes)
     never = -np.inf
     return _first_or_last(rows, np.argmax, never, AxisDirection).astype(OutputTensor.DataType.dtype)
-
-
-def argmin_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
-) -> tuple[Array, Array]:
-    """Return the index, or any where a NaN is among elements that are compared in parts.
-
-    The first NaN of each part keeps its place there, and where parts begin depends on the kernel.
-
-    Source: measured on DirectML 1.13.1 and 1.15.4: rows of 1,025 elements, and several axes.
-    """
-    return _index_interval(
-        InputTensor, argmin(InputTensor, OutputTensor, Axes, AxisDirection), Axes
-    )
-
-
-def argmax_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
-) -> tuple[Array, Array]:
-    """Return what `argmin_interval` does, of the largest element."""
-    return _index_interval(
-        InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
-    )
-
-
-def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    rows = _reduced_last(tensor, axes)
-    several = sum(tensor.shape[axis] > 1 for axis in set(axes)) > 1
-    if tensor.dtype.kind != "f" or (rows.shape[-1] <= _LONGEST_WHOLE and not several):
-        return indices, indices
-    nan = np.isnan(rows).any(-1).reshape(indices.shape)
-    limits = np.iinfo(indices.dtype)
-    low = np.where(nan, indices.dtype.type(limits.min), indices)
-    return low, np.where(nan, indices.dtype.type(limits.max), indices)
 
 
 def reduce(
@@ -127,126 +72,20 @@ def reduce(
     if Function in ("ARGMIN", "ARGMAX"):
         place = argmin if Function == "ARGMIN" else argmax
         return place(InputTensor, OutputTensor, Axes, "INCREASING")
-    rows = _reduced_last(InputTensor, Axes)
+    rows = reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):
         wide = np.dtype(np.float64) if rows.dtype.kind == "f" else rows.dtype
         return _REDUCTIONS[Function](rows, wide).astype(dtype)
-
-
-def reduce_interval(
-    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> tuple[Array, Array]:
-    """Return the minimum or maximum, twice: nothing is computed. Indices are as for ARGMIN."""
-    extremum = reduce(Function, InputTensor, OutputTensor, Axes)
-    if Function in ("ARGMIN", "ARGMAX"):
-        return _index_interval(InputTensor, extremum, Axes)
-    return extremum, extremum
-
-
-def reduce_error_scale(
-    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> ErrorScale:
-    """Return the error scale of a reduction: the same of absolute values.
-
-    Through a logarithm the relative error of the sum becomes an absolute one. FLOAT32 may overflow
-    on the way to a result that it holds, and lose what is subnormal on the way.
-
-    Derived in docs/bounds.md, Functions of sums.
-
-    Source: Direct3D 11.3 functional specification: log2 has an error of 2^-21 and exp2 a relative
-    one of 2^-21, 8 halves of the last place of FLOAT32.
-    """
-    rows = _reduced_last(InputTensor, Axes)
-    with np.errstate(all="ignore"):
-        exact = rows.astype(np.float64)
-        sizes = np.abs(exact)
-        if Function == "MULTIPLY":
-            return product_error_scale(sizes, lambda factors: factors.prod(-1))
-        if Function in ("LOG_SUM", "LOG_SUM_EXP"):
-            return _logarithm_error_scale(exact, Function)
-        if Function in ("SUM", "L1"):
-            vary = terms_vary(rows, (-1,))
-            return ErrorScale(sizes.sum(-1), quantum=quantum_of(rows), terms_vary=vary)
-        if Function == "AVERAGE":
-            beyond = overflows(_finite_sum(sizes))
-            vary = terms_vary(rows, (-1,))
-            return ErrorScale(sizes.mean(-1), overflows=beyond, terms_vary=vary)
-        squares = _sum_of_squares(sizes, sizes.dtype)
-        underflow = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
-        if Function == "SUM_SQUARE":
-            quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
-            vary = terms_vary(np.square(rows), (-1,))
-            return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
-        root = np.sqrt(squares)
-        # The root of what is left, and of what FLOAT32 does not hold.
-        change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
-        beyond = overflows(_finite_sum(np.square(sizes)))
-        vary = terms_vary(np.square(rows), (-1,))
-        return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary)
-
-
-def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
-    """Return the error scale of the logarithm of a sum of rows, or of their powers, FLOAT64.
-
-    Derived in docs/bounds.md, Functions of sums.
-    """
-    sizes = np.abs(exact)
-    terms, weights = exact, sizes
-    quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
-    # Sums that are exact in any order: of zeros the result is -infinity, and no other.
-    certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= _TINY)
-    if function == "LOG_SUM_EXP":
-        terms = np.exp(exact)
-        weights = terms * (EXP2_HALVES + 2 * sizes)
-    total = terms.sum(-1)
-    own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
-    of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))
-    # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
-    unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
-    unknown &= ~certain
-    beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
-    return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
-
-
-def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
-    """Return the absolute products, which may be anything up to zero where a part underflows.
-
-    Where finite factors overflow on the way, an infinity stays, or becomes NaN by a zero; so does
-    an infinite factor by a part that underflows.
-
-    Derived in docs/bounds.md, Products.
-
-    Args:
-        absolute: the sizes of the factors, FLOAT64.
-        multiply: gives the products of factors of these sizes.
-    """
-    product = multiply(absolute)
-    finite = np.where(np.isfinite(absolute), absolute, 1.0)
-    ordinary = np.isfinite(product) & (product != 0)
-    largest = float(np.finfo(np.float32).max)
-    smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < _TINY
-    beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
-    beyond |= smallest & (product > largest)
-    # What is subnormal on the way may be zero, or have any share of its digits left.
-    underflows = smallest & ordinary
-    sums = np.where(underflows, product / STEP, product)
-    return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
-
-
-def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of the finite terms of each row, which may overflow next to an infinity."""
-    total: Array = sizes.sum(-1, where=np.isfinite(sizes))
-    return total
 
 
 _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "SUM": lambda rows, wide: rows.sum(-1, dtype=wide),
     "AVERAGE": lambda rows, wide: rows.mean(-1, dtype=wide),
     "L1": lambda rows, wide: np.abs(rows).sum(-1, dtype=wide),
-    "L2": lambda rows, wide: np.sqrt(_sum_of_squares(rows, wide)),
+    "L2": lambda rows, wide: np.sqrt(sum_of_squares(rows, wide)),
     "LOG_SUM": lambda rows, wide: np.log(rows.sum(-1, dtype=wide)),
     "LOG_SUM_EXP": lambda rows, wide: np.log(np.exp(rows.astype(wide)).sum(-1)),
-    "SUM_SQUARE": lambda rows, wide: _sum_of_squares(rows, wide),
+    "SUM_SQUARE": lambda rows, wide: sum_of_squares(rows, wide),
     "MULTIPLY": lambda rows, wide: rows.prod(-1, dtype=wide),
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
@@ -254,7 +93,9 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
 """The functions of rows along the last axis, computed in a type that may be wider."""
 
 
-def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
+def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
+    """Return the sum of the squares of each row."""
+
     def summed(part: Array) -> Array:
         values = part.astype(wide)
         sums: Array = np.einsum("...i,...i", values, values)
@@ -269,7 +110,7 @@ def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
     return np.where(np.isnan(extremum), empty, extremum) if rows.dtype.kind == "f" else extremum
 
 
-def _reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
+def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
     """Return the tensor with the reduced axes, in ascending order, flattened into the last."""
     reduced = sorted(set(axes))
     outer = [axis for axis in range(tensor.ndim) if axis not in reduced]

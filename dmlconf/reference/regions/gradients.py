@@ -15,7 +15,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.regions.outputs import axes
 from dmlconf.reference.regions.parts import Part, elements_of, first_greatest, touched
 from dmlconf.reference.regions.sampling import (
@@ -27,7 +27,11 @@ from dmlconf.reference.regions.sampling import (
 from dmlconf.reference.regions.slopes import slope_scales, slopes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["RoiAlignGradDesc", "roi_align_grad", "roi_align_grad_interval"]
+__all__ = [
+    "RoiAlignGradDesc",
+    "gradient_problem",
+    "roi_align_grad",
+]
 
 _SHARE_OPERATIONS: Final = 6
 """FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
@@ -82,7 +86,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     """
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     with np.errstate(all="ignore"):
-        problem = _problem(desc)
+        problem = gradient_problem(desc)
         gradients = problem.input_gradient, problem.region_gradient
         return tuple(
             gradient().reshape(output.Sizes).astype(output.DataType.dtype)
@@ -91,30 +95,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
         )
 
 
-@of_fields(RoiAlignGradDesc)
-def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[tuple[Array, Array], ...]:
-    """Return the least and the greatest right values of what `roi_align_grad` returns."""
-    outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
-    intervals = []
-    with np.errstate(all="ignore"):
-        problem = _problem(desc)
-        gradients = problem.input_gradient, problem.region_gradient
-        errors = problem.input_errors, problem.region_errors
-        for gradient, error, output in zip(gradients, errors, outputs, strict=True):
-            if output is not None:
-                values, below, above = (
-                    part.reshape(output.Sizes) for part in (gradient(), *error())
-                )
-                dtype = output.DataType.dtype
-                ends = (
-                    rounded_interval(values, below, dtype)[0],
-                    rounded_interval(values, above, dtype)[1],
-                )
-                intervals.append(anything_where(np.isinf(below), ends))
-    return tuple(intervals)
-
-
-def _problem(desc: RoiAlignGradDesc) -> _Problem:
+def gradient_problem(desc: RoiAlignGradDesc) -> _Problem:
     """Return the operator's fields as what is computed with."""
     gradients = channels_last(desc.InputGradientTensor)
     corners = desc.AlignRegionsToCorners

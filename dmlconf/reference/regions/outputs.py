@@ -1,8 +1,5 @@
 """Operators that read regions of interest out of a tensor, and make them all of one size.
 
-An `..._interval` function takes the arguments of its operator and returns the least and the
-greatest right values, a `..._candidates` function those of each candidate.
-
 Source: the operators' pages.
 """
 

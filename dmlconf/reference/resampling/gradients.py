@@ -12,12 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.resampling.gradient_candidates import (
-    linear_interval,
-    nearest_candidates,
-)
 from dmlconf.reference.resampling.interpolation import (
     Coordinates,
     coordinates,
@@ -29,9 +24,8 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "ResampleGrad1Desc",
+    "element_coordinates",
     "resample_grad1",
-    "resample_grad1_candidates",
-    "resample_grad1_interval",
 ]
 
 
@@ -65,7 +59,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC; which offset is which was measured.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
-    along = _coordinates(desc)
+    along = element_coordinates(desc)
     changing = [axis for axis, at in enumerate(along) if not at.is_whole(output.Sizes[axis])]
 
     def added_up(values: Array) -> Array:
@@ -82,27 +76,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
         return in_leading_blocks(added_up, gradient, min(changing, default=0), output)
 
 
-@of_fields(ResampleGrad1Desc)
-def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
-
-    With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
-    to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
-    """
-    gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
-    at = _coordinates(desc)
-    if desc.InterpolationMode == "LINEAR":
-        return [linear_interval(gradient, at, output)]
-    return nearest_candidates(gradient, at, desc.RoundingDirection, output)
-
-
-@of_fields(ResampleGrad1Desc)
-def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
-    """Return the least and the greatest right sums of LINEAR."""
-    return linear_interval(desc.InputGradientTensor, _coordinates(desc), desc.OutputGradientTensor)
-
-
-def _coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
+def element_coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
     """Return where in the other gradient each element of a gradient belongs."""
     offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
     along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)

@@ -14,21 +14,19 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "PRECISION",
     "ROUNDING",
     "Coordinates",
-    "Estimate",
     "along",
     "coordinates",
     "elements_at",
-    "extrapolated_estimate",
     "in_leading_blocks",
     "interpolated",
-    "interpolated_estimate",
     "nearest",
     "neighbours",
     "quanta",
@@ -44,10 +42,9 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
 
-_PRECISION: Final = 24
+PRECISION: Final = 24
 """Bits of a FLOAT32 number."""
 
-_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 _ROUNDINGS: Final = 4
 """FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
@@ -70,42 +67,6 @@ class Coordinates:
         return len(self.values) == size and bool((self.values == np.arange(size)).all())
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Interpolated values, with a bound of their errors.
-
-    Attributes:
-        values: what infinitely precise arithmetic gives, FLOAT64.
-        error_scales: the same for the absolute values.
-        errors: how far FLOAT32 arithmetic may be off where it rounds.
-        quanta: powers of two of which all that is computed on the way is a multiple; 0 where a
-            coordinate is rounded, so that there is none.
-        spans: bounds of the sizes of all that is computed on the way.
-    """
-
-    values: Array
-    error_scales: Array
-    errors: Array
-    quanta: Array
-    spans: Array
-
-    @classmethod
-    def of(cls, tensor: Array) -> Estimate:
-        """Return the elements of a tensor as they are."""
-        values = wide(tensor)
-        sizes = np.abs(values)
-        return cls(values, sizes, np.zeros_like(values), quanta(values), sizes)
-
-    def bounds(self) -> Array:
-        """Return how far results may be off: not at all where FLOAT32 holds all on the way.
-
-        Whatever the order of the operations, multiples of a quantum with at most 24 bits above it
-        are FLOAT32 numbers; smaller quanta than the least normal number may be flushed.
-        """
-        exact = (self.spans <= self.quanta * 2.0**_PRECISION) & (self.quanta >= _LEAST_NORMAL)
-        return np.where(exact, 0.0, self.errors)
-
-
 def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
     """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
 
@@ -123,8 +84,8 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
         sizes = places + abs(shift)
-        exact = sizes <= before * 2.0**_PRECISION
-        exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**_PRECISION
+        exact = sizes <= before * 2.0**PRECISION
+        exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
         errors[exact] = 0
     return Coordinates(values, errors)
 
@@ -189,50 +150,6 @@ def in_leading_blocks(
     return result.reshape(output.Sizes)
 
 
-def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
-    """Return the same with a bound of the error.
-
-    The error of a coordinate counts as often as the elements around it differ, on either side of an
-    element that is within that error. Difference, product and sum are rounded.
-    """
-    size = of.values.shape[axis]
-    if at.is_whole(size) and not at.errors.any():
-        return of
-    rank = of.values.ndim
-    first, second, weight = neighbours(at.values, size)
-    lower, upper = of.values.take(first, axis), of.values.take(second, axis)
-    apart = np.abs(upper - lower)
-    inside, outside = weight <= at.errors, 1 - weight <= at.errors
-    if inside.any() or outside.any():
-        previous = of.values.take(np.where(inside, np.maximum(first - 1, 0), first), axis)
-        following = np.where(outside, np.minimum(second + 1, size - 1), second)
-        steeper = np.maximum(
-            np.abs(lower - previous), np.abs(of.values.take(following, axis) - upper)
-        )
-        apart = np.maximum(apart, steeper)
-    share, error = along(weight, axis, rank), along(at.errors, axis, rank)
-    sizes = of.error_scales.take(first, axis), of.error_scales.take(second, axis)
-    error_scales = sizes[0] + share * (sizes[1] - sizes[0])
-    errors = of.errors.take(first, axis) * (1 - share) + of.errors.take(second, axis) * share
-    errors += error * apart + STEP * (error_scales + 2 * share * (sizes[0] + sizes[1]))
-    values = lower + share * (upper - lower)
-    return Estimate(values, error_scales, errors, *_exactness(of, axis, at, first, second, weight))
-
-
-def _exactness(
-    of: Estimate, axis: int, at: Coordinates, first: Array, second: Array, weight: Array
-) -> tuple[Array, Array]:
-    """Return quanta and spans of what is between two elements, or of a single one at weight 0."""
-    single_element = along(weight == 0, axis, of.values.ndim)
-    share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
-    (quantum, span), (other, larger) = (
-        [part.take(place, axis) for part in (of.quanta, of.spans)] for place in (first, second)
-    )
-    between = np.minimum(share, 1.0) * np.minimum(quantum, other)
-    spans = np.where(single_element, span, 2 * np.maximum(span, larger))
-    return np.where(single_element & (share > 0), quantum, between), spans
-
-
 def quanta(values: Array) -> Array:
     """Return the greatest power of two that divides each number; 0 for infinity and NaN.
 
@@ -243,33 +160,6 @@ def quanta(values: Array) -> Array:
     whole = np.abs(fraction * 2.0**53).astype(np.int64)
     result = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
     return np.where(np.isfinite(values), np.where(finite == 0, np.inf, result), 0.0)
-
-
-def extrapolated_estimate(
-    of: Estimate, axis: int, coordinate_errors: Array, places: Array, weights: Array
-) -> Estimate:
-    """Return what is on lines through elements and those after them.
-
-    Args:
-        of: the elements.
-        axis: along which these lie.
-        coordinate_errors: how far each weight may be off.
-        places: of the first element of each line, whole FLOAT64 numbers.
-        weights: of the second one; below 0 or above 1 outside the two.
-    """
-    last, rank = of.values.shape[axis] - 1, of.values.ndim
-    first, second = (np.clip(place, 0, last).astype(np.intp) for place in (places, places + 1))
-    share, error = along(weights, axis, rank), along(coordinate_errors, axis, rank)
-    (lower, sizes, errors), (upper, *ends) = (
-        [part.take(place, axis) for part in (of.values, of.error_scales, of.errors)]
-        for place in (first, second)
-    )
-    shares = np.abs(1 - share), np.abs(share)
-    error_scales = shares[0] * sizes + shares[1] * ends[0]
-    errors = shares[0] * errors + shares[1] * ends[1] + error * np.abs(upper - lower)
-    errors += STEP * (error_scales + 2 * shares[1] * (sizes + ends[0]))
-    values = lower + share * (upper - lower)
-    return Estimate(values, error_scales, errors, np.zeros_like(values), error_scales)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

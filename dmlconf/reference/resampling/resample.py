@@ -14,9 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.resampling.candidates import linear_candidates, nearest_candidates
 from dmlconf.reference.resampling.interpolation import (
     Coordinates,
     coordinates,
@@ -29,8 +27,9 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "Resample3Desc",
+    "coordinates_of_axes",
     "resample3",
-    "resample3_candidates",
+    "steps_of_axes",
 ]
 
 
@@ -66,35 +65,21 @@ def resample3(desc: Resample3Desc) -> Array:
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
     """
     if desc.InterpolationMode == "LINEAR":
-        return _linear(desc.InputTensor, desc.OutputTensor, _all_steps(desc))
-    return _nearest(desc.InputTensor, _all_coordinates(desc), desc.RoundingDirection)
+        return _linear(desc.InputTensor, desc.OutputTensor, steps_of_axes(desc))
+    return _nearest(desc.InputTensor, coordinates_of_axes(desc), desc.RoundingDirection)
 
 
-@of_fields(Resample3Desc)
-def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
-
-    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
-    LINEAR gives what is on the line through the elements around a coordinate or, with an
-    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
-    """
-    if desc.InterpolationMode == "LINEAR":
-        steps = _all_steps(desc)
-        return linear_candidates(desc.InputTensor, desc.OutputTensor, steps, desc.InputPixelOffsets)
-    return nearest_candidates(desc.InputTensor, _all_coordinates(desc), desc.RoundingDirection)
-
-
-def _all_coordinates(desc: Resample3Desc) -> list[Coordinates]:
+def coordinates_of_axes(desc: Resample3Desc) -> list[Coordinates]:
     """Return the coordinates along each axis, without steps between."""
     offsets = desc.InputPixelOffsets, desc.OutputPixelOffsets
     along = zip(desc.OutputTensor.Sizes, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]
 
 
-def _all_steps(desc: Resample3Desc) -> list[list[Coordinates]]:
+def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
     """Return the coordinates of each step, for each axis."""
     if not desc.Antialiased or min(desc.Scales) >= 0.5:
-        return [[at] for at in _all_coordinates(desc)]
+        return [[at] for at in coordinates_of_axes(desc)]
     offsets = list(zip(desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True))
     steps: list[list[Coordinates]] = [[] for _ in desc.Scales]
     for before, after in pairwise(_all_sizes(desc.InputTensor.shape, desc.OutputTensor.Sizes)):

@@ -5,21 +5,17 @@ Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.fused import fused, fused_error_scale
+from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
@@ -27,9 +23,12 @@ __all__ = [
     "ConvolutionDesc",
     "FilterGeometry",
     "backward",
+    "by_group",
     "convolution",
-    "convolution_error_scale",
+    "convolution_sums",
     "forward",
+    "oriented",
+    "reached_input",
 ]
 
 _Index = tuple[slice | int, ...]
@@ -103,11 +102,6 @@ class FilterGeometry:
         )
 
 
-_LONGEST_WHOLE: Final = 96
-"""The most products of FLOAT16 that are added up as one. Measured on DirectML 1.15.4: 108 to 144
-may be added up in 4 slices, by the sizes of all tensors; 105 and fewer were not."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConvolutionDesc:
     """The fields of DML_CONVOLUTION_OPERATOR_DESC."""
@@ -142,64 +136,12 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
-    values = _reached(desc.InputTensor, desc.StartPadding)
-    filter_ = _oriented(desc.FilterTensor, desc.Mode)
+    values = reached_input(desc.InputTensor, desc.StartPadding)
+    filter_ = oriented(desc.FilterTensor, desc.Mode)
     bias = None if desc.BiasTensor is None else wide(desc.BiasTensor)
     with np.errstate(all="ignore"):
-        sums = _sums(desc, values, filter_, bias)
+        sums = convolution_sums(desc, values, filter_, bias)
         return fused(sums, desc.FusedActivation).astype(desc.OutputTensor.DataType.dtype)
-
-
-@of_fields(ConvolutionDesc)
-def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
-    """Return the sums of absolute values of what `convolution` adds, through the activation.
-
-    Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
-    transform the window (Winograd), so sums of integers need not be exact, unless the window is of
-    one element: that leaves a product of matrices.
-
-    Derived in docs/bounds.md, Sums.
-    """
-    values = wide(_reached(desc.InputTensor, desc.StartPadding))
-    filter_ = _oriented(desc.FilterTensor, desc.Mode)
-    bias = None if desc.BiasTensor is None else wide(desc.BiasTensor)
-    summed = partial(_sums, desc)
-    with np.errstate(all="ignore"):
-        absolute_bias = None if bias is None else np.abs(bias)
-        quantum = 0.0
-        if math.prod(desc.FilterTensor.shape[2:]) == 1:
-            quantum = quantum_of(values, filter_)
-            if bias is not None:
-                quantum = min(quantum, quantum_of(bias))
-        sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
-        scale = ErrorScale(sizes, quantum=quantum)
-        if not np.isfinite(scale.sums).all():
-            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
-            finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            scale = scale.overflowing_where(overflows(finite))
-        if desc.InputTensor.dtype == np.float16:
-            products = summed(values, filter_, None)
-            squares = summed(np.square(values), np.square(filter_), None)
-            terms = _terms(filter_, desc.Direction, desc.GroupCount)
-            scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE)
-            if bias is not None:
-                scale = scale.holding(store_sizes(products, scale.exact))
-        if desc.FusedActivation is not None:
-            sums = summed(values, filter_, bias)
-            scale = fused_error_scale(sums, scale, desc.FusedActivation, desc.InputTensor.dtype)
-        if desc.Direction == "BACKWARD":
-            # With zeros between the elements of the input, infinite weights make NaN of them, of
-            # which an activation may make a number.
-            unbounded = ~np.isfinite(_grouped(filter_, desc.GroupCount)).all(
-                (1, *range(3, filter_.ndim + 1))
-            )
-            channels = unbounded.reshape(-1, *(1,) * (scale.sums.ndim - 2))
-            scale = scale.overflowing_where(channels)
-            if desc.FusedActivation is not None and channels.any():
-                dtype = desc.OutputTensor.DataType.dtype
-                sums = np.where(channels, np.nan, summed(values, filter_, bias))
-                scale = replace(scale, others=(fused(sums, desc.FusedActivation).astype(dtype),))
-        return scale
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
@@ -212,15 +154,15 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
         window: how the filter moves over the values.
     """
     window = window.within(values.shape[2:])
-    grouped = _grouped(filter_, window.groups)
-    _, outputs, channels, *kernel = grouped.shape
+    parts = by_group(filter_, window.groups)
+    _, outputs, channels, *kernel = parts.shape
     positions = tuple(sizes[2:])
     batches = (sizes[0], window.groups)
     padded = np.zeros((*batches, channels, *window.reach(kernel, positions)))
     into, taken = _overlap(padded.shape[3:], values.shape[2:], window.start)
     padded[into] = values.reshape(*padded.shape[:3], *values.shape[2:])[taken]
     views = window.over(padded, kernel, positions)
-    weights = grouped.reshape(*grouped.shape[:2], -1)
+    weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions))
     # Each block reads the weights again.
     at_once = max(_AT_ONCE, weights[0].size)
@@ -242,15 +184,15 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
         window: how the filter moves over the result.
     """
     window = window.within(sizes[2:])
-    grouped = _grouped(filter_, window.groups)
-    _, channels, outputs, *kernel = grouped.shape
+    parts = by_group(filter_, window.groups)
+    _, channels, outputs, *kernel = parts.shape
     positions = values.shape[2:]
     batches = (sizes[0], window.groups)
     padded = np.zeros((*batches, outputs, *window.reach(kernel, positions)))
     views = window.over(padded, kernel, positions)
     columns = values.reshape(*batches, channels, -1).astype(np.float64)
     for place in np.ndindex(*kernel):
-        added = np.swapaxes(grouped[*_ALL, *place], -1, -2) @ columns
+        added = np.swapaxes(parts[*_ALL, *place], -1, -2) @ columns
         views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
     result = np.zeros((*batches, outputs, *sizes[2:]))
     taken, into = _overlap(padded.shape[3:], tuple(sizes[2:]), window.start)
@@ -261,7 +203,9 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
 _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
 
 
-def _sums(desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None) -> Array:
+def convolution_sums(
+    desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
+) -> Array:
     """Return the convolution plus the bias, and zeros behind it, FLOAT64."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
@@ -274,13 +218,7 @@ def _sums(desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | No
     return np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in added)]) if any(added) else sums
 
 
-def _terms(filter_: Array, direction: str, groups: int) -> int:
-    """Return how many products an element adds up at most."""
-    outputs, inputs, *window = filter_.shape
-    return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))
-
-
-def _reached(values: Array, start: Sequence[int]) -> Array:
+def reached_input(values: Array, start: Sequence[int]) -> Array:
     """Return the input, or zeros where the filter is outside of it in a dimension that it lacks.
 
     Measured: tensors of three dimensions have a second spatial one of size 1, whose padding counts.
@@ -293,7 +231,8 @@ def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ..
     return (*numbers, *(neutral,) * rank)[:rank]
 
 
-def _grouped(filter_: Array, groups: int) -> Array:
+def by_group(filter_: Array, groups: int) -> Array:
+    """Return a filter with its groups as a dimension of their own."""
     return filter_.reshape(groups, -1, *filter_.shape[1:])
 
 
@@ -319,6 +258,7 @@ def _overlap(
     return (*_ALL, *inside), (*_ALL, *(slice(count) for _, count in extents))
 
 
-def _oriented(filter_: Array, mode: str) -> Array:
+def oriented(filter_: Array, mode: str) -> Array:
+    """Return a filter as it is laid over the input; CONVOLUTION turns it round."""
     weights = wide(filter_)
     return np.flip(weights, tuple(range(2, weights.ndim))) if mode == "CONVOLUTION" else weights

@@ -14,11 +14,15 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["FoldDesc", "fold", "fold_error_scale", "unfold"]
+__all__ = [
+    "FoldDesc",
+    "fold",
+    "folded",
+    "unfold",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +66,11 @@ def fold(desc: FoldDesc) -> Array:
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         wide = desc.InputTensor.astype(_sum_type(dtype), copy=False)
-        total = _summed(desc, wide)
+        total = folded(desc, wide)
         if dtype.kind != "f" and dtype.itemsize < 4:
             limits = np.iinfo(dtype)
             total = np.clip(total, limits.min, limits.max)
         return total.astype(dtype)
-
-
-@of_fields(FoldDesc)
-def fold_error_scale(desc: FoldDesc) -> ErrorScale:
-    """Return the sum of the absolute values.
-
-    Derived in docs/bounds.md, Sums.
-    """
-    with np.errstate(all="ignore"):
-        wide = np.abs(desc.InputTensor.astype(np.float64))
-        sums = _summed(desc, wide)
-    return ErrorScale(sums, quantum=quantum_of(desc.InputTensor))
 
 
 def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -87,7 +79,7 @@ def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int64) if dtype.itemsize < 4 else dtype
 
 
-def _summed(desc: FoldDesc, columns: Array) -> Array:
+def folded(desc: FoldDesc, columns: Array) -> Array:
     """Return columns added up to a tensor of the output's sizes."""
     sizes, start = desc.OutputTensor.Sizes, desc.StartPadding
     extents = zip(sizes[2:], start, desc.EndPadding, strict=True)

@@ -6,14 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.activation.softmax import (
-    activation_hardmax1,
+from dmlconf.permitted.activation.softmax import (
     activation_log_softmax1_candidates,
-    activation_softmax1,
     activation_softmax1_error_scale,
     change_of_shares,
 )
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.activation.softmax import activation_hardmax1, activation_softmax1
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples

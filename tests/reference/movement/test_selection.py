@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.movement.selection import nonzero_coordinates_interval
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.movement.selection import nonzero_coordinates, nonzero_coordinates_interval
+from dmlconf.reference.movement.selection import nonzero_coordinates
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
 from tests.reference.functions import function_of

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.reference.normalization.parameters import partial_mean
+from dmlconf.permitted.normalization.parameters import partial_mean
 
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=12), st.randoms())

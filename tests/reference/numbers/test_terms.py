@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dmlconf.permitted.numbers.terms import alike, steps_beside_sum, terms_vary
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.terms import alike, steps_beside_sum, terms_vary
 from dmlconf.tensors.datatypes import Array
 
 RANDOM = np.random.default_rng(0).uniform(0, 1, (3, 500)).astype(np.float32)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.recurrent.gru import gru_error_scale
+from dmlconf.permitted.recurrent.rnn import rnn_error_scale
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.quantity import Quantity
 from dmlconf.reference.numbers.spread import Spread
-from dmlconf.reference.recurrent.gru import gru_error_scale
-from dmlconf.reference.recurrent.rnn import rnn_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
 RELU = {"operator": "ACTIVATION_RELU"}

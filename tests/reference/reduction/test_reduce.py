@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.reduction.cumulative import cumulative_product_error_scale
+from dmlconf.permitted.reduction.reduce import argmax_interval, argmin_interval, reduce_error_scale
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.reduction.cumulative import cumulative_product_error_scale
-from dmlconf.reference.reduction.reduce import (
-    argmax,
-    argmax_interval,
-    argmin_interval,
-    reduce_error_scale,
-)
+from dmlconf.reference.reduction.reduce import argmax
 from dmlconf.tensors.datatypes import DataType
 
 

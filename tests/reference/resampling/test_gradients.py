@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import DataType
 from tests.reference.permitted import hull

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.spreading import reached
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
@@ -25,7 +26,7 @@ from dmlconf.reference.resampling.interpolation import (
     neighbours,
     quanta,
 )
-from dmlconf.reference.resampling.spreading import reached, spread, summed, weighted
+from dmlconf.reference.resampling.spreading import spread, summed, weighted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["linear_interval", "nearest_candidates"]

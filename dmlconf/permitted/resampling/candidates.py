@@ -17,17 +17,15 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.estimates import (
+    Estimate,
+    extrapolated_estimate,
+    interpolated_estimate,
+)
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
-from dmlconf.reference.resampling.interpolation import (
-    Coordinates,
-    Estimate,
-    elements_at,
-    extrapolated_estimate,
-    interpolated_estimate,
-    nearest,
-)
+from dmlconf.reference.resampling.interpolation import Coordinates, elements_at, nearest
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["linear_candidates", "nearest_candidates"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlconf.reference.normalization.parameters import sizes_of
-from dmlconf.reference.normalization.spans import means_of, sums_of
+from dmlconf.permitted.normalization.parameters import sizes_of
+from dmlconf.permitted.normalization.spans import means_of, sums_of
 from dmlconf.reference.numbers.error_scale import quantum_of
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.span import Span

@@ -1,0 +1,1 @@
+"""What activations may be off, alone and fused into other operators."""

@@ -1,0 +1,19 @@
+"""What gradients of activations may be."""
+
+from __future__ import annotations
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.gradients import activation_relu_grad
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "activation_relu_grad_interval",
+]
+
+
+def activation_relu_grad_interval(
+    InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the gradient, twice: nothing is rounded."""
+    gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
+    return gradient, gradient

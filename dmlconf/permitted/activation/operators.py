@@ -1,0 +1,129 @@
+"""How far activations, as operators of their own, may be from the reference's outputs.
+
+An `..._interval` function returns the least and the greatest right values, as the errors of
+`activation.errors` permit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.reference.activation.formulas import attributes_of
+from dmlconf.reference.activation.operators import activated, activation_parameterized_relu
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "activation_celu_interval",
+    "activation_elu_interval",
+    "activation_gelu_interval",
+    "activation_hard_sigmoid_interval",
+    "activation_hard_swish_interval",
+    "activation_identity_interval",
+    "activation_leaky_relu_interval",
+    "activation_linear_interval",
+    "activation_parameterized_relu_interval",
+    "activation_parametric_softplus_interval",
+    "activation_relu_interval",
+    "activation_scaled_elu_interval",
+    "activation_scaled_tanh_interval",
+    "activation_shrink_interval",
+    "activation_sigmoid_interval",
+    "activation_softplus_interval",
+    "activation_softsign_interval",
+    "activation_swish_interval",
+    "activation_tanh_interval",
+    "activation_thresholded_relu_interval",
+]
+
+
+def _interval(operator: str) -> Callable[..., tuple[Array, Array]]:
+    """Return the function of an activation's least and greatest right values."""
+
+    def function(
+        InputTensor: Array, OutputTensor: TensorDesc, **attributes: float
+    ) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):
+            error = ERRORS[operator](wide(InputTensor), **attributes_of(attributes))
+        values = activated(operator, InputTensor, attributes)
+        return rounded_interval(values, error, InputTensor.dtype)
+
+    function.__name__ = f"{operator.lower()}_interval"
+    function.__doc__ = f"""Return the least and the greatest right values of `{operator.lower()}`.
+
+    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
+    """
+    return function
+
+
+activation_celu_interval = _interval("ACTIVATION_CELU")
+
+
+activation_elu_interval = _interval("ACTIVATION_ELU")
+
+
+activation_gelu_interval = _interval("ACTIVATION_GELU")
+
+
+activation_hard_sigmoid_interval = _interval("ACTIVATION_HARD_SIGMOID")
+
+
+activation_hard_swish_interval = _interval("ACTIVATION_HARD_SWISH")
+
+
+activation_identity_interval = _interval("ACTIVATION_IDENTITY")
+
+
+activation_leaky_relu_interval = _interval("ACTIVATION_LEAKY_RELU")
+
+
+activation_linear_interval = _interval("ACTIVATION_LINEAR")
+
+
+activation_parametric_softplus_interval = _interval("ACTIVATION_PARAMETRIC_SOFTPLUS")
+
+
+activation_relu_interval = _interval("ACTIVATION_RELU")
+
+
+activation_scaled_elu_interval = _interval("ACTIVATION_SCALED_ELU")
+
+
+activation_scaled_tanh_interval = _interval("ACTIVATION_SCALED_TANH")
+
+
+activation_shrink_interval = _interval("ACTIVATION_SHRINK")
+
+
+activation_sigmoid_interval = _interval("ACTIVATION_SIGMOID")
+
+
+activation_softplus_interval = _interval("ACTIVATION_SOFTPLUS")
+
+
+activation_softsign_interval = _interval("ACTIVATION_SOFTSIGN")
+
+
+activation_swish_interval = _interval("ACTIVATION_SWISH")
+
+
+activation_tanh_interval = _interval("ACTIVATION_TANH")
+
+
+activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
+
+
+def activation_parameterized_relu_interval(
+    InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the product rounded either way.
+
+    Source: Direct3D 11.3 functional specification, 3.1 (rounding).
+    """
+    exact = activation_parameterized_relu(wide(InputTensor), wide(SlopeTensor), OutputTensor)
+    return rounded_interval(exact, 0.0, InputTensor.dtype)

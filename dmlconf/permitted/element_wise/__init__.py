@@ -1,0 +1,1 @@
+"""What operators on single elements may return besides the reference's outputs."""

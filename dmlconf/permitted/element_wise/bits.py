@@ -1,0 +1,41 @@
+"""What shifts of bits may return, where the number of places is too large."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.element_wise.bits import (
+    element_wise_bit_shift_left,
+    element_wise_bit_shift_right,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_bit_shift_left_interval",
+    "element_wise_bit_shift_right_interval",
+]
+
+
+def element_wise_bit_shift_left_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the shifted bits, or any where the number of places is the width or more."""
+    return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
+
+
+def element_wise_bit_shift_right_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the shifted bits, or any where the number of places is the width or more."""
+    return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
+
+
+def _interval(shifted: Array, places: Array) -> tuple[Array, Array]:
+    """Return what is right: of UINT32 one result alone, as Direct3D shifts by the lowest 5 bits."""
+    width = 8 * shifted.dtype.itemsize
+    if width == 32:
+        return shifted, shifted
+    open_to_choice = places >= width
+    limit = np.iinfo(shifted.dtype).max
+    return np.where(open_to_choice, 0, shifted), np.where(open_to_choice, limit, shifted)

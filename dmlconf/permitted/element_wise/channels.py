@@ -1,0 +1,29 @@
+"""How far VALUE_SCALE_2D may be from the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.element_wise.channels import scaled_terms
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "value_scale_2d_interval",
+]
+
+
+def value_scale_2d_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Scale: float, Bias: Sequence[float]
+) -> tuple[Array, Array]:
+    """Return the same with product and sum rounded in FLOAT32 either way.
+
+    Source: Direct3D 11.3 functional specification: addition and multiplication.
+    """
+    product, bias = scaled_terms(InputTensor, Scale, Bias)
+    with np.errstate(all="ignore"):
+        exact = product + bias
+        return rounded_interval(exact, np.abs(product) * STEP, OutputTensor.DataType.dtype)

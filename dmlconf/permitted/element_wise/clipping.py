@@ -1,0 +1,83 @@
+"""What operators that keep elements within bounds may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.element_wise.scale_bias import function_interval
+from dmlconf.reference.element_wise.clipping import (
+    Clip1Desc,
+    ClipGrad1Desc,
+    bound_of,
+    clip_below,
+    clip_between,
+    gradient_within,
+    threshold_function,
+)
+from dmlconf.reference.element_wise.scale_bias import ScaleBias
+from dmlconf.reference.fields import of_fields
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "element_wise_clip1_candidates",
+    "element_wise_clip_grad1_candidates",
+    "element_wise_threshold_candidates",
+]
+
+
+@of_fields(Clip1Desc)
+def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Array]]:
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be any integer to which a processor converts it.
+    """
+    return [
+        function_interval(
+            clip_between(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor
+        )
+        for low in _bounds(desc.Min, desc.OutputTensor, desc.MinMaxDataType)
+        for high in _bounds(desc.Max, desc.OutputTensor, desc.MinMaxDataType)
+    ]
+
+
+def element_wise_threshold_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
+) -> Sequence[tuple[Array, Array]]:
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be any integer to which a processor converts it.
+    """
+    tensors = InputTensor, ScaleBias, OutputTensor
+    if OutputTensor.DataType.dtype.kind == "f":
+        return [function_interval(threshold_function(OutputTensor, Min), *tensors)]
+    lows = _bounds(Min, OutputTensor, "FLOAT32")
+    return [function_interval(clip_below(low), *tensors) for low in lows]
+
+
+@of_fields(ClipGrad1Desc)
+def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[tuple[Array, Array]]:
+    """Return the gradient or 0, or both if that depends on how a processor converts NaN."""
+    gradients = [
+        gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
+        for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
+        for high in _bounds(desc.Max, desc.OutputGradientTensor, desc.MinMaxDataType)
+    ]
+    return [(gradient, gradient) for gradient in gradients]
+
+
+def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
+    """Return the numbers that a bound may become: several only of NaN in integers.
+
+    Args:
+        value, tensor, data_type: as for `bound_of`.
+    """
+    dtype = tensor.DataType.dtype
+    bound = bound_of(value, tensor, data_type)
+    if dtype.kind == "f" or value == value or data_type not in DataType.__members__:
+        return [bound]
+    others = {0, *(() if dtype.kind == "i" else (int(np.iinfo(dtype).max),))}
+    return [bound, *(dtype.type(other) for other in sorted(others - {int(bound)}))]

@@ -1,0 +1,63 @@
+"""What CAST may return besides the reference's output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.element_wise.conversion import cast, truncated_to
+from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "cast_candidates",
+    "cast_interval",
+]
+
+
+def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
+    """Return what a conversion to 8 or 16 bits gives that clamps, and what one gives that wraps.
+
+    Source: measured is a clamp; whether a store of 8 or 16 bits clamps depends on how the kernel
+    stores.
+    """
+    target = OutputTensor.DataType.dtype
+    clamped = cast(InputTensor, OutputTensor)
+    if InputTensor.dtype.kind == "f":
+        wide = np.dtype(np.int32 if target.kind == "i" else np.uint32)
+        wrapped = truncated_to(InputTensor, wide).astype(target)
+    else:
+        wrapped = InputTensor.astype(target)
+    return [(clamped, clamped), (wrapped, wrapped)]
+
+
+def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
+    """Return what a conversion to a floating-point type gives that rounds either way.
+
+    Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
+    rounding toward zero, or to nearest.
+    """
+    right = cast(InputTensor, OutputTensor)
+    return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
+
+
+def _float_interval(tensor: Array, right: Array) -> tuple[Array, Array]:
+    if right.dtype == np.float64 or (right.dtype == np.float32 and tensor.dtype.itemsize < 8):
+        return right, right
+    with np.errstate(invalid="ignore"):
+        exact = _at_most_53_bits(tensor)
+    lowest, highest = rounded_interval(exact, 0.0, right.dtype)
+    return np.fmin(lowest, right), np.fmax(highest, right)
+
+
+def _at_most_53_bits(tensor: Array) -> Array:
+    """Return FLOAT64 numbers; 64-bit integers lose the bits that FLOAT64 has no room for."""
+    if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
+        return tensor.astype(np.float64)
+    negative = tensor < 0
+    magnitude = np.where(negative, -tensor, tensor).astype(np.uint64)
+    leading = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
+    return np.where(negative, -leading.astype(np.float64), leading.astype(np.float64))

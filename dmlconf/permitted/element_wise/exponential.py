@@ -1,0 +1,221 @@
+"""How far roots, exponentials, logarithms and hyperbolic functions may be from the right values.
+
+Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
+added up here.
+
+Source: Direct3D 11.3 functional specification, 22.10 (sqrt, rcp, exp, log, sincos).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.element_wise.scale_bias import (
+    function_interval,
+    scaled_interval,
+    unary_interval,
+)
+from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
+from dmlconf.reference.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
+from dmlconf.reference.numbers.erf import erf
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_acosh_interval",
+    "element_wise_asinh_interval",
+    "element_wise_atanh_interval",
+    "element_wise_cosh_interval",
+    "element_wise_erf_interval",
+    "element_wise_exp_interval",
+    "element_wise_log_interval",
+    "element_wise_recip_interval",
+    "element_wise_sinh_interval",
+    "element_wise_sqrt_interval",
+    "element_wise_tanh_interval",
+]
+
+_LOG_OF_LEAST: Final = -87.3365
+"""The logarithm of the least normal FLOAT32 number, 2^-126."""
+
+
+_OVERFLOW: Final = 2.0**128
+"""From here on FLOAT32 is infinite."""
+
+
+def _sqrt_error(x: Array) -> Array:
+    return np.sqrt(x) * STEP
+
+
+def _reciprocal_error(x: Array) -> Array:
+    return np.abs(STEP / x)
+
+
+def _log_error(x: Array) -> Array:
+    """Return the error of log2 and of the product with log(2)."""
+    logarithm = np.abs(np.log(x))
+    error: Array = np.maximum(logarithm, np.log(2.0)) * LOG2_ERROR + logarithm * 2 * STEP
+    return error
+
+
+def _exp_error(x: Array) -> Array:
+    """Return the error of exp2 and of its argument's product with log2(e)."""
+    error: Array = np.exp(x) * (np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR)) + EXP2_ERROR)
+    return error
+
+
+def _of_exponentials(x: Array, value: Array) -> Array:
+    """Return the error of half a sum of exp(x) and exp(-x)."""
+    error = (_exp_error(x) + _exp_error(-x)) / 2 + 2 * STEP * value
+    exponential = np.exp(np.abs(x))
+    overflows = exponential + _exp_error(np.abs(x)) >= np.finfo(np.float32).max
+    return np.where(overflows & (value < _OVERFLOW), _OVERFLOW - value, error)
+
+
+def _sinh_error(x: Array) -> Array:
+    return _of_exponentials(x, np.abs(np.sinh(x)))
+
+
+def _cosh_error(x: Array) -> Array:
+    return _of_exponentials(x, np.cosh(x))
+
+
+def _atanh_error(x: Array) -> Array:
+    of_quotient = 5 * STEP
+    error: Array = (_log_error((1 + x) / (1 - x)) + of_quotient) / 2 + STEP * np.abs(np.arctanh(x))
+    return error
+
+
+def _log_of_sum_interval(
+    one: float, tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
+) -> tuple[Array, Array]:
+    """Return what log(x + sqrt(x^2 + one)) may give, where x^2 may overflow.
+
+    For large negative x, all digits of the sum may be lost.
+    """
+    dtype = output.DataType.dtype
+    low, high = scaled_interval(tensor, scale_bias)
+    # Only some of the arguments in reach make the formula NaN.
+    undefined = np.isneginf(low) & ~np.isneginf(high)
+    if one < 0:
+        undefined |= (low < 1) & (high >= 1)
+        low = np.where(undefined, 1.0, low)
+    with np.errstate(all="ignore"):
+        least, _ = _sum_ends(low, one)
+        _, greatest = _sum_ends(high, one)
+        if one < 0:
+            undefined |= (high <= -1) & (greatest >= 0)
+        lowest, _ = rounded_interval(np.log(least), _log_error(least), dtype)
+        _, highest = rounded_interval(np.log(greatest), _log_error(greatest), dtype)
+    return anything_where(undefined, (lowest, highest))
+
+
+def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
+    """Return the least and the greatest x + sqrt(x^2 + one) of FLOAT32 arithmetic."""
+    square = x * x
+    radicand = square + one
+    room = (square + np.abs(radicand)) * STEP
+    roots = [np.sqrt(np.maximum(radicand + sign * room, 0.0)) for sign in (-1, 1)]
+    exact = np.where(x < 0, one / (np.sqrt(radicand) - x), x + np.sqrt(radicand))
+    steps = (roots[1] + np.abs(exact)) * STEP
+    least = np.minimum(exact, np.maximum(x + roots[0] - steps, 0.0))
+    greatest = np.maximum(exact, x + roots[1] + steps)
+    overflows = square + room > np.finfo(np.float32).max
+    return least, np.where(overflows, np.inf, greatest)
+
+
+def _log_interval(
+    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
+) -> tuple[Array, Array]:
+    lowest, highest = function_interval(
+        np.log, tensor, scale_bias, output, error=_log_error, domain=(0.0, np.inf)
+    )
+    values = scaled(tensor, scale_bias)
+    subnormal = (values > 0) & (values < np.finfo(np.float32).tiny)
+    if not subnormal.any():
+        return lowest, highest
+    infinity, least_normal = highest.dtype.type([np.inf, _LOG_OF_LEAST])
+    return np.where(subnormal, -infinity, lowest), np.where(subnormal, least_normal, highest)
+
+
+element_wise_sqrt_interval = unary_interval(
+    "element_wise_sqrt",
+    partial(function_interval, np.sqrt, error=_sqrt_error, domain=(0.0, np.inf)),
+    "the square root with an error of 1 ULP",
+)
+
+
+element_wise_recip_interval = unary_interval(
+    "element_wise_recip",
+    partial(function_interval, np.reciprocal, error=_reciprocal_error, at_zero=(-np.inf, np.inf)),
+    "the reciprocal with an error of 1 ULP",
+)
+
+
+# Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the product has that
+# of a rounding and of the constant, so it grows with the argument.
+element_wise_exp_interval = unary_interval(
+    "element_wise_exp",
+    partial(function_interval, np.exp, error=_exp_error),
+    "`exp(x)` computed as `exp2(x * log2(e))`",
+)
+
+
+element_wise_log_interval = unary_interval(
+    "element_wise_log",
+    _log_interval,
+    "`log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126, since a "
+    "device may take it for the smallest normal number, as was measured",
+)
+
+
+element_wise_tanh_interval = unary_interval(
+    "element_wise_tanh",
+    partial(function_interval, np.tanh, error=ERRORS["ACTIVATION_TANH"]),
+    "`(1 - exp(-2 x)) / (1 + exp(-2 x))`",
+)
+
+
+element_wise_sinh_interval = unary_interval(
+    "element_wise_sinh",
+    partial(function_interval, np.sinh, error=_sinh_error),
+    "`(exp(x) - exp(-x)) / 2`, infinite where exp is",
+)
+
+
+element_wise_cosh_interval = unary_interval(
+    "element_wise_cosh",
+    partial(function_interval, np.cosh, error=_cosh_error, at_zero=(1.0,)),
+    "`(exp(x) + exp(-x)) / 2`, infinite where exp is",
+)
+
+
+element_wise_asinh_interval = unary_interval(
+    "element_wise_asinh", partial(_log_of_sum_interval, 1.0), "`log(x + sqrt(x^2 + 1))`"
+)
+
+
+element_wise_acosh_interval = unary_interval(
+    "element_wise_acosh",
+    partial(_log_of_sum_interval, -1.0),
+    "`log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero",
+)
+
+
+element_wise_atanh_interval = unary_interval(
+    "element_wise_atanh",
+    partial(function_interval, np.arctanh, error=_atanh_error, domain=(-1.0, 1.0)),
+    "`log((1 + x) / (1 - x)) / 2`",
+)
+
+
+element_wise_erf_interval = unary_interval(
+    "element_wise_erf",
+    partial(function_interval, erf, error=lambda x: ERF_ERROR),
+    "the error function by a polynomial and an exp",
+)

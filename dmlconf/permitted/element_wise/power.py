@@ -1,0 +1,189 @@
+"""How far powers and arc tangents of two tensors may be from the right values.
+
+Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
+from dmlconf.permitted.element_wise.scale_bias import scaled_interval
+from dmlconf.reference.element_wise.conversion import cast
+from dmlconf.reference.element_wise.power import (
+    are_integers,
+    exponent_of,
+    operand,
+    real_power,
+    whole_numbers,
+    whole_power,
+)
+from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
+from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "Ends",
+    "element_wise_atan_yx_candidates",
+    "element_wise_constant_pow_interval",
+    "element_wise_pow_interval",
+]
+
+_ARCTANGENT: Final = 2.0**-16
+"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
+
+
+_LARGEST_HALF: Final = float(np.finfo(np.float16).max)
+
+
+_ALL_EVEN: Final = 2.0**24
+"""From here on every FLOAT32 number is even."""
+
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+
+
+_WORD: Final = 32
+"""The bits of the integers that kernels compute with."""
+
+
+Ends = tuple[Array, Array]
+"""The least and the greatest value of each element."""
+
+
+def element_wise_pow_interval(
+    InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Ends:
+    """Return the powers that rounding permits.
+
+    Integers of 8 and 16 bits that do not hold the power may be anything. With exponents of 8 or 16
+    bits, FLOAT32 powers that FLOAT16 does not hold may be infinite.
+
+    Source: measured.
+    """
+    tensors = InputTensor, ExponentTensor
+    bases, exponents = (_operand_interval(tensor, ScaleBias) for tensor in tensors)
+    if are_integers(*tensors):
+        return _whole_power_interval(bases, exponents, OutputTensor)
+    exact = tuple(operand(tensor, ScaleBias) for tensor in tensors)
+    lowest, highest = _power_interval(exact, bases, exponents, OutputTensor)
+    if InputTensor.dtype == np.float32 and ExponentTensor.dtype.itemsize < 4:
+        lowest[lowest < -_LARGEST_HALF] = -np.inf
+        highest[highest > _LARGEST_HALF] = np.inf
+    return lowest, highest
+
+
+def element_wise_constant_pow_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
+) -> Ends:
+    """Return the powers that rounding permits."""
+    exponent = exponent_of(Exponent)
+    bases = scaled_interval(InputTensor, ScaleBias)
+    exact = scaled(InputTensor, ScaleBias), exponent
+    return _power_interval(exact, bases, (exponent, exponent), OutputTensor)
+
+
+def element_wise_atan_yx_candidates(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> Sequence[Ends]:
+    """Return the angle with the error of a polynomial; any angle, or NaN, at the origin.
+
+    The quotient may be a product with a reciprocal, which is flushed to zero where it is
+    subnormal. Where a tensor holds NaN, which the polynomial may lose, or the quotient of two
+    subnormal numbers is taken, anything is right.
+    """
+    y, x = wide(ATensor), wide(BTensor)
+    dtype = OutputTensor.DataType.dtype
+    exact = np.arctan2(y, x)
+    origin = (y == 0) & (x == 0)
+    tiny = np.finfo(np.float32).tiny
+    open_ = np.isnan(exact) | (~origin & (np.abs(y) < tiny) & (np.abs(x) < tiny))
+    finite = np.isfinite(y) & np.isfinite(x)
+
+    def around(angles: Array) -> Ends:
+        least, _ = rounded_interval(np.where(origin, -np.pi, angles), _ARCTANGENT, dtype)
+        _, greatest = rounded_interval(np.where(origin, np.pi, angles), _ARCTANGENT, dtype)
+        return anything_where(open_, (least, greatest))
+
+    candidates = [around(exact)]
+    no_height = np.arctan2(np.copysign(0.0, y), x)
+    for divisor, of_zero in ((x, no_height), (y, np.copysign(np.pi / 2, y))):
+        flushed = (np.abs(divisor) > LARGEST_DIVISOR) & finite
+        if flushed.any():
+            candidates.append(around(np.where(flushed, of_zero, exact)))
+    if origin.any():
+        least, greatest = (np.where(origin, np.nan, end).astype(dtype) for end in candidates[0])
+        candidates.append((least, greatest))
+    return candidates
+
+
+def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Ends:
+    low, high = scaled_interval(tensor, scale_bias)
+    if are_integers(tensor):
+        return whole_numbers(low, tensor.dtype), whole_numbers(high, tensor.dtype)
+    return low, high
+
+
+def _power_interval(
+    exact: tuple[Array, ...], bases: Ends, exponents: Ends, output: TensorDesc
+) -> Ends:
+    base, exponent = exact
+    power = real_power(base, exponent)
+    with np.errstate(all="ignore"):
+        corners = list(_corners(bases, exponents, np.abs(np.fmod(exponent, 2)) == 1))
+        around_zero = (bases[0] < 0) & (bases[1] > 0)
+        if around_zero.any():
+            pole = np.where(around_zero & (exponent < 0), np.inf, 0.0)
+            corners += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
+        subnormal = (base != 0) & (np.abs(base) < _TINY)
+        if subnormal.any():
+            # Measured: log2 of a subnormal number may be that of about 2^-127.
+            least_normal = real_power(np.copysign(_TINY, base), exponent)
+            corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
+        low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
+        # The base 0 is distinguished from the others.
+        zero = (base == 0) & (bases[0] == bases[1])
+        low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
+    dtype = output.DataType.dtype
+    if dtype.kind in "iu":
+        return cast(low, output), cast(high, output)
+    # Beyond this all FLOAT32 exponents are even.
+    signless = (base < 0) & (np.abs(exponent) >= _ALL_EVEN) & np.isfinite(exponent)
+    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    return anything_where(signless, ends) if signless.any() else ends
+
+
+def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:
+    """Yield the powers of the ends of two intervals, less and more by the error of FLOAT32."""
+    for base in bases:
+        for exponent in exponents:
+            absolute = np.abs(base)
+            power = np.power(absolute, exponent)
+            logarithm = np.abs(np.log2(absolute))
+            of_log2 = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * 2 * STEP
+            relative = np.expm1(np.abs(exponent) * of_log2 * np.log(2)) + EXP2_ERROR
+            sign = np.where((base < 0) & odd, -1.0, 1.0)
+            yield sign * power * np.maximum(1 - relative, 0.0)
+            yield sign * power * (1 + relative)
+
+
+def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> Ends:
+    of_ends = [whole_power(base, exponent, output) for base in bases for exponent in exponents]
+    lowest, highest = np.minimum.reduce(of_ends), np.maximum.reduce(of_ends)
+    limits = np.iinfo(output.DataType.dtype)
+    with np.errstate(all="ignore"):
+        powers = [real_power(base, exponent) for base in bases for exponent in exponents]
+        outside = np.maximum.reduce(powers) > limits.max
+        outside |= np.minimum.reduce(powers) < limits.min
+    if 8 * output.DataType.dtype.itemsize == _WORD:
+        # These wrap around, so the power of an inexact number may be any.
+        rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
+        outside = rounded & (outside | (bases[0] < 0))
+    lowest[outside], highest[outside] = limits.min, limits.max
+    return lowest, highest

@@ -1,0 +1,157 @@
+"""How far trigonometric functions and their inverses may be from the right values.
+
+Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
+added up here.
+
+Source: Direct3D 11.3 functional specification, 22.10 (sincos).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.element_wise.scale_bias import (
+    function_interval,
+    scaled_interval,
+    unary_interval,
+)
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
+from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
+from dmlconf.reference.numbers.sine import cosine, sine
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_acos_interval",
+    "element_wise_asin_interval",
+    "element_wise_atan_interval",
+    "element_wise_cos_interval",
+    "element_wise_sin_interval",
+    "element_wise_tan_candidates",
+]
+
+_SINE: Final = 0.0008
+"""The absolute error of sine and cosine up to 100 pi."""
+
+
+_SINE_END: Final = 100 * np.pi
+"""Beyond this the Direct3D functional specification does not limit the error."""
+
+
+_ARCSINE: Final = 7.0e-5
+"""The error of the polynomial of Abramowitz and Stegun, 4.4.45, which is 6.8e-5 at 0."""
+
+
+_ARCTANGENT: Final = 2.0**-16
+"""The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a reciprocal."""
+
+
+def _room(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
+    """Return the scaled elements, and how far sine and cosine of them may be off."""
+    exact = scaled(tensor, scale_bias)
+    low, high = scaled_interval(tensor, scale_bias)
+    with np.errstate(all="ignore"):
+        of_argument = np.fmax(exact - low, high - exact)
+        reduced = np.fmax(np.abs(low), np.abs(high)) <= _SINE_END
+        return exact, np.where(reduced, np.nan_to_num(of_argument) + _SINE, np.inf)
+
+
+def _sine_interval(
+    function: Callable[[Array], Array],
+    tensor: Array,
+    scale_bias: ScaleBias | None,
+    output: TensorDesc,
+) -> tuple[Array, Array]:
+    exact, error = _room(tensor, scale_bias)
+    with np.errstate(all="ignore"):
+        value = function(exact)
+        low = np.maximum(value - error, -1 - _SINE)
+        high = np.minimum(value + error, 1 + _SINE)
+    dtype = output.DataType.dtype
+    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    return anything_where(_may_overflow(tensor, scale_bias), ends)
+
+
+def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
+    """Return where scaling may make infinity of a number, which has no sine."""
+    low, high = (np.isfinite(end) for end in scaled_interval(tensor, scale_bias))
+    either: Array = low != high
+    return either
+
+
+def element_wise_tan_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Sequence[Interval]:
+    """Return `sin(x) / cos(x)`; where the cosine may be zero, great numbers of either sign.
+
+    How great follows from the errors: the sine is 1 less its own, and the cosine at most its own
+    and what it is. So 0 is no tangent near a pole. Beyond 100 pi any value is right.
+    """
+    exact, error = _room(InputTensor, ScaleBias)
+    with np.errstate(all="ignore"):
+        sine, cosine = np.sin(exact), np.cos(exact)
+        quotients = [
+            (sine + above * error) / (cosine + below * error)
+            for above in (-1, 1)
+            for below in (-1, 1)
+        ]
+        pole = (np.abs(cosine) <= error) & np.isfinite(exact)
+        least = (np.abs(sine) - error) / (np.abs(cosine) + error)
+        least = np.where(np.isfinite(error), least, -np.inf)
+        low, high = np.minimum.reduce(quotients), np.maximum.reduce(quotients)
+    ends = np.where(pole, least, low), np.where(pole, np.inf, high)
+    others = np.where(pole, -np.inf, low), np.where(pole, -least, high)
+    dtype, undefined = OutputTensor.DataType.dtype, _may_overflow(InputTensor, ScaleBias)
+    return [
+        anything_where(
+            undefined, (rounded_interval(a, 0.0, dtype)[0], rounded_interval(b, 0.0, dtype)[1])
+        )
+        for a, b in (ends, others)[: 1 + pole.any()]
+    ]
+
+
+def _arctangent_interval(
+    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
+) -> tuple[Array, Array]:
+    ends = function_interval(np.arctan, tensor, scale_bias, output, error=lambda x: _ARCTANGENT)
+    return anything_where(np.isnan(scaled(tensor, scale_bias)), ends)
+
+
+element_wise_sin_interval = unary_interval(
+    "element_wise_sin",
+    partial(_sine_interval, sine),
+    "the sine; beyond 100 pi any value of a sine is right",
+)
+
+
+element_wise_cos_interval = unary_interval(
+    "element_wise_cos",
+    partial(_sine_interval, cosine),
+    "the cosine; beyond 100 pi any value of a cosine is right",
+)
+
+
+element_wise_asin_interval = unary_interval(
+    "element_wise_asin",
+    partial(function_interval, np.arcsin, error=lambda x: _ARCSINE, domain=(-1.0, 1.0)),
+    "the inverse sine by a polynomial",
+)
+
+
+element_wise_acos_interval = unary_interval(
+    "element_wise_acos",
+    partial(function_interval, np.arccos, error=lambda x: _ARCSINE, domain=(-1.0, 1.0)),
+    "the inverse cosine by a polynomial",
+)
+
+
+element_wise_atan_interval = unary_interval(
+    "element_wise_atan",
+    _arctangent_interval,
+    "the inverse tangent by a polynomial; of NaN, which it may lose, anything",
+)

@@ -1,0 +1,1 @@
+"""What operators that move elements may return besides the reference's outputs."""

@@ -1,0 +1,52 @@
+"""What FILL_VALUE_SEQUENCE and DIAGONAL_MATRIX may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.movement.generation import sequence_of, with_diagonals
+from dmlconf.reference.numbers.held import held_choices
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "diagonal_matrix1_candidates",
+    "fill_value_sequence_interval",
+]
+
+
+def diagonal_matrix1_candidates(
+    InputTensor: Array | None,
+    OutputTensor: TensorDesc,
+    ValueDataType: str,
+    Value: float,
+    DiagonalFillBegin: int,
+    DiagonalFillEnd: int,
+) -> Sequence[Interval]:
+    """Return the matrix with each integer that processors make of a FLOAT32 value."""
+    diagonals = DiagonalFillBegin, DiagonalFillEnd
+    outputs = (
+        with_diagonals(InputTensor, OutputTensor, value, *diagonals)
+        for value in held_choices(Value, ValueDataType, OutputTensor.DataType.dtype)
+    )
+    return [(output, output) for output in outputs]
+
+
+def fill_value_sequence_interval(
+    OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
+) -> tuple[Array, Array]:
+    """Return the sequence with product and sum rounded in FLOAT32 either way.
+
+    Source: Direct3D 11.3 functional specification: addition and multiplication.
+    """
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        exact = sequence_of(OutputTensor, ValueStart, ValueDelta)
+        product = np.abs(exact - np.array(ValueStart, dtype).astype(np.float64))
+        step = STEP if dtype.itemsize < 8 else 2.0**-52
+        low, high = rounded_interval(exact, product * step, dtype)
+    return low, high

@@ -1,0 +1,30 @@
+"""What PADDING may return besides the reference's output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.movement.padding import padded
+from dmlconf.reference.numbers.held import held_choices
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "padding1_candidates",
+]
+
+
+def padding1_candidates(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    PaddingMode: str,
+    PaddingValueDataType: str,
+    PaddingValue: float,
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+) -> Sequence[Interval]:
+    """Return the padded input with each integer that processors make of a FLOAT32 value."""
+    values = held_choices(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
+    return [(output, output) for output in outputs]

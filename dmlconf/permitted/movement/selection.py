@@ -1,0 +1,81 @@
+"""What TOP_K and NONZERO_COORDINATES may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.movement.selection import TopK1Desc, first_elements, nonzero_coordinates
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "nonzero_coordinates_interval",
+    "top_k1_candidates",
+]
+
+_MOST_NUMBERS: Final = 16
+"""Elements of a line up to which each is a candidate of its own."""
+
+
+def nonzero_coordinates_interval(
+    InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the count and the coordinates, twice; any number after the last coordinates.
+
+    Where hardware may compare subnormal numbers as zeros, the last coordinates may come earlier.
+    """
+    count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
+    defined = int(count.ravel()[0])
+    if InputTensor.dtype == np.float32:
+        normal = ~(np.abs(InputTensor) < np.finfo(np.float32).tiny)
+        defined = int(np.count_nonzero(normal))
+    highest = lowest.copy()
+    lowest.reshape(lowest.shape[-2:])[defined:] = 0
+    highest.reshape(lowest.shape[-2:])[defined:] = np.iinfo(lowest.dtype).max
+    return (count, count), (lowest, highest)
+
+
+@of_fields(TopK1Desc)
+def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
+    """Return the elements and their places; in lines that hold a NaN any element and any place.
+
+    No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
+    DirectML then takes some elements twice and leaves out others that belong to the first ones, but
+    whatever it returns is an element of the line, or NaN, with a place in it. In a line of equal
+    numbers, or of NaN alone, the element is known wherever a NaN is put.
+    """
+    values, places = first_elements(desc)
+    line = desc.InputTensor
+    unordered = np.isnan(line).any(desc.Axis, keepdims=True) if line.dtype.kind == "f" else None
+    if unordered is None or not unordered.any():
+        return [(values, values)], [(places, places)]
+    with np.errstate(all="ignore"):
+        numbers = np.sort(line, desc.Axis)  # NaN comes last.
+    nan = np.where(unordered, values.dtype.type(np.nan), values)
+    elements = [(nan, nan)]
+    for least, greatest in _element_ranges(numbers, desc.Axis):
+        elements.append((np.where(unordered, least, values), np.where(unordered, greatest, values)))
+    first, last = (places.dtype.type(place) for place in (0, line.shape[desc.Axis] - 1))
+    anywhere = np.where(unordered, first, places), np.where(unordered, last, places)
+    return elements, [anywhere]
+
+
+def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
+    """Yield every number of the lines, or the least and the greatest if lines are long.
+
+    Args:
+        numbers: in order, NaN last.
+        axis: along which the lines are.
+    """
+    last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)
+    if numbers.shape[axis] > _MOST_NUMBERS:
+        yield np.take(numbers, [0], axis), np.take_along_axis(numbers, last, axis)
+        return
+    for place in range(int(last.max(initial=0)) + 1):
+        number = np.take_along_axis(numbers, np.minimum(last, place), axis)
+        yield number, number

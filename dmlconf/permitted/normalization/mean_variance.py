@@ -1,0 +1,280 @@
+"""How far MEAN_VARIANCE_NORMALIZATION and LP_NORMALIZATION may be from the reference's outputs.
+
+Derived in docs/bounds.md, Normalisation and Lp normalisation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.normalization.parameters import partial_mean, quotient_scale
+from dmlconf.permitted.normalization.spans import Statistics
+from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
+from dmlconf.reference.activation.fused import fused, fused_error_scale, fused_span
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.normalization.mean_variance import (
+    MeanVarianceNormalization2Desc,
+    squared_norm,
+)
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.reference.numbers.span import Span
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "exact_mean",
+    "lp_normalization_error_scale",
+    "mean_variance_normalization2_error_scale",
+    "saturated",
+    "variance_loss",
+]
+
+
+@of_fields(MeanVarianceNormalization2Desc)
+def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
+    """Return the error scale of the steps of the normalisation: the input, its mean, and the bias.
+
+    Derived in docs/bounds.md, Normalisation.
+    """
+    dtype = desc.OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = desc.InputTensor.astype(np.float64)
+        over = tuple(sorted(set(desc.Axes)))
+        terms = np.abs(values)
+        size, partial = terms, np.zeros(1)
+        added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
+        if desc.UseMean:
+            partial = partial_mean(values, over)
+            terms = terms + terms.mean(over, keepdims=True)
+            mean = values.mean(over, keepdims=True)
+            values -= mean
+        scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
+        intermediate = greatest_product(terms, scale.astype(np.float64))
+        # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
+        held, exact = np.zeros(1), np.ones(1, bool)
+        if desc.UseMean:
+            exact = exact_mean(desc.InputTensor, mean, added)
+            held = store_sizes(mean, exact)
+            exact = exact & (held == 0)
+        held = held + store_sizes(values, exact)
+        cancellation = ErrorScale(np.zeros(1))
+        others = []
+        if desc.UseVariance:
+            squares = np.square(values)
+            variance = squares.mean(over, keepdims=True)
+            intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
+            if desc.UseMean and all(desc.InputTensor.shape[axis] == 1 for axis in over):
+                # Measured: the element itself takes the place of its variance.
+                root = np.sqrt(desc.InputTensor.astype(np.float64) + single(desc.Epsilon))
+                others.append(values / root)
+            divisor = np.sqrt(variance + single(desc.Epsilon))
+            centred = values
+            values, terms, held = values / divisor, terms / divisor, held / divisor
+            intermediate = greatest_product(intermediate, 1 / divisor)
+            cancellation = variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
+            others += saturated(
+                centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
+            )
+            # The variance, of which the root takes half, the root, and what is scaled.
+            root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
+            held = held + np.abs(values) * root / divisor
+            if desc.ScaleTensor is not None or desc.BiasTensor is not None:
+                held = held + store_sizes(values)
+        # The root, the quotient and its product with the scale.
+        steps = 2 if desc.ScaleTensor is None else 3
+        error_scale = ErrorScale(terms + steps * np.abs(values), held)
+        count = math.prod(desc.InputTensor.shape[axis] for axis in over)
+        if desc.UseVariance:
+            sizes = size, partial, centred, variance, divisor
+            factors = alike(desc.InputTensor, over), alike(squares, over)
+            error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
+        error_scale = (error_scale + cancellation).scaled(scale)
+        if desc.BiasTensor is not None:
+            error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))
+            bias = np.abs(wide(desc.BiasTensor))
+            intermediate = np.fmax(intermediate, error_scale.sums + bias)
+            error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
+        error_scale = error_scale.overflowing_where(overflows(added) | overflows(intermediate))
+        values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
+        fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        if dtype == np.float16:
+            spans = _normalized_spans(
+                desc.InputTensor,
+                desc.ScaleTensor,
+                desc.BiasTensor,
+                over,
+                exact_mean(desc.InputTensor, mean, added) if desc.UseMean else None,
+                desc.Epsilon if desc.UseVariance else None,
+            )
+            fused_scale = fused_scale.spanned(
+                *(fused_span(each, desc.FusedActivation) for each in spans)
+            )
+        return replace(
+            fused_scale,
+            sums_shared=True,
+            others=tuple(
+                fused(
+                    _scaled(other, desc.ScaleTensor, desc.BiasTensor), desc.FusedActivation
+                ).astype(dtype)
+                for other in others
+            ),
+        )
+
+
+def _normalized_spans(
+    tensor: Array,
+    scale: Array | None,
+    bias: Array | None,
+    over: tuple[int, ...],
+    exact: Array | None,
+    epsilon: float | None,
+) -> Iterator[Span]:
+    """Yield the output for each FLOAT16 mean and variance.
+
+    What is scaled may be held, before or after the scale, or the quotient of the scale.
+
+    Args:
+        tensor, scale, bias: the inputs.
+        over: the dimensions along which elements share mean and variance.
+        exact: which means are the same however they are computed; None for a mean of 0.
+        epsilon: the operator's; None where nothing is divided.
+    """
+    statistics = Statistics.of(wide(tensor), over, exact)
+    one = [Span.of(np.ones(1))]
+    inverses = one if epsilon is None else list(statistics.inverse_roots(epsilon))
+    for centred, inverse in product(statistics.differences, inverses):
+        values = centred if epsilon is None else (centred * inverse).rounded()
+        if scale is not None:
+            factor = (inverse * wide(scale)).rounded()
+            held = factor if epsilon is None else factor.held()
+            scaled = (centred * factor.or_any([held])).rounded()
+            values = scaled.or_any([(values.held() * wide(scale)).rounded()])
+        yield values if bias is None else values.held() + wide(bias)
+
+
+def lp_normalization_error_scale(
+    InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
+) -> ErrorScale:
+    """Return the size of each result, and what FLOAT16 loses of the norm.
+
+    Derived in docs/bounds.md, Lp normalisation.
+    """
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        square = squared_norm(values, Axis, P)
+        size = np.abs(values) / np.sqrt(square + single(Epsilon))
+        # FLOAT16 holds the norm and its square, and each may be truncated.
+        root = np.sqrt(square + single(Epsilon))
+        of_square = store_sizes(square) / np.square(root) / 2
+        share = of_square + store_sizes(root) / root
+        if P == 1:
+            norm = np.sqrt(square)
+            share = share + store_sizes(norm) * norm / np.square(root)
+        cancelled = _cancellation(square, Epsilon)
+        # The root takes half of the relative error of a sum of squares, and all of a squared sum's.
+        sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
+        error_scale = ErrorScale(sums, size * share * cancelled)
+        error_scale += variance_loss(size, square, Epsilon, dtype)
+        if dtype == np.float16:
+            error_scale = error_scale.spanned(*_lp_spans(values, Axis, Epsilon, P))
+        others = saturated(values, square, square, Epsilon, dtype)
+        if P == 1:
+            norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
+            others += saturated(values, np.square(norm), square, Epsilon, dtype)
+        return replace(error_scale, others=tuple(other.astype(dtype) for other in others))
+
+
+def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
+    """Yield the quotients, for each norm, its square and root that FLOAT16 may hold."""
+    terms = np.abs(values) if order == 1 else np.square(values)
+    sums = terms.sum(axis, keepdims=True)
+    exact = sums <= quantum_of(terms) * 2.0**24
+    for norm in Span.sums(sums, sums, values.shape[axis], exact).stores():
+        squares = [norm] if order == 2 else norm.square().rounded(exact).stores()
+        for square in squares:
+            added = (square + single(epsilon)).rounded(exact & (epsilon == 0))
+            for root in added.map(np.sqrt).rounded().stores():
+                yield Span.of(values) / root
+
+
+def _cancellation(variance: Array, epsilon: float) -> Array:
+    """Return how much larger a relative error of the variance is once epsilon is added.
+
+    It is 1 unless epsilon is negative.
+    """
+    sizes = np.abs(variance) + abs(single(epsilon))
+    return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
+
+
+def saturated(
+    centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
+) -> list[Array]:
+    """Return what elements are divided to where the variance's type does not hold it, FLOAT64.
+
+    It may be infinite, and the quotient 0, or the type's largest number where it is truncated.
+
+    Args:
+        centred: what is divided.
+        variance: the squares of the divisors, without epsilon.
+        squares: the sums on the way to the variance, in FLOAT32.
+        epsilon: the operator's.
+        dtype: the type in which the variance is held.
+    """
+    right = np.sqrt(variance + single(epsilon))
+    largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
+    overflowed = overflows(squares) | overflows(variance, dtype)
+    return [centred / largest, np.where(overflowed, 0.0, centred / right)]
+
+
+def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
+    """Return which means are the same however they are computed.
+
+    The sum must be exact in any order, and dividing it as well: by a power of two, or of 0.
+
+    Args:
+        tensor: the elements.
+        mean: their means, with dimensions of size 1 where elements share one, FLOAT64.
+        added: the sums of the sizes of the elements.
+    """
+    count = tensor.size // mean.size
+    exact: Array = added <= quantum_of(tensor) * 2.0**24
+    exact &= (mean == 0) | (count & (count - 1) == 0)
+    return exact
+
+
+def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
+    """Return the error scale of what is lost where the data type holds the variance.
+
+    Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
+    subnormal or zero.
+
+    Args:
+        size: the size of each element that was divided by the variance's root.
+        variance: what was added to epsilon.
+        epsilon: the operator's.
+        dtype: the output's data type.
+    """
+    info = np.finfo(dtype)
+    step = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    share = np.where(variance > 0, float(step), 0.0)
+    share = share / (variance + single(epsilon))
+    loss: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
+    error_scale = ErrorScale(loss)
+    if dtype == np.float16:
+        error_scale = ErrorScale(np.zeros_like(loss), loss)
+    return error_scale.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
+
+
+def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:
+    if scale is not None:
+        values = values * scale.astype(np.float64)
+    return values if bias is None else values + bias.astype(np.float64)

@@ -1,0 +1,87 @@
+"""Error scales of the means and quotients that normalizations share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.permitted.numbers.terms import steps_beside_sum
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.numbers.rounding import HALF_STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "finite_sum",
+    "partial_mean",
+    "quotient_scale",
+    "sizes_of",
+    "unbounded",
+]
+
+
+def quotient_scale(
+    size: Array,
+    partial: Array,
+    centred: Array,
+    variance: Array,
+    deviation: Array,
+    terms: int,
+    alike: tuple[float, float] = (1.0, 1.0),
+) -> Array:
+    """Return the error scale of `(x - mean) / deviation`, of which mean and variance are sums.
+
+    Derived in docs/bounds.md, Normalisation.
+
+    Args:
+        size: the sizes of x, FLOAT64.
+        partial: what `partial_mean` returns for x.
+        centred: x without its mean.
+        variance: the mean of the squares of that.
+        deviation: the root of the variance and epsilon.
+        terms: how many elements mean and variance are of.
+        alike: by how many times random errors the two sums may be off.
+    """
+    quotient = np.abs(centred) / deviation
+    step = roundings(terms) * HALF_STEP
+    of_mean = alike[0] * partial / deviation
+    of_variance = 0.5 * alike[1] + np.minimum(0.5 * np.square(step * of_mean), 1.0) / step
+    squares = (variance + np.square(partial)) / np.square(deviation)
+    # A kernel may add up squares of the elements, and subtract the square of the mean.
+    of_variance += 0.25 * squares
+    steps = 4 * (size + 2 * partial) / deviation + quotient * (16 + 8 * squares)
+    scale: Array = of_mean + quotient * of_variance + steps_beside_sum(steps, terms)
+    return scale
+
+
+def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
+    """Return the greatest size of a partial sum in any order, over the number of terms.
+
+    That is the sum of the positive terms or that of the negative ones.
+
+    Derived in docs/bounds.md, Sums.
+
+    Args:
+        values: the terms, FLOAT64.
+        over: the axes along which they are added up; these get size 1.
+    """
+    positive = np.maximum(values, 0).mean(over, keepdims=True)
+    negative = np.maximum(-values, 0).mean(over, keepdims=True)
+    partial: Array = np.maximum(positive, negative)
+    return partial
+
+
+def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
+    """Return the sum of the finite terms: it may overflow even next to an infinity."""
+    total: Array = sizes.sum(over, keepdims=True, where=np.isfinite(sizes))
+    return total
+
+
+def unbounded(factor: Array, deviation: Array) -> Array:
+    """Return where a factor is infinite, or may be since the root of a subnormal number is lost."""
+    underflow = np.square(deviation) < float(np.finfo(np.float32).tiny)
+    return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
+
+
+def sizes_of(tensor: Array) -> Array:
+    """Return the absolute values, FLOAT64."""
+    size: Array = np.abs(tensor, dtype=np.float64)
+    return size

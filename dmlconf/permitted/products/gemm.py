@@ -1,0 +1,75 @@
+"""How far a product of matrices may be from the reference's output.
+
+Derived in docs/bounds.md, Sums of products.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
+from dmlconf.reference.activation.fused import fused_error_scale
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.rounding import finite_sizes, overflows
+from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "gemm_error_scale",
+]
+
+
+@of_fields(GemmDesc)
+def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
+    """Return the sums of absolute values of what `gemm` adds, carried through the activation.
+
+    Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
+
+    Derived in docs/bounds.md, Sums.
+    """
+    alpha, beta = single(desc.Alpha), single(desc.Beta)
+    c = None if desc.CTensor is None else wide(desc.CTensor)
+    absolute_c = None if c is None else np.abs(c)
+    with np.errstate(all="ignore"):
+        error_scale = gemm_sums(desc, absolute_c, abs(alpha), abs(beta), _sizes)
+        beyond = np.zeros(error_scale.shape, bool)
+        if abs(alpha) < 1:
+            beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, _sizes))
+        if not np.isfinite(error_scale).all():
+            # Next to an infinity, finite products may overflow to the other one, which makes NaN.
+            added = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
+            beyond |= overflows(max(1.0, abs(alpha)) * added)
+        quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
+        if desc.CTensor is not None:
+            quantum = min(quantum, quantum_of(beta, desc.CTensor))
+        sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
+        if desc.ATensor.dtype == np.float16:
+            products = gemm_sums(desc, None, alpha, beta)
+            squares = gemm_sums(desc, None, alpha**2, 0.0, _squares)
+            terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
+            sizes = sizes.in_slices(products, squares, terms)
+            if c is not None:
+                sizes = sizes.holding(store_sizes(products, sizes.exact))
+        if desc.FusedActivation is None:
+            return sizes
+        sums = gemm_sums(desc, c, alpha, beta)
+        axes = fused_softmax_axes(desc.FusedActivation)
+        if axes is not None:
+            scale = fused_softmax_error_scale(sums, sizes, axes)
+            # FLOAT16 may hold the sums, as its largest numbers or as infinities.
+            largest = float(np.finfo(desc.ATensor.dtype).max)
+            beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
+            # What overflows on the way makes NaN of a whole row of shares.
+            beyond |= overflows(sizes.sums)
+            return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
+        return fused_error_scale(sums, sizes, desc.FusedActivation, desc.ATensor.dtype)
+
+
+def _sizes(tensor: Array) -> Array:
+    return np.abs(tensor, dtype=np.float64)
+
+
+def _squares(tensor: Array) -> Array:
+    return np.square(tensor, dtype=np.float64)

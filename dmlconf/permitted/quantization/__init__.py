@@ -1,0 +1,1 @@
+"""What operators on quantized tensors may return besides the reference's outputs."""

@@ -1,0 +1,148 @@
+"""What quantizing and dequantizing may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.quantization.quotients import (
+    exact_quotient,
+    is_power_of_two,
+    quantized_candidates,
+)
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.reference.quantization.linear import (
+    bits_of,
+    by_element,
+    less_zero_point,
+    middle_of,
+    range_with_zero,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "dequantize_interval",
+    "dynamic_quantize_linear_candidates",
+    "element_wise_dequantize_linear_interval",
+    "element_wise_quantize_linear_candidates",
+    "quantize_candidates",
+]
+
+_SINGLE: Final = np.finfo(np.float32)
+
+
+def element_wise_quantize_linear_candidates(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient `x * (1 / scale)` or `x / scale` becomes, rounded either way.
+
+    With a scale of 0 the page leaves the result undefined. For NaN see `quantized_candidates`.
+
+    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
+    """
+    quotient = exact_quotient(InputTensor, ScaleTensor)
+    zero_points = ZeroPointTensor, ZeroPointTensor
+    undefined = ScaleTensor == 0
+    return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
+
+
+def element_wise_dequantize_linear_interval(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return the product rounded either way.
+
+    Integers of 32 bits and their difference may be rounded to FLOAT32 first.
+
+    Source: measured; Direct3D 11.3 functional specification.
+    """
+    difference = less_zero_point(InputTensor, ZeroPointTensor)
+    error: Array | float = 0.0
+    if InputTensor.dtype.itemsize == 4:
+        zero_point = 0.0 if ZeroPointTensor is None else _size(ZeroPointTensor)
+        error = (np.abs(difference) + _size(InputTensor) + zero_point) * STEP
+    return _product_interval(difference, error, ScaleTensor, OutputTensor)
+
+
+def quantize_candidates(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
+    data_type = OutputTensor.DataType
+    scale, zero_point = by_element(
+        QuantizationTensors, InputTensor.shape, middle_of(data_type.bits, data_type.is_signed)
+    )
+    quotient = exact_quotient(InputTensor, scale)
+    return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
+
+
+def dequantize_interval(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return the product rounded either way."""
+    middle = middle_of(bits_of(InputTensor), InputTensor.dtype.kind == "i")
+    scale, zero_point = by_element(QuantizationTensors, InputTensor.shape, middle)
+    difference = less_zero_point(InputTensor, zero_point)
+    return _product_interval(difference, 0.0, scale, OutputTensor)
+
+
+def dynamic_quantize_linear_candidates(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputScaleTensor: TensorDesc,
+    OutputZeroPointTensor: TensorDesc,
+) -> tuple[Sequence[Interval], ...]:
+    """Return what quotients become, rounded either way, also with a scale that is rounded so.
+
+    Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
+    such a number is that number with its reciprocal as well. With a scale that is 0 or may count as
+    such, or where the range exceeds the largest FLOAT32 number and may become infinity, the formula
+    leaves the zero point and the output open.
+
+    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
+    """
+    data_type = OutputTensor.DataType
+    least, greatest = range_with_zero(InputTensor)
+    with np.errstate(all="ignore"):
+        scale = (greatest - least).reshape(1) / 255
+        rounded = np.where(is_power_of_two(scale), 0.0, STEP)
+        scales = [rounded_interval(scale, np.abs(scale) * 2 * rounded, np.dtype(np.float32))]
+        undefined = scales[0][0] < _SINGLE.smallest_normal
+        if greatest - least > _SINGLE.max:
+            infinity = np.full(1, np.inf, np.float32)
+            scales.append((infinity, infinity))
+            undefined |= True
+        start = data_type.minimum - least / scale
+        error = np.abs(least / scale) * 4 * rounded
+        zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
+    quotient, error = exact_quotient(InputTensor, scale)
+    ends = zero_points[0]
+    outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
+    return outputs, scales, zero_points
+
+
+def _size(values: Array) -> Array:
+    return np.abs(values.astype(np.float64))
+
+
+def _product_interval(
+    difference: Array, error: Array | float, scale: Array, output: TensorDesc
+) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        wide = scale.astype(np.float64)
+        return rounded_interval(difference * wide, error * np.abs(wide), output.DataType.dtype)

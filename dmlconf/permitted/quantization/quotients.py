@@ -1,0 +1,82 @@
+"""What a quotient that is rounded to a quantized number may be."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.reference.quantization.quotients import quantized
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "exact_quotient",
+    "is_power_of_two",
+    "quantized_candidates",
+]
+
+_MOST_EXPONENT: Final = 60
+"""Exponents up to which neither a power of two nor its products are subnormal or infinite."""
+
+
+def quantized_candidates(
+    quotient: tuple[Array, Array],
+    zero_points: tuple[Array | None, Array | None],
+    data_type: DataType,
+    undefined: Array,
+) -> list[Interval]:
+    """Return the least and the greatest right value of `quantized`, and others for NaN.
+
+    Measured: DirectML gives the least number, 0 or the zero point for NaN, depending on the
+    operator: a clamp may lose it, or a conversion to an integer, before the zero point is added or
+    after.
+
+    Args:
+        quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
+            may be from that before it is rounded to FLOAT32.
+        zero_points: the least and the greatest right one.
+        data_type: an integer type of at most 8 bits.
+        undefined: where any value is right.
+    """
+    exact, error = quotient
+    ends = rounded_interval(exact, error, np.dtype(np.float32))
+    lowest, highest = (
+        quantized(end, zero_point, data_type, nan=0)
+        for end, zero_point in zip(ends, zero_points, strict=True)
+    )
+    everywhere = np.broadcast_to(undefined, exact.shape)
+    lowest[everywhere], highest[everywhere] = data_type.minimum, data_type.maximum
+    without_value = np.isnan(exact) & ~everywhere
+    if not without_value.any():
+        return [(lowest, highest)]
+    zeros = (0 if zero_point is None else zero_point for zero_point in zero_points)
+    choices = (data_type.minimum,) * 2, (0, 0), tuple(zeros)
+    return [
+        (
+            np.where(without_value, least, lowest).astype(lowest.dtype),
+            np.where(without_value, greatest, highest).astype(highest.dtype),
+        )
+        for least, greatest in choices
+    ]
+
+
+def is_power_of_two(scale: Array) -> Array:
+    """Return which numbers FLOAT32 multiplies and divides by without rounding.
+
+    Their reciprocals are such as well.
+    """
+    fraction, exponent = np.frexp(np.abs(scale))
+    usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
+    return usual
+
+
+def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
+    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal.
+
+    A power of two has a reciprocal that is exact.
+    """
+    with np.errstate(all="ignore"):
+        exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)
+        return exact, np.where(is_power_of_two(scale), 0.0, np.abs(exact) * STEP)

@@ -1,0 +1,95 @@
+"""What quantized convolutions and poolings may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from dmlconf.permitted.quantization.arithmetic import quantized_sum_candidates
+from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.quantization.arithmetic import centred
+from dmlconf.reference.quantization.windows import (
+    QuantizedLinearAveragePoolingDesc,
+    QuantizedLinearConvolutionDesc,
+    by_channel,
+    centred_filter,
+    convolved,
+    one_element,
+    with_four_dimensions,
+)
+from dmlconf.reference.windows.sliding import elements, sums, windows
+
+__all__ = [
+    "quantized_linear_average_pooling_candidates",
+    "quantized_linear_convolution_candidates",
+]
+
+_EXACT: Final = 2.0**24
+"""The magnitude up to which FLOAT32 has every integer."""
+
+
+@of_fields(QuantizedLinearConvolutionDesc)
+def quantized_linear_convolution_candidates(
+    desc: QuantizedLinearConvolutionDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes if each of the operations may round either way."""
+    attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
+    filter_ = centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
+    values = centred(with_four_dimensions(desc.InputTensor), one_element(desc.InputZeroPointTensor))
+    sums = convolved(values, filter_, desc.OutputTensor, *attributes)
+    error_scale = convolved(np.abs(values), np.abs(filter_), desc.OutputTensor, *attributes)
+    if desc.BiasTensor is not None:
+        bias = by_channel(desc.BiasTensor.astype(np.float64))
+        sums += bias
+        error_scale += np.abs(bias)
+    products = prod(desc.FilterTensor.shape[1:]) + 1
+    zero_point = one_element(desc.OutputZeroPointTensor)
+    intervals = quantized_sum_candidates(
+        sums, error_scale, products, desc.scales(), zero_point, desc.OutputTensor
+    )
+    # To DirectML tensors of 3 dimensions have a last one of size 1.
+    sizes = desc.OutputTensor.Sizes
+    return [(lowest.reshape(sizes), highest.reshape(sizes)) for lowest, highest in intervals]
+
+
+@of_fields(QuantizedLinearAveragePoolingDesc)
+def quantized_linear_average_pooling_candidates(
+    desc: QuantizedLinearAveragePoolingDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes if each of the operations may round either way.
+
+    Where all scales and the count are powers of two, and FLOAT32 holds the sum, nothing is rounded.
+    Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the mean is one of
+    nothing, any result is right.
+    """
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    rank = desc.InputTensor.ndim
+    places = prod(desc.WindowSize)
+    zero_point = by_channel(desc.OutputZeroPointTensor, rank)
+    with np.errstate(all="ignore"):
+        values = centred(desc.InputTensor, by_channel(desc.InputZeroPointTensor, rank))
+        scale, last = (
+            by_channel(tensor, rank).astype(np.float64)
+            for tensor in (desc.InputScaleTensor, desc.OutputScaleTensor)
+        )
+        count = places if desc.IncludePadding else elements(over)
+        quotient = sums(values, over) * scale / count / last
+        error_scale = sums(np.abs(values), over)
+        terms = error_scale * np.abs(scale)
+        exact = is_power_of_two(scale) & is_power_of_two(last) & is_power_of_two(np.asarray(count))
+        exact = exact & (error_scale <= _EXACT)
+        error = terms / count / np.abs(last) * ((places + 5) * STEP)
+        error = np.where(exact, 0.0, error)
+        undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)
+        undefined |= ~np.isfinite(last) | (count == 0)
+    zero_points = zero_point, zero_point
+    return quantized_candidates(
+        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
+    )

@@ -1,0 +1,196 @@
+"""The error scales of recurrent layers, from the equations of one direction.
+
+FLOAT16 has several candidates: the result of the equations, and that of each kernel that is known.
+Derived in docs/bounds.md, Recurrent layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.half import STORES
+from dmlconf.reference.numbers.quantity import Quantity
+from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP
+from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Kernels, Sites
+from dmlconf.reference.recurrent.layers import AnyLayerDesc, Direction, layer_outputs
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "error_scales",
+]
+
+_FLOAT16_PLACE: Final = 2.0**-10
+
+
+_NEXT_TO_NOTHING: Final = 2.0**-100
+
+
+_MOST_ERRORS: Final = 1 << 18
+"""Number of shared errors in a step that are carried at once, so that they stay in the cache."""
+
+
+_MOST_ERRORS_OF_PART: Final = 1 << 19
+"""The same of a part of a large batch: 4 MiB. Its sequences have nothing to do with each other."""
+
+
+def error_scales(
+    desc: AnyLayerDesc, direction: Direction[AnyLayerDesc], variants: Sequence[Sites], biases: int
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs that a desc has.
+
+    Args:
+        desc: the desc.
+        direction: its equations.
+        variants: what kernels of FLOAT16 hold.
+        biases: how many terms the outputs' rules count in addition to those of the two products.
+    """
+    (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
+    terms = biases + inputs + hidden
+    followed = partial(layer_outputs, desc, direction, followed=True)
+    with np.errstate(all="ignore"):
+        if desc.InputTensor.dtype != np.float16:
+            parts = [
+                _error_scales_of(
+                    layer_outputs(part, direction, EXACT, followed=True), part.outputs, terms
+                )
+                for part in _parts(desc)
+            ]
+            return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
+        equations, *simulations = (
+            simulation
+            for kernels in _groups(variants, 2 * batch * hidden * hidden)
+            for simulation in _simulations(kernels, followed(kernels), desc.outputs, terms)
+        )
+        every = (equations, *simulations)
+        wanted = [index for index, desc in enumerate(desc.outputs) if desc is not None]
+        return tuple(
+            _apart([each.values[index] for each in every], scales, terms)
+            for index, scales in zip(
+                wanted, zip(*(e.scales for e in every), strict=True), strict=True
+            )
+        )
+
+
+_BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
+"""Tensors whose last dimension but one is the batch; in SequenceLengthsTensor it is the last."""
+
+
+def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
+    """Yield the desc of each part of the batch, which is as large as is carried at once."""
+    batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
+    size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
+    if size >= batch:
+        yield desc
+        return
+    for start in range(0, batch, size):
+        part = slice(start, start + size)
+        tensors = {name: getattr(desc, name, None) for name in _BATCHED}
+        given = {name: each[..., part, :] for name, each in tensors.items() if each is not None}
+        if desc.SequenceLengthsTensor is not None:
+            given["SequenceLengthsTensor"] = desc.SequenceLengthsTensor[..., part]
+        yield replace(cast(Any, desc), **given)
+
+
+def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
+    """Return the error scale of several kernels, each of which errs around its own values.
+
+    The least errors of all count everywhere, and what a kernel may be off in addition is the width
+    of its span. Between two kernels' spans nothing is right.
+
+    Derived in docs/bounds.md, Recurrent layers.
+
+    Args:
+        values: each kernel's, FLOAT64, the first those of the equations.
+        scales: their error scales.
+        terms: how many terms the output's rule counts.
+    """
+    sums = np.stack([scale.sums for scale in scales])
+    stored, deviation = (
+        np.stack([np.broadcast_to(0.0 if part is None else part, sums[0].shape) for part in parts])
+        for parts in (
+            [scale.stored for scale in scales],
+            [scale.deviation for scale in scales],
+        )
+    )
+    # Where one may be anything, all may.
+    least = np.where(sums.max(0) >= ANY_RESULT, sums.max(0), sums.min(0))
+    # A scale of 0 would say that nothing is added up, and the result exact.
+    least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
+    room = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
+    room += (stored - stored.min(0)) * _FLOAT16_PLACE
+    room = np.where(np.isfinite(room) & (room > 0), room, 0.0)
+    spans = tuple((value - each, value + each) for value, each in zip(values, room, strict=True))
+    return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)
+
+
+def _groups(variants: Sequence[Sites], size: int) -> Iterator[Kernels]:
+    """Yield that of the equations, and those that hold one of these sets of values.
+
+    Args:
+        variants: the sets.
+        size: how many numbers the shared errors of a step are, of one kernel; as many kernels are
+            computed at once as is fast.
+    """
+    holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(variants)]
+    kernels = (*EXACT.each, *holding)
+    count = max(1, _MOST_ERRORS // size)
+    for start in range(0, len(kernels), count):
+        yield Kernels(kernels[start : start + count])
+
+
+@dataclass(frozen=True, slots=True)
+class _Simulation:
+    """One kernel's results for all outputs.
+
+    Attributes:
+        values: before they are stored in the outputs, FLOAT64.
+        scales: the error scales of those that the desc has.
+    """
+
+    values: tuple[Array, ...]
+    scales: tuple[ErrorScale, ...]
+
+
+def _simulations(
+    kernels: Kernels, outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
+) -> Iterator[_Simulation]:
+    """Yield each kernel's results for all outputs.
+
+    Args:
+        kernels: the kernels.
+        outputs: what they compute.
+        descs, terms: as `error_scales` takes them.
+    """
+    scales = _error_scales_of(outputs, descs, terms)
+    values = [quantity.value for quantity in outputs]
+    for block in kernels.blocks(values[0].shape[-2]):
+        yield _Simulation(
+            tuple(each[..., block, :] for each in values),
+            tuple(scale[..., block, :] for scale in scales),
+        )
+
+
+def _error_scales_of(
+    outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs that a desc has.
+
+    Args:
+        outputs: the outputs, if they are wanted.
+        descs: their descs.
+        terms: how many terms the outputs' rules count.
+    """
+    narrowed = (
+        quantity.narrowed(terms)
+        for quantity, desc in zip(outputs, descs, strict=True)
+        if desc is not None
+    )
+    return tuple(error_scale for error_scale in narrowed if error_scale is not None)

@@ -1,0 +1,31 @@
+"""How far RNN may be from the reference's outputs, and what its kernels hold in FLOAT16.
+
+Derived in docs/bounds.md, Recurrent layers.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dmlconf.permitted.recurrent.layers import error_scales
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.recurrent.kernels import Sites
+from dmlconf.reference.recurrent.rnn import RnnDesc, rnn_direction
+
+__all__ = [
+    "rnn_error_scale",
+]
+
+_HELD: Final[Sites] = frozenset({"bias", "sum", "sum with bias", "product", "state"})
+"""What DirectML holds: products with matrices, the sum of both biases, the input's products with
+it, and hidden nodes. Measured by a simulation."""
+
+
+@of_fields(RnnDesc)
+def rnn_error_scale(desc: RnnDesc) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs of `rnn`, for the same arguments.
+
+    Derived in docs/bounds.md, Recurrent layers.
+    """
+    return error_scales(desc, rnn_direction, (_HELD,), biases=2)

@@ -1,0 +1,1 @@
+"""How far reductions may be from the reference's outputs."""

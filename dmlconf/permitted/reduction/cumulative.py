@@ -1,0 +1,55 @@
+"""How far cumulative sums and products may be from the reference's outputs.
+
+Derived in docs/bounds.md, Sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.reduction.reduce import product_error_scale
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.reduction.cumulative import cumulated
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "cumulative_product_error_scale",
+    "cumulative_summation_error_scale",
+]
+
+
+def cumulative_summation_error_scale(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveSum: bool,
+) -> ErrorScale:
+    """Return the sums of absolute values.
+
+    Derived in docs/bounds.md, Sums.
+    """
+    sizes = np.abs(wide(InputTensor))
+    sums = cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
+    return ErrorScale(sums, quantum=quantum_of(InputTensor))
+
+
+def cumulative_product_error_scale(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveProduct: bool,
+) -> ErrorScale:
+    """Return the absolute products: each factor's rounding is a share of them.
+
+    Derived in docs/bounds.md, Products.
+    """
+
+    def multiply(sizes: Array) -> Array:
+        return cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
+
+    with np.errstate(all="ignore"):
+        return product_error_scale(np.abs(wide(InputTensor)), multiply)

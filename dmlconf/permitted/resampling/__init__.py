@@ -1,0 +1,1 @@
+"""What resampling and its gradient may return besides the reference's outputs."""

@@ -1,0 +1,37 @@
+"""What the gradient of a resampling may be besides the reference's output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.resampling.gradients import ResampleGrad1Desc, element_coordinates
+
+__all__ = [
+    "resample_grad1_candidates",
+    "resample_grad1_interval",
+]
+
+
+@of_fields(ResampleGrad1Desc)
+def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give.
+
+    With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
+    to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
+    """
+    gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
+    at = element_coordinates(desc)
+    if desc.InterpolationMode == "LINEAR":
+        return [linear_interval(gradient, at, output)]
+    return nearest_candidates(gradient, at, desc.RoundingDirection, output)
+
+
+@of_fields(ResampleGrad1Desc)
+def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
+    """Return the least and the greatest right sums of LINEAR."""
+    return linear_interval(
+        desc.InputGradientTensor, element_coordinates(desc), desc.OutputGradientTensor
+    )

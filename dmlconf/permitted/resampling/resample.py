@@ -1,0 +1,28 @@
+"""What a resampling may return besides the reference's output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dmlconf.permitted.resampling.candidates import linear_candidates, nearest_candidates
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.resampling.resample import Resample3Desc, coordinates_of_axes, steps_of_axes
+
+__all__ = [
+    "resample3_candidates",
+]
+
+
+@of_fields(Resample3Desc)
+def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give.
+
+    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
+    LINEAR gives what is on the line through the elements around a coordinate or, with an
+    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
+    """
+    if desc.InterpolationMode == "LINEAR":
+        steps = steps_of_axes(desc)
+        return linear_candidates(desc.InputTensor, desc.OutputTensor, steps, desc.InputPixelOffsets)
+    return nearest_candidates(desc.InputTensor, coordinates_of_axes(desc), desc.RoundingDirection)

@@ -1,0 +1,1 @@
+"""What operators on sliding windows may be off."""

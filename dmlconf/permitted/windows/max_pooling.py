@@ -1,0 +1,70 @@
+"""What pooling of maxima and its gradient may return besides the reference's outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.reference.windows.max_pooling import (
+    MaxPooling2Desc,
+    comparable,
+    max_pooling_grad,
+    stored_maxima,
+)
+from dmlconf.reference.windows.sliding import elements, greatest, indexed, windows
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "max_pooling2_interval",
+    "max_pooling_grad_error_scale",
+]
+
+_Interval = tuple[Array, Array]
+
+
+@of_fields(MaxPooling2Desc)
+def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[_Interval, ...]:
+    """Return as `max_pooling_interval` does, and any index where there is no greatest number."""
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    values, lowest = comparable(desc.InputTensor)
+    maxima, indices = indexed(values, over, lowest)
+    most = least = stored_maxima(maxima, desc.OutputTensor)
+    undefined = indices < 0
+    if desc.InputTensor.dtype.kind == "f":
+        undefined |= maxima == lowest
+        least = np.where(np.isneginf(greatest(values, over, -np.inf)), -np.inf, most)
+    if desc.OutputIndicesTensor is None:
+        return ((least, most),)
+    dtype = desc.OutputIndicesTensor.DataType.dtype
+    first = np.where(undefined, 0, indices).astype(dtype)
+    return (least, most), (first, np.where(undefined, np.iinfo(dtype).max, first))
+
+
+def max_pooling_grad_error_scale(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    **attributes: Any,
+) -> ErrorScale:
+    """Return the sums of the gradients' absolute values.
+
+    Measured: where a dilated window passes over the first element of all and sees nothing but
+    padding, its gradient may be added there, so any result is right for that element.
+
+    Derived in docs/bounds.md, Sums.
+    """
+    absolute = np.abs(InputGradientTensor)
+    wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
+    sums = max_pooling_grad(InputTensor, absolute, wide, **attributes)
+    names = "Strides", "WindowSize", "StartPadding", "Dilations"
+    spatial = (attributes[name][2 - InputTensor.ndim :] for name in names)
+    over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
+    if max(attributes["Dilations"]) > 1 and not elements(over).all():
+        sums.flat[0] = ANY_RESULT
+    return ErrorScale(sums, quantum=quantum_of(InputGradientTensor))

@@ -1,0 +1,104 @@
+"""How far pooling of means and norms may be from the reference's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.reference.windows.pooling import (
+    AveragePooling1Desc,
+    LpPooling1Desc,
+    average_pooling_grad,
+    window_means,
+    window_norms,
+)
+from dmlconf.reference.windows.sliding import elements, sums
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "average_pooling1_error_scale",
+    "average_pooling_grad_error_scale",
+    "lp_pooling1_candidates",
+]
+
+_Interval = tuple[Array, Array]
+
+
+@of_fields(AveragePooling1Desc)
+def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
+    """Return the means of absolute values; with what FLOAT32 may overflow in.
+
+    Derived in docs/bounds.md, Averages.
+    """
+    with np.errstate(all="ignore"):
+        mean = window_means(desc, np.abs(desc.InputTensor))
+        beyond = mean * prod(desc.WindowSize) > np.finfo(np.float32).max
+    return ErrorScale(mean, overflows=beyond & np.isfinite(mean))
+
+
+def average_pooling_grad_error_scale(
+    InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
+) -> Array:
+    """Return the sums of the shares' absolute values.
+
+    Derived in docs/bounds.md, Sums.
+    """
+    absolute = np.abs(InputGradientTensor)
+    return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
+
+
+@of_fields(LpPooling1Desc)
+def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[_Interval]:
+    """Return the least and the greatest right roots where every power is made of exp2 and log2.
+
+    A power that is subnormal in FLOAT32 may be lost. A sum beyond FLOAT32 may be infinite, and its
+    root with it, but no number between that and the root itself is right. With a P of 0 the
+    logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some devices:
+    anything is right where the window sees 0 or what is not finite, or one element.
+
+    Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
+    """
+    over, P = desc.windows(), desc.P
+    if P == 0:
+        special = sums(~(np.isfinite(desc.InputTensor) & (desc.InputTensor != 0)), over) > 0
+        exact = window_norms(desc)
+        return [anything_where(special | (elements(over) == 1), (exact, exact))]
+    single = np.finfo(np.float32)
+    with np.errstate(all="ignore"):
+        bases = np.abs(desc.InputTensor.astype(np.float64))
+        powers = bases**P
+        error = powers * _power_error(bases, P)
+        error = np.where(powers < single.tiny, powers, error)
+        total = sums(powers, over)
+        room = sums(error, over) + total * (prod(desc.WindowSize) * STEP)
+        root = total ** (1 / P)
+        least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
+        room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
+        lowest, highest = rounded_interval(root, room, desc.OutputTensor.DataType.dtype)
+        lowest = np.maximum(lowest, 0)
+        overflows = (total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)
+        if not overflows.any():
+            return [(lowest, highest)]
+        infinity = lowest.dtype.type(np.inf)
+        infinite = np.where(overflows, infinity, lowest), np.where(overflows, infinity, highest)
+    return [(lowest, highest), infinite]
+
+
+def _power_error(base: Array, exponent: float) -> Array:
+    """Return the relative error of exp2(exponent * log2(base)); 0 for a power of 0."""
+    logarithm = np.abs(np.log2(base))
+    inner = exponent * (LOG2_ERROR * np.maximum(logarithm, 1) + STEP * logarithm)
+    return np.where(np.isfinite(logarithm), np.log(2) * inner + EXP2_ERROR, 0)
+
+
+def _wide(tensor: TensorDesc) -> TensorDesc:
+    """Return a FLOAT64 tensor of the same sizes."""
+    return TensorDesc(DataType.FLOAT64, tensor.Sizes)
