@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.recurrent.kernels import EQUATIONS, Kernel, Kernels, Sites
+from dmlconf.permitted.recurrent.quantity import followed
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.half import STORES
-from dmlconf.reference.numbers.quantity import Quantity
 from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP
-from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Kernels, Sites
 from dmlconf.reference.recurrent.layers import AnyLayerDesc, Direction, layer_outputs
+from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -54,20 +54,23 @@ def error_scales(
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
     terms = biases + inputs + hidden
-    followed = partial(layer_outputs, desc, direction, followed=True)
+    dtype = desc.InputTensor.dtype
     with np.errstate(all="ignore"):
-        if desc.InputTensor.dtype != np.float16:
+        if dtype != np.float16:
+            equations_alone = Kernels((EQUATIONS,), dtype)
             parts = [
                 _error_scales_of(
-                    layer_outputs(part, direction, EXACT, followed=True), part.outputs, terms
+                    layer_outputs(part, direction, equations_alone), part.outputs, terms
                 )
                 for part in _parts(desc)
             ]
             return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
         equations, *simulations = (
             simulation
-            for kernels in _groups(variants, 2 * batch * hidden * hidden)
-            for simulation in _simulations(kernels, followed(kernels), desc.outputs, terms)
+            for kernels in _groups(variants, 2 * batch * hidden * hidden, dtype)
+            for simulation in _simulations(
+                kernels, layer_outputs(desc, direction, kernels), desc.outputs, terms
+            )
         )
         every = (equations, *simulations)
         wanted = [index for index, desc in enumerate(desc.outputs) if desc is not None]
@@ -131,19 +134,20 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)
 
 
-def _groups(variants: Sequence[Sites], size: int) -> Iterator[Kernels]:
+def _groups(variants: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield that of the equations, and those that hold one of these sets of values.
 
     Args:
         variants: the sets.
         size: how many numbers the shared errors of a step are, of one kernel; as many kernels are
             computed at once as is fast.
+        dtype: the data type of the layer's tensors.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(variants)]
-    kernels = (*EXACT.each, *holding)
+    kernels = (EQUATIONS, *holding)
     count = max(1, _MOST_ERRORS // size)
     for start in range(0, len(kernels), count):
-        yield Kernels(kernels[start : start + count])
+        yield Kernels(kernels[start : start + count], dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class _Simulation:
 
 
 def _simulations(
-    kernels: Kernels, outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
+    kernels: Kernels, outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> Iterator[_Simulation]:
     """Yield each kernel's results for all outputs.
 
@@ -179,7 +183,7 @@ def _simulations(
 
 
 def _error_scales_of(
-    outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
+    outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
     """Return the error scales of the outputs that a desc has.
 
@@ -188,9 +192,8 @@ def _error_scales_of(
         descs: their descs.
         terms: how many terms the outputs' rules count.
     """
-    narrowed = (
-        quantity.narrowed(terms)
-        for quantity, desc in zip(outputs, descs, strict=True)
+    return tuple(
+        followed(output).narrowed(terms)
+        for output, desc in zip(outputs, descs, strict=True)
         if desc is not None
     )
-    return tuple(error_scale for error_scale in narrowed if error_scale is not None)

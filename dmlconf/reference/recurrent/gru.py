@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.recurrent.kernels import Kernels
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.rnn import RnnDesc
 from dmlconf.reference.recurrent.sequences import (
     Gates,
-    Quantity,
     Sequences,
-    State,
     initial,
 )
+from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -63,8 +61,8 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
 
 def gru_direction(
-    desc: GruDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
-) -> tuple[Quantity, State]:
+    desc: GruDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
+) -> tuple[Values, State]:
     """Return the hidden nodes after every step of one direction, and the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
@@ -72,36 +70,30 @@ def gru_direction(
     both = slice(0, 2 * gates.hidden)
     of_weights, of_recurrence = gates.biases
     recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
-    hold = kernels.held
+    hold = arithmetic.held
 
-    def activated(sums: Quantity, activation: Activation) -> Quantity:
-        return hold(sums.activated(activation, desc.InputTensor.dtype), "gate")
-
-    def step(sums: Quantity, state: State) -> State:
+    def step(sums: Values, state: State) -> State:
         (hidden,) = state
         product = hold(hidden.times_matrix(recurrence_both), "product")
-        gated = activated(hold(sums[:, both] + product, "sum of gates"), f)
+        gated = hold(arithmetic.activated(hold(sums[:, both] + product, "sum of gates"), f), "gate")
         zt, rt = gated[:, part_z], gated[:, part_r]
         if desc.LinearBeforeReset:
             product = hold(hidden.times_matrix(recurrence_h), "product")
             if desc.BiasTensor is not None:
-                product = kernels.with_bias(
-                    product, of_recurrence[part_h], site="product with bias"
-                )
+                product = arithmetic.with_bias(product, of_recurrence[part_h], "product with bias")
             reset = hold(rt * product, "reset product")
         else:
             kept = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
             reset = hold(kept.times_matrix(recurrence_h), "product")
-        ht = activated(hold(sums[:, part_h] + reset, "sum of h"), g)
-        taken = hold(zt.complement() * ht, "share")
-        return (taken + hold(zt * hidden, "share"),)
+        ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
+        return (hold(zt.complement() * ht, "share") + hold(zt * hidden, "share"),)
 
-    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
-    sums = hold(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
+    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
+    bias = None
     if desc.BiasTensor is not None:
         of_sums = of_recurrence.copy()
         if desc.LinearBeforeReset:
             of_sums[part_h] = 0
         bias = of_weights + of_sums
-        sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
-    return sequences.run(step, sums, (first,), backward, lambda part: hold(part, "state"))
+    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+    return sequences.run(step, sums, (first,), backward, arithmetic)

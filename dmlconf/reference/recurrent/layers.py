@@ -9,9 +9,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.quantity import Quantity
-from dmlconf.reference.recurrent.kernels import EXACT, Kernels
-from dmlconf.reference.recurrent.sequences import Sequences, State, in_data_types, in_directions
+from dmlconf.reference.recurrent.sequences import Sequences, in_data_types, in_directions
+from dmlconf.reference.recurrent.values import EXACT, Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -53,8 +52,8 @@ class LayerDesc(Protocol):
 
 AnyLayerDesc = TypeVar("AnyLayerDesc", bound=LayerDesc)
 
-Direction = Callable[[AnyLayerDesc, Kernels, int, Sequences, bool], tuple[Quantity, State]]
-"""Computes one direction, by its index, as kernels do; the rest is as `in_directions` has it."""
+Direction = Callable[[AnyLayerDesc, Arithmetic, int, Sequences, bool], tuple[Values, State]]
+"""Computes one direction, by its index; the last two are as `in_directions` has them."""
 
 
 def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
@@ -64,15 +63,22 @@ def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Arra
         desc: the desc.
         direction: its equations.
     """
-    outputs = layer_outputs(desc, direction, EXACT, followed=False)
-    return in_data_types([quantity.value for quantity in outputs], desc.outputs)
+    outputs = layer_outputs(desc, direction, EXACT)
+    return in_data_types([output.value for output in outputs], desc.outputs)
 
 
 def layer_outputs(
-    desc: AnyLayerDesc, direction: Direction[AnyLayerDesc], kernels: Kernels, *, followed: bool
-) -> tuple[Quantity, ...]:
-    """Return what kernels compute of all outputs, with their errors if these are followed."""
+    desc: AnyLayerDesc, direction: Direction[AnyLayerDesc], arithmetic: Arithmetic
+) -> tuple[Values, ...]:
+    """Return all outputs that a desc may have, before they are stored.
+
+    Args:
+        desc: the desc.
+        direction: its equations.
+        arithmetic: how these are computed.
+    """
     lengths = desc.SequenceLengthsTensor
-    sequences = Sequences.of(desc.InputTensor, lengths, followed, kernels.count)
+    sequences = Sequences.of(desc.InputTensor, lengths, arithmetic.copies)
+    layer = partial(direction, desc, arithmetic)
     with np.errstate(all="ignore"):
-        return in_directions(desc.Direction, sequences, partial(direction, desc, kernels))
+        return in_directions(desc.Direction, sequences, layer, arithmetic)

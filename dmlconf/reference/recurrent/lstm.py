@@ -11,17 +11,14 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import Kernels
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
-    Quantity,
     Sequences,
-    State,
     initial,
 )
+from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -94,8 +91,8 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
 
 
 def lstm_direction(
-    desc: LstmDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
-) -> tuple[Quantity, State]:
+    desc: LstmDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
+) -> tuple[Values, State]:
     """Return the hidden nodes after every step of one direction, and the last ones and cell."""
     clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
@@ -103,17 +100,15 @@ def lstm_direction(
     part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
     peepholes = None if desc.PeepholeTensor is None else desc.PeepholeTensor[0, 0, index]
     if peepholes is not None:
-        seen_by_i, seen_by_o, seen_by_f = (
-            Quantity(row, ErrorScale(np.zeros_like(row)))
-            for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
-        )
+        rows = peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
+        seen_by_i, seen_by_o, seen_by_f = map(arithmetic.exact, rows)
 
-    def gate(sums: Quantity, activation: Activation) -> Quantity:
-        return sums.clipped(clip).activated(activation, desc.InputTensor.dtype)
+    def gate(sums: Values, activation: Activation) -> Values:
+        return arithmetic.activated(sums.clipped(clip), activation)
 
-    def step(sums: Quantity, state: State) -> State:
+    def step(sums: Values, state: State) -> State:
         hidden, cell = state
-        sums = sums + kernels.held(hidden.times_matrix(gates.recurrence), "product")
+        sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
             # Without them all gates are known before the new cell is, and are computed at once.
             gated = gate(sums[:, : part_f.stop], f)
@@ -129,13 +124,12 @@ def lstm_direction(
         if peepholes is not None:
             new_cell = new_cell.common()
             ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
-        return ot * new_cell.activated(h, desc.InputTensor.dtype), new_cell
+        return ot * arithmetic.activated(new_cell, h), new_cell
 
-    first = (
-        initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward),
-        initial(desc.CellMemInitTensor, index, sequences, gates.hidden, backward),
+    hidden, cell = (
+        initial(tensor, index, sequences, gates.hidden, backward, arithmetic)
+        for tensor in (desc.HiddenInitTensor, desc.CellMemInitTensor)
     )
     bias = gates.biases[0] + gates.biases[1]
-    exact = sequences.exact_sums(gates, bias)
-    sums = kernels.with_bias(sequences.weighted(gates), bias, exact)
-    return sequences.run(step, sums, first, backward, lambda part: kernels.held(part, "state"))
+    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+    return sequences.run(step, sums, (hidden, cell), backward, arithmetic)

@@ -9,16 +9,14 @@ from typing import Any
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.recurrent.kernels import Kernels
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
-    Quantity,
     Sequences,
-    State,
     initial,
 )
+from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -75,20 +73,18 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
 
 def rnn_direction(
-    desc: RnnDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
-) -> tuple[Quantity, State]:
+    desc: RnnDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
+) -> tuple[Values, State]:
     """Return the hidden nodes after every step of one direction, and the last."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
-    dtype = desc.InputTensor.dtype
 
-    def step(sums: Quantity, state: State) -> State:
-        sums = sums + kernels.held(state[0].times_matrix(gates.recurrence), "product")
-        return (sums.clipped(LARGEST).activated(f, dtype),)
+    def step(sums: Values, state: State) -> State:
+        (hidden,) = state
+        product = arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
+        return (arithmetic.activated((sums + product).clipped(LARGEST), f),)
 
-    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
-    sums = kernels.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
-    if desc.BiasTensor is not None:
-        bias = gates.biases[0] + gates.biases[1]
-        sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
-    return sequences.run(step, sums, (first,), backward, lambda part: kernels.held(part, "state"))
+    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
+    bias = None if desc.BiasTensor is None else gates.biases[0] + gates.biases[1]
+    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+    return sequences.run(step, sums, (first,), backward, arithmetic)

@@ -1,27 +1,21 @@
-"""What recurrent layers have in common: gates, steps, directions and lengths of sequences.
-
-A layer's equations are written once, on quantities, which follow errors from step to step.
-"""
+"""What recurrent layers have in common: gates, steps, directions and lengths of sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.quantity import Quantity, carried, followed_product
+from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "LARGEST",
     "Gates",
-    "Quantity",
     "Sequences",
-    "State",
     "in_data_types",
     "in_directions",
     "initial",
@@ -29,10 +23,6 @@ __all__ = [
 
 LARGEST: Final = float(np.finfo(np.float32).max)
 """The bounds of a gate's sums that are not clipped more narrowly."""
-
-
-State = tuple[Quantity, ...]
-"""The state that a step passes to the next: the hidden nodes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +67,21 @@ class Sequences:
     Attributes:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
-        followed: whether error scales are computed.
-        dtype: the type of the tensors.
         copies: how many copies of the batch there are, one after the other.
     """
 
     values: Array
     lengths: Array
-    followed: bool
-    dtype: np.dtype[Any]
     copies: int
 
     @classmethod
-    def of(cls, tensor: Array, lengths: Array | None, followed: bool, copies: int) -> Sequences:
+    def of(cls, tensor: Array, lengths: Array | None, copies: int) -> Sequences:
         """Return the sequences of a desc's tensors."""
         steps, batch = tensor.shape[1:3]
         counts = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
         values = np.tile(tensor[0].astype(np.float64), (1, copies, 1))
         lengths = np.tile(counts.astype(np.int64), copies)
-        return cls(values, lengths, followed, tensor.dtype, copies)
+        return cls(values, lengths, copies)
 
     @property
     def batch(self) -> int:
@@ -104,43 +90,16 @@ class Sequences:
 
     def reversed(self) -> Sequences:
         """Return the sequences, each read from its own end."""
-        turned = _turned(Quantity(self.values, None), self.lengths)
-        return replace(self, values=turned.value)
-
-    def weighted(self, gates: Gates) -> Quantity:
-        """Return the products of every step's input with the weights of all gates."""
-        # One product for all steps is several times faster than one for each.
-        rows = self.values.reshape(-1, self.values.shape[2])
-        value = (rows @ gates.weight).reshape(*self.values.shape[:2], -1)
-        if not self.followed:
-            return Quantity(value, None)
-        return followed_product(self.values, gates.weight, value)
-
-    def exact_sums(self, gates: Gates, bias: Array | None = None) -> Array | bool:
-        """Return which products of every step's input, with a bias, are the same in all orders.
-
-        Args:
-            gates: the constants of a direction.
-            bias: what is added to each gate; None for nothing.
-        """
-        if not self.followed or self.dtype != np.float16:
-            return False
-        size = np.abs(self.values) @ np.abs(gates.weight)
-        quantum = quantum_of(self.values, gates.weight)
-        if bias is not None:
-            size = size + np.abs(bias)
-            quantum = min(quantum, quantum_of(bias)) if bias.any() else quantum
-        exact: Array = size <= quantum * 2.0**24
-        return exact & (quantum > 0)
+        return replace(self, values=_turned(Values(self.values), self.lengths).value)
 
     def run(
         self,
-        step: Callable[[Quantity, State], State],
-        sums: Quantity,
+        step: Callable[[Values, State], State],
+        sums: Values,
         state: State,
         backward: bool,
-        hold: Callable[[Quantity], Quantity],
-    ) -> tuple[Quantity, State]:
+        arithmetic: Arithmetic,
+    ) -> tuple[Values, State]:
         """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
 
         Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
@@ -151,7 +110,7 @@ class Sequences:
             sums: what the input adds up to, for every step.
             state: before the first step: the hidden nodes, and perhaps the cell.
             backward: whether the sequences are reversed.
-            hold: returns a part of the state as it is held between two steps.
+            arithmetic: how the equations are computed.
         """
         nothing = state[0].nothing()
         changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
@@ -160,7 +119,7 @@ class Sequences:
         for place in range(len(self.values)):
             running = (place < self.lengths)[:, np.newaxis]
             if place:
-                state = carried(state, hold, running)
+                state = arithmetic.carried(state, running)
             new = step(sums[place], state)
             if same_length:
                 state, output = new, new[0]
@@ -172,12 +131,17 @@ class Sequences:
                 )
                 output = new[0].where(running, nothing)
             outputs.append(output.settled())
-        return Quantity.stacked(outputs), state
+        return outputs[0].stacked(outputs[1:]), state
 
 
 def initial(
-    tensor: Array | None, direction: int, sequences: Sequences, hidden: int, backward: bool
-) -> Quantity:
+    tensor: Array | None,
+    direction: int,
+    sequences: Sequences,
+    hidden: int,
+    backward: bool,
+    arithmetic: Arithmetic,
+) -> Values:
     """Return the state before the first step: that of the tensor, or 0.
 
     Measured: the step that is computed first multiplies nothing with hidden nodes that are not
@@ -190,21 +154,22 @@ def initial(
         sequences: the N sequences.
         hidden: H.
         backward: whether the sequences are reversed.
+        arithmetic: how the equations are computed.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
-        return Quantity(value, ErrorScale(np.zeros_like(value)) if sequences.followed else None)
-    value = np.zeros((sequences.batch, hidden))
-    error_scale = ErrorScale(value) if sequences.followed else None
+        return arithmetic.exact(value)
     shorter = backward & (sequences.lengths < len(sequences.values))
-    return Quantity(value, error_scale, absent=~shorter[:, np.newaxis])
+    zeros = np.zeros((sequences.batch, hidden))
+    return arithmetic.exact(zeros, absent=~shorter[:, np.newaxis])
 
 
 def in_directions(
     direction: str,
     sequences: Sequences,
-    layer: Callable[[int, Sequences, bool], tuple[Quantity, State]],
-) -> tuple[Quantity, ...]:
+    layer: Callable[[int, Sequences, bool], tuple[Values, State]],
+    arithmetic: Arithmetic,
+) -> tuple[Values, ...]:
     """Return the hidden nodes after every step, and the last state, of all directions.
 
     Args:
@@ -212,21 +177,26 @@ def in_directions(
         sequences: the input.
         layer: computes one direction, by its index, of sequences in its own order; the last
             argument says whether these are reversed.
+        arithmetic: how the equations are computed.
 
     Returns:
         The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
         {1, directions, batch, hidden}.
     """
-    directions: list[tuple[Quantity, ...]] = []
+    directions: list[tuple[Values, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):
         backward = direction == "BACKWARD" or index == 1
         outputs, state = layer(index, sequences.reversed() if backward else sequences, backward)
         if backward:
             outputs = _turned(outputs, sequences.lengths)
         else:
-            state = (_single(state[0], sequences.lengths, len(outputs.value)), *state[1:])
+            single = _single(state[0], sequences.lengths, len(outputs.value), arithmetic)
+            state = (single, *state[1:])
         directions.append((outputs, *(part[np.newaxis] for part in state)))
-    return tuple(Quantity.stacked(parts, 1) for parts in zip(*directions, strict=True))
+    first, *others = directions
+    return tuple(
+        part.stacked([other[number] for other in others], 1) for number, part in enumerate(first)
+    )
 
 
 def in_data_types(
@@ -241,23 +211,20 @@ def in_data_types(
         )
 
 
-def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
+def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
     """Return the last hidden nodes of forward sequences, 0 where lengths name no step.
 
     Measured: so it is, unless there is one step only, whose hidden nodes are always returned. What
     belongs to a length beyond the last step may as well not be written, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
-    last = hidden.where(known, hidden.nothing())
-    if last.error_scale is None:
-        return last
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
-    return replace(last, error_scale=last.error_scale.open_where(beyond))
+    return arithmetic.undefined(hidden.where(known, hidden.nothing()), beyond)
 
 
-def _turned(quantity: Quantity, lengths: Array) -> Quantity:
+def _turned(values: Values, lengths: Array) -> Values:
     """Return each sequence from its end; what is after the end stays there."""
-    steps = np.arange(len(quantity.value))[:, np.newaxis]
-    lengths = np.minimum(lengths, len(quantity.value))
+    steps = np.arange(len(values.value))[:, np.newaxis]
+    lengths = np.minimum(lengths, len(values.value))
     sources = np.where(steps < lengths, lengths - 1 - steps, steps)
-    return quantity[sources, np.arange(len(lengths))]
+    return values[sources, np.arange(len(lengths))]

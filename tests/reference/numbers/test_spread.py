@@ -10,11 +10,11 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.recurrent.gru import gru_error_scale
+from dmlconf.permitted.recurrent.quantity import Quantity
+from dmlconf.permitted.recurrent.spread import Spread, independent, sources_of
 from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.quantity import Quantity
 from dmlconf.reference.numbers.rounding import ANY_RESULT
-from dmlconf.reference.numbers.spread import Spread, independent, sources_of
 from dmlconf.reference.recurrent.gru import gru
 from dmlconf.tensors.datatypes import Array, DataType
 

@@ -7,10 +7,10 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.recurrent.gru import gru_error_scale
+from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
+from dmlconf.permitted.recurrent.spread import Spread
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.quantity import Quantity
-from dmlconf.reference.numbers.spread import Spread
 from dmlconf.tensors.datatypes import Array, DataType
 
 RELU = {"operator": "ACTIVATION_RELU"}

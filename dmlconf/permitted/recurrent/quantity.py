@@ -1,8 +1,8 @@
-"""Values of recurrent layers, with what their errors are counted in where errors are followed.
+"""Values of recurrent layers that carry their errors from step to step.
 
-A layer's equations are written once, on quantities. Each carries an error scale, which adds up the
-worst of all errors and tells what may overflow, and spreads, which tell how much of the errors is
-likely to be left. Both are of first order, and cost nothing if only values are wanted.
+A layer's equations, which the reference computes on `Values`, are computed on quantities here. Each
+carries an error scale, which adds up the worst of all errors and tells what may overflow, and
+spreads, which tell how much of the errors is likely to be left. Both are of first order.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.permitted.recurrent.spread import ROUNDING, Spread, independent, sources_of
 from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
@@ -20,10 +21,10 @@ from dmlconf.reference.activation.fused import Activation, activated_error_scale
 from dmlconf.reference.numbers.error_scale import LONGEST_WHOLE, ErrorScale
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
-from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent, sources_of
+from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Quantity", "carried", "followed_product"]
+__all__ = ["Quantity", "carried", "followed", "followed_product"]
 
 _FLOAT16_PLACE: Final = 2.0**-10
 
@@ -52,33 +53,28 @@ _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
 @dataclass(slots=True)
-class Quantity:
-    """FLOAT64 values, and where errors are followed their error scale and spreads.
+class Quantity(Values):
+    """Values with the errors that a right implementation may have made of them.
 
     Attributes:
-        value: the values.
-        error_scale: what bounds their errors; None where errors are not followed.
+        error_scale: what bounds their errors.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
-            values' own unit; None where errors are not followed, and for exact values.
+            values' own unit; None for exact values.
         terms: the sizes of the terms that the values are sums of, added up; None for the values'
-            own sizes, and where errors are not followed.
-        absent: in which rows these are zeros that are not multiplied, sizes {rows, 1}; None
-            for none.
+            own sizes.
     """
 
-    value: Array
-    error_scale: ErrorScale | None
+    error_scale: ErrorScale
     spreads: tuple[Spread, Spread] | None = None
     terms: Array | None = None
-    absent: Array | None = None
 
     def __getitem__(self, index: Any) -> Quantity:
-        error_scale = None if self.error_scale is None else self.error_scale[index]
         terms = None if self.terms is None else self.terms[index]
         spreads = self._each(lambda spread: spread[index])
-        return Quantity(self.value[index], error_scale, spreads, terms)
+        return Quantity(self.value[index], self.error_scale[index], spreads, terms)
 
-    def __add__(self, other: Quantity) -> Quantity:
+    def __add__(self, other: Values) -> Quantity:
+        other = followed(other)
         total = self._derived(
             self.value + other.value,
             other,
@@ -91,17 +87,16 @@ class Quantity:
         """Return the sizes of the terms; a value that is no sum is its own only one."""
         return np.abs(self.value) if self.terms is None else self.terms
 
-    def __mul__(self, other: Quantity) -> Quantity:
+    def __mul__(self, other: Values) -> Quantity:
         return self._derived(
             self.value * other.value,
-            other,
+            followed(other),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
 
     def _open(self) -> Array:
         """Return where any result is right; an infinite error is that of an infinite value."""
-        assert self.error_scale is not None
         sums = self.error_scale.sums
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
@@ -114,8 +109,6 @@ class Quantity:
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
         """Return a value with what it takes of both errors, and of its own rounding."""
-        if self.error_scale is None or other.error_scale is None:
-            return Quantity(value, None)
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(np.abs(value))
         # What may be NaN is so times zero, or beside any other term, as well.
         error_scale = error_scale.open_where(self._open() | other._open())
@@ -137,8 +130,6 @@ class Quantity:
     def complement(self) -> Quantity:
         """Return 1 - x."""
         value = 1 - self.value
-        if self.error_scale is None:
-            return Quantity(value, None)
         single, half = (spread.scaled(-1.0) for spread in self._spreads())
         error_scale = self.error_scale + ErrorScale(np.ones(1))
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
@@ -150,8 +141,6 @@ class Quantity:
         passed on is as right, so any result is.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
-        if self.error_scale is None:
-            return Quantity(value, None)
         exact = ErrorScale(np.zeros_like(value))
         certain = np.isinf(self.value) & ~self._open()
         error_scale = exact.where(certain, self.error_scale)
@@ -175,8 +164,6 @@ class Quantity:
         """
         stored = rounded(self.value)
         value = stored if rows is True else np.where(rows, stored, self.value)
-        if self.error_scale is None:
-            return replace(self, value=value)
         reach = np.where(exact, 0.0, self._reach())
         below, above = rounded(np.stack([self.value - reach, self.value + reach]))
         finite = np.isfinite(self.value) & rows
@@ -191,7 +178,7 @@ class Quantity:
         # Where errors of stores arrive, the two differences are independent.
         half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * place)
         error_scale = scale.open_where(self._open() | beyond)
-        return Quantity(value, error_scale, (single, half), self.terms, self.absent)
+        return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
 
     def _reach(self) -> Array:
         """Return how far the value is likely to be off."""
@@ -207,8 +194,6 @@ class Quantity:
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
         value = activation.formula(self.value)
-        if self.error_scale is None:
-            return Quantity(value, None)
         error = ERRORS[activation.desc["operator"]](self.value, **attributes_of(activation.desc))
         error_scale = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
@@ -250,8 +235,6 @@ class Quantity:
             terms = None if product.terms is None else np.where(self.absent, 0.0, product.terms)
             return replace(product.nothing().where(self.absent, product), terms=terms)
         value = self.value @ matrix
-        if self.error_scale is None:
-            return Quantity(value, None)
         error_scale = self.error_scale.times(matrix)
         # The worst of all errors grows with every step. Only what overflows is open.
         errors = self.error_scale.sums
@@ -264,11 +247,10 @@ class Quantity:
         terms = _product_size(self.value, matrix)
         return _product(Quantity(value, error_scale, carried, terms), self.value, matrix)
 
-    def where(self, chosen: Array, other: Quantity) -> Quantity:
+    def where(self, chosen: Array, other: Values) -> Quantity:
         """Return this where chosen, else the other."""
+        other = followed(other)
         value = np.where(chosen, self.value, other.value)
-        if self.error_scale is None or other.error_scale is None:
-            return Quantity(value, None)
         single, half = (
             mine.where(chosen, others)
             for mine, others in zip(self._spreads(), other._spreads(), strict=True)
@@ -285,19 +267,23 @@ class Quantity:
     def nothing(self) -> Quantity:
         """Return zeros of the same sizes."""
         zeros = np.zeros_like(self.value)
-        return Quantity(zeros, None if self.error_scale is None else ErrorScale(zeros))
+        return Quantity(zeros, ErrorScale(zeros))
+
+    def open_where(self, undefined: Array) -> Quantity:
+        """Return the values of which any result is right where it is undefined."""
+        return replace(self, error_scale=self.error_scale.open_where(undefined))
 
     def settled(self) -> Quantity:
         """Return the quantity for an output, from which no other is computed."""
         return replace(self, spreads=self._each(Spread.settled))
 
-    def narrowed(self, terms: int) -> ErrorScale | None:
+    def narrowed(self, terms: int) -> ErrorScale:
         """Return the error scale with the likely errors where they are less than the greatest.
 
         Args:
             terms: the number of terms that the rule has; an error is counted in their roundings.
         """
-        if self.error_scale is None or self.spreads is None:
+        if self.spreads is None:
             return self.error_scale
         single, half = self.spreads
         before = self.error_scale
@@ -318,21 +304,20 @@ class Quantity:
             deviation=np.fmin(deviation, likely),
         )
 
-    @staticmethod
-    def constant(value: Array, followed: bool) -> Quantity:
-        """Return a summand that is known exactly and counts in the error scale."""
-        return Quantity(value, ErrorScale(np.abs(value)) if followed else None)
-
-    @staticmethod
-    def stacked(parts: Sequence[Quantity], axis: int = 0) -> Quantity:
-        """Return the quantities along a new axis, for an output."""
-        error_scales = [part.error_scale for part in parts if part.error_scale is not None]
-        value = np.stack([part.value for part in parts], axis)
-        if not error_scales:
-            return Quantity(value, None)
+    def stacked(self, others: Sequence[Values], axis: int = 0) -> Quantity:
+        """Return these values and others along a new axis, for an output."""
+        parts = [self, *map(followed, others)]
         spreads = zip(*(part.settled()._spreads() for part in parts), strict=True)
         single, half = (Spread.stacked(each, axis) for each in spreads)
-        return Quantity(value, ErrorScale.stacked(error_scales, axis), (single, half))
+        error_scale = ErrorScale.stacked([part.error_scale for part in parts], axis)
+        return Quantity(np.stack([part.value for part in parts], axis), error_scale, (single, half))
+
+
+def followed(values: Values) -> Quantity:
+    """Return values with their errors; those that carry none are exact."""
+    if isinstance(values, Quantity):
+        return values
+    return Quantity(values.value, ErrorScale(np.zeros_like(values.value)), absent=values.absent)
 
 
 def carried(
@@ -340,8 +325,6 @@ def carried(
 ) -> tuple[Quantity, ...]:
     """Return a state as the next step reads it: as a kernel holds it, in sequences that run on."""
     parts = [hold(part).where(running, part) for part in state]
-    if any(part.error_scale is None for part in parts):
-        return tuple(parts)
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
     spreads = zip(independent(singles, sources), independent(halves, sources), strict=True)
@@ -361,7 +344,6 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
         product: the product.
         left, right: the factors.
     """
-    assert product.error_scale is not None
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right)

@@ -1,0 +1,145 @@
+"""FLOAT16 intermediates in kernels of recurrent layers.
+
+DirectML computes a step of LSTM, GRU and RNN by several operators, and FLOAT16 holds what some of
+them give. Which ones differs by operator and version. Each version is known well enough to simulate
+it: all but a few elements of a thousand come out to the bit. So a result is right if it is near
+that of the equations, or near that of one of these kernels. How near follows from the simulation
+too: a store forgets the errors before it, unless they reach across a boundary.
+
+Derived in docs/bounds.md, Recurrent layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.permitted.recurrent.quantity import Quantity, carried, followed, followed_product
+from dmlconf.reference.activation.fused import Activation
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.reference.numbers.half import Store, to_nearest
+from dmlconf.reference.recurrent.values import State, Values
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
+
+Sites = frozenset[str]
+"""Names of values in a layer's equations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """How a layer is computed.
+
+    Attributes:
+        sites: the values that FLOAT16 holds; of FLOAT32 tensors none.
+        rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
+    """
+
+    sites: Sites
+    rounded: Store
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Kernels that compute a layer side by side, each in its own rows, one after the other.
+
+    Tensors of recurrent layers are small, so all kernels take hardly longer than one.
+
+    Attributes:
+        each: the kernels; one at least.
+        dtype: the data type of the layer's tensors.
+    """
+
+    each: tuple[Kernel, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def copies(self) -> int:
+        """How many kernels they are, each of which computes the batch."""
+        return len(self.each)
+
+    def exact(self, value: Array, absent: Array | None = None) -> Quantity:
+        """Return values that a tensor holds, without an error."""
+        return Quantity(value, ErrorScale(np.zeros_like(value)), absent=absent)
+
+    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Quantity:
+        """Return the products of every step's input with the weights, plus the bias.
+
+        They are held as `sum`, and with the bias as `sum with bias`.
+        """
+        # One product for all steps is several times faster than one for each.
+        rows = inputs.reshape(-1, inputs.shape[2])
+        value = (rows @ weight).reshape(*inputs.shape[:2], -1)
+        product = followed_product(inputs, weight, value)
+        sums = self._held(product, "sum", self._exact_sums(inputs, weight, None))
+        if bias is None:
+            return sums
+        exact = self._exact_sums(inputs, weight, bias)
+        return self._with_bias(sums, bias, "sum with bias", exact)
+
+    def _exact_sums(self, inputs: Array, weight: Array, bias: Array | None) -> Array | bool:
+        """Return which products of every step's input, with a bias, are the same in all orders."""
+        if self.dtype != np.float16:
+            return False
+        size = np.abs(inputs) @ np.abs(weight)
+        quantum = quantum_of(inputs, weight)
+        if bias is not None:
+            size = size + np.abs(bias)
+            quantum = min(quantum, quantum_of(bias)) if bias.any() else quantum
+        exact: Array = size <= quantum * 2.0**24
+        return exact & (quantum > 0)
+
+    def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
+        """Return sums with a bias, which is held as `bias`, as is the result by its own name."""
+        return self._with_bias(followed(sums), bias, site, False)
+
+    def _with_bias(self, sums: Quantity, bias: Array, site: str, exact: Array | bool) -> Quantity:
+        value = np.broadcast_to(bias, sums.value.shape)
+        constant = Quantity(value, ErrorScale(np.abs(value)))
+        return self._held(sums + self._held(constant, "bias", True), site, exact)
+
+    def activated(self, sums: Values, activation: Activation) -> Quantity:
+        """Return the activation of sums."""
+        return followed(sums).activated(activation, self.dtype)
+
+    def held(self, values: Values, site: str) -> Quantity:
+        """Return values as the next operation reads them, sizes {..., rows, n}."""
+        return self._held(followed(values), site, False)
+
+    def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:
+        """Return what `held` does; `exact` is where every order of computing makes these values."""
+        holding = [site in kernel.sites for kernel in self.each]
+        if not any(holding):
+            return quantity
+        rows = np.repeat(holding, quantity.value.shape[-2] // self.copies)[:, np.newaxis]
+        return quantity.held(self.rounded, exact, True if all(holding) else rows)
+
+    def carried(self, state: State, running: Array) -> State:
+        """Return a state as the next step reads it: each part is held as `state`."""
+        return carried([followed(part) for part in state], self._state, running)
+
+    def _state(self, quantity: Quantity) -> Quantity:
+        return self._held(quantity, "state", False)
+
+    def undefined(self, values: Values, where: Array) -> Quantity:
+        """Return values of which some may be anything."""
+        return followed(values).open_where(where)
+
+    def rounded(self, values: Array) -> Array:
+        """Return what each kernel stores of its rows {..., rows, n}."""
+        stored = np.empty_like(values)
+        for kernel, block in zip(self.each, self.blocks(values.shape[-2]), strict=True):
+            stored[..., block, :] = kernel.rounded(values[..., block, :])
+        return stored
+
+    def blocks(self, rows: int) -> list[slice]:
+        """Return which of so many rows belong to each kernel."""
+        size = rows // self.copies
+        return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+EQUATIONS: Final = Kernel(frozenset(), to_nearest)
+"""Computes all in FLOAT32, and stores no more than the outputs."""

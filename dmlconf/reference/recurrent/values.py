@@ -1,0 +1,160 @@
+"""The numbers in a recurrent layer's equations, and how these are computed.
+
+The equations are written once, on `Values`, and name those that a kernel might hold. Here values
+are FLOAT64 numbers and nothing is held. `dmlconf.permitted.recurrent` passes them other arithmetic:
+its values carry their errors with them, and it holds some of them in FLOAT16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from dmlconf.reference.activation.fused import Activation
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["EXACT", "Arithmetic", "ExactArithmetic", "State", "Values"]
+
+
+@dataclass(slots=True)
+class Values:
+    """FLOAT64 values.
+
+    Attributes:
+        value: the values.
+        absent: in which rows these are zeros that are not multiplied, sizes {rows, 1}; None
+            for none.
+    """
+
+    value: Array
+    absent: Array | None = field(default=None, kw_only=True)
+
+    def __getitem__(self, index: Any) -> Values:
+        return Values(self.value[index])
+
+    def __add__(self, other: Values) -> Values:
+        return Values(self.value + other.value)
+
+    def __mul__(self, other: Values) -> Values:
+        return Values(self.value * other.value)
+
+    def complement(self) -> Values:
+        """Return 1 - x."""
+        return Values(1 - self.value)
+
+    def clipped(self, threshold: float) -> Values:
+        """Return the values between -threshold and threshold, NaN as -threshold.
+
+        Measured: so it is, because the greater one of NaN and a number is the number.
+        """
+        return Values(np.minimum(np.fmax(self.value, -threshold), threshold))
+
+    def times_matrix(self, matrix: Array) -> Values:
+        """Return the product with a matrix; absent zeros give 0, even with infinity."""
+        product = self.value @ matrix
+        return Values(product if self.absent is None else np.where(self.absent, 0.0, product))
+
+    def where(self, chosen: Array, other: Values) -> Values:
+        """Return this where chosen, else the other."""
+        return Values(np.where(chosen, self.value, other.value))
+
+    def nothing(self) -> Values:
+        """Return zeros of the same sizes."""
+        return Values(np.zeros_like(self.value))
+
+    def common(self) -> Values:
+        """Return values that several others are computed from, whose errors are then alike."""
+        return self
+
+    def settled(self) -> Values:
+        """Return values of an output, from which no others are computed."""
+        return self
+
+    def stacked(self, others: Sequence[Values], axis: int = 0) -> Values:
+        """Return these values and others along a new axis."""
+        return Values(np.stack([self.value, *(other.value for other in others)], axis))
+
+
+State = tuple[Values, ...]
+"""The state that a step passes to the next: the hidden nodes first, then perhaps the cell."""
+
+
+class Arithmetic(Protocol):
+    """How the equations of a layer are computed."""
+
+    @property
+    def copies(self) -> int:
+        """How many times the batch is computed, one after the other."""
+        ...
+
+    def exact(self, value: Array, absent: Array | None = None) -> Values:
+        """Return values that a tensor holds."""
+        ...
+
+    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Values:
+        """Return `inputs @ weight + bias` for every step, sizes {steps, batch, n}."""
+        ...
+
+    def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
+        """Return `sums + bias`, which a kernel may hold."""
+        ...
+
+    def activated(self, sums: Values, activation: Activation) -> Values:
+        """Return the activation of sums."""
+        ...
+
+    def held(self, values: Values, site: str) -> Values:
+        """Return values as the next operation reads them, by their name in the equations."""
+        ...
+
+    def carried(self, state: State, running: Array) -> State:
+        """Return a state as the next step reads it, in sequences that run on."""
+        ...
+
+    def undefined(self, values: Values, where: Array) -> Values:
+        """Return values of which some may be anything."""
+        ...
+
+
+class ExactArithmetic:
+    """Computes the equations as they are, with FLOAT64 numbers, and holds nothing."""
+
+    copies = 1
+
+    def exact(self, value: Array, absent: Array | None = None) -> Values:
+        """Return the values of a tensor."""
+        return Values(value, absent=absent)
+
+    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Values:
+        """Return the products of every step's input with the weights, plus the bias."""
+        # One product for all steps is several times faster than one for each.
+        rows = inputs.reshape(-1, inputs.shape[2])
+        sums = (rows @ weight).reshape(*inputs.shape[:2], -1)
+        return Values(sums if bias is None else sums + bias)
+
+    def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
+        """Return the sums plus the bias."""
+        return Values(sums.value + bias)
+
+    def activated(self, sums: Values, activation: Activation) -> Values:
+        """Return the activation of sums."""
+        return Values(activation.formula(sums.value))
+
+    def held(self, values: Values, site: str) -> Values:
+        """Return the values themselves."""
+        return values
+
+    def carried(self, state: State, running: Array) -> State:
+        """Return the state itself."""
+        return state
+
+    def undefined(self, values: Values, where: Array) -> Values:
+        """Return the values themselves."""
+        return values
+
+
+EXACT: Final = ExactArithmetic()
+"""What the reference computes with."""
