@@ -106,24 +106,23 @@ def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
 def _of_group(group: Group) -> SharedProperty:
     explanation = group.explanation
     simpler = explanation.simpler if explanation else None
+    of = len(group.failures)  # Those that do not meet the explanation may be a group of their own.
     return SharedProperty(
         (group.operator,),
         group.reasons,
         group.failures,
         group.compared,
-        _condition(explanation),
-        _condition(simpler),
+        _condition(explanation, of),
+        _condition(simpler, of),
     )
 
 
-def _condition(explanation: Explanation | None) -> Condition | None:
+def _condition(explanation: Explanation | None, of: int) -> Condition | None:
     if explanation is None:
         return None
     terms = explanation.terms
     alternatives = terms[0].alternatives if len(terms) == 1 else ()
-    return Condition(
-        explanation.text, explanation.failures, explanation.of, explanation.passes, alternatives
-    )
+    return Condition(explanation.text, explanation.failures, of, explanation.passes, alternatives)
 
 
 def _of_groups(shared: SharedGroups) -> SharedProperty:

@@ -24,8 +24,8 @@ _HOLDS_FOR: Final = timedelta(days=90)
 
 _COMMENT: Final = """\
 # Failures of a run on {adapter}, {started}, accepted until the dates below.
-# Each fails the run until you say in its `reason`, in place of the TODO, why the cases fail. Link
-# the report of the fault, and narrow or widen `devices` and `bound`: docs/waivers.md.
+# Write in each `reason`, in place of the TODO, why the cases fail; until then a run refuses this
+# file. Link the report of the fault, and narrow or widen `devices` and `bound`: docs/waivers.md.
 """
 
 _REJECTION: Final = re.compile(r"\b([A-Z][A-Z0-9_]*) by ([A-Z][A-Za-z]*)\b")

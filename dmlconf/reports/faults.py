@@ -30,7 +30,8 @@ def condition_of(fault: KnownFault) -> str:
     if fault.circumstance is not None:
         parts.append(f"only when {fault.circumstance}")
     if fault.cases is not None:
-        parts.append(f"in {len(fault.cases)} cases by name: {fault.not_computed}")
+        count = len(fault.cases)
+        parts.append(f"in {count} case{'s' if count != 1 else ''} by name: {fault.not_computed}")
     return "; ".join(parts) or "always"
 
 

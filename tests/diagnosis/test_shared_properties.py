@@ -94,9 +94,12 @@ def test_two_failures_name_no_cause() -> None:
 
 def test_parts_two_causes() -> None:
     verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
-    texts = {s.condition.text for s in shared_properties(logs.run_log(*verdicts)) if s.condition}
+    parts = [s for s in shared_properties(logs.run_log(*verdicts)) if s.condition]
+    texts = {s.condition.text for s in parts if s.condition}
     assert any("Bias" in text for text in texts)
     assert any("GroupCount" in text for text in texts)
+    # A part is counted alone, not among the failures that have another cause.
+    assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
 
 def test_several_operators_share_a_condition() -> None:

@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from dmlconf.resources import cases_directory
-from tests.cli.process import dmlconf_here
+from tests.cli.process import dmlconf_here, environment
 
 __all__ = ["TUTORIALS", "lasting", "retyped"]
 
 _DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
 TUTORIALS: Final = tuple(
-    _DOCS / name for name in ("diagnosing-a-driver.md", "first-case.md", "fleet.md", "gating-ci.md")
+    _DOCS / name
+    for name in (
+        "diagnosing-a-driver.md",
+        "first-case.md",
+        "first-failure.md",
+        "fleet.md",
+        "gating-ci.md",
+    )
 )
 """Pages whose commands are run in an empty folder."""
 
-_BLOCK: Final = re.compile(r"^```(?:(?:yaml|toml) (\S+)|console)\n(.*?)^```$", re.M | re.S)
+_BLOCK: Final = re.compile(
+    r"^```(?:(yaml|toml|python|diff) (\S+)|console)\n(.*?)^```$", re.M | re.S
+)
+"""A file to write, a change to one, or a command with what it prints."""
+
+_PROGRESS: Final = re.compile(r"[0-9,]+ of [0-9,]+ cases, .*[0-9] (s|min)\b.*")
+"""Lines that a terminal does not keep."""
 
 _CHANGING: Final = re.compile(r"(tested|run) ")
 """Lines of a report that name the machine and the time."""
@@ -36,11 +53,20 @@ _STAND_INS: Final = (
 def retyped(page: str) -> str:
     """Return the page with what its commands show now, run in this order in an empty folder."""
     with TemporaryDirectory() as name:
-        return _BLOCK.sub(lambda block: _typed(Path(name).resolve(), block), page)
+        folder = Path(name).resolve() / "here"
+        folder.mkdir()
+        run = _run_installed if "$ pip install" in page else _run_here
+        return _BLOCK.sub(lambda block: _typed(folder, block, run), page)
 
 
-def _typed(folder: Path, block: re.Match[str]) -> str:
-    file, content = block.groups()
+_Run = Callable[[Path, Sequence[str]], str]
+
+
+def _typed(folder: Path, block: re.Match[str], run: _Run) -> str:
+    language, file, content = block.groups()
+    if language == "diff":
+        _change(folder / file, content.splitlines())
+        return block[0]
     if file is not None:
         (folder / file).write_text(content, encoding="utf-8")
         return block[0]
@@ -48,13 +74,60 @@ def _typed(folder: Path, block: re.Match[str]) -> str:
     program, *arguments = shlex.split(command.removeprefix("$ "))
     if program == "cat":
         shown = (folder / arguments[0]).read_text("utf-8")
+    elif program == "pip":
+        shown = _installed(folder, arguments)
     else:
         assert program == "dmlconf"
-        done = dmlconf_here(folder, *arguments, COLUMNS="80", HOME=str(folder))
-        shown = (done.stdout + done.stderr).replace(str(folder), "~")
+        shown = run(folder, arguments).replace(str(folder), "~")
         shown = shown.replace(str(cases_directory().parent), "~/dmlconf")
-    lines = [line.rstrip() for line in shown.splitlines()]
+    lines = [line.rstrip() for line in shown.splitlines() if not _PROGRESS.fullmatch(line)]
     return "\n".join(["```console", command, *lines, "```"])
+
+
+def _change(file: Path, lines: Sequence[str]) -> None:
+    """Replace the lines that begin with a minus by those that begin with a plus."""
+    old, new = (
+        "".join(f"{line[1:]}\n" for line in lines if line[0] == sign) for sign in ("-", "+")
+    )
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def _run_here(folder: Path, arguments: Sequence[str]) -> str:
+    """Return what dmlconf prints, run in this process."""
+    done = dmlconf_here(folder, *arguments, COLUMNS="80", HOME=str(folder))
+    return done.stdout + done.stderr
+
+
+def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
+    """Return what dmlconf prints with what `_installed` has installed, in the order on a screen."""
+    packages = environment(folder)["PYTHONPATH"] + ":" + sysconfig.get_path("purelib")
+    more = {"COLUMNS": "80", "PYTHONPATH": packages, "PYTHONUNBUFFERED": "1"}
+    return subprocess.run(
+        [_python_beside(folder), "-m", "dmlconf", *arguments],
+        cwd=folder,
+        env=environment(folder, HOME=str(folder), **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    ).stdout
+
+
+def _installed(folder: Path, arguments: Sequence[str]) -> str:
+    """Do what pip does, in an environment of its own beside the folder."""
+    python = _python_beside(folder)
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run(
+        [*uv, "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True
+    )
+    subprocess.run([*uv, "pip", *arguments, "--python", python], cwd=folder, check=True)
+    return ""
+
+
+def _python_beside(folder: Path) -> Path:
+    return folder.parent / "environment" / "bin" / "python"
 
 
 def lasting(page: str) -> list[str]:

@@ -161,7 +161,7 @@ def test_data_that_hides_a_defect_is_distinguished_from_a_rule_that_permits_it(
     actual = measured(tmp_path, ALL_ZERO)
     survivor = actual["cumulative sum beyond 256 elements starts anew"]
     assert survivor.fate is Fate.HIDDEN
-    assert survivor.missing.startswith("the data of all 1 cases that run it hides it")
+    assert survivor.missing.startswith("the data of the one case that runs it hide it")
 
 
 @pytest.mark.parametrize("seed", range(4))

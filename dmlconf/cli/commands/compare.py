@@ -85,7 +85,7 @@ def command(
         render_terminal(comparison, names, verbose=verbose, quiet=quiet)
         for comparison, names in compared
     ]
-    shown = write(reports, compared, Group(*parts), color)
+    shown = write(reports, compared, Group(*parts), color, announce=not quiet)
     slower = [each for comparison, _ in compared for each in comparison.timing.slower]
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
     for each in failing:

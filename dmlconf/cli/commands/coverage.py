@@ -103,7 +103,7 @@ def command(
     graphs = graph_coverage(suite.plan(), chosen)
     figures = Coverage(rows, networks, graphs)
     table = report.render_table(figures, width=width, missing=missing)
-    written = write(reports, figures, table, color)
+    written = write(reports, figures, table, color, announce=not quiet)
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
@@ -131,7 +131,7 @@ def _questions(
         rows = measure_questions(operators, map(valid_case, plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows) if name in chosen]
     table = question_report.render_table(ordered, missing=missing)
-    written = write(reports, ordered, table, color)
+    written = write(reports, ordered, table, color, announce=not quiet)
     asked, of = question_report.total_share(ordered)
     if fail_under is not None and 100 * asked < fail_under * of:
         click.echo(f"Error: {100 * asked / of:.2f}% is below {fail_under:g}%", err=True)

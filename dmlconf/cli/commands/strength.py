@@ -250,7 +250,7 @@ def command(
         rewrites=of_rewrites,
     )
     table = figures.render_table(measured, verbose=verbose)
-    written = write(reports, measured, table, color)
+    written = write(reports, measured, table, color, announce=not quiet)
     return _exit_code(measured, thresholds) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
 
 

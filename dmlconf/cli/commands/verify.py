@@ -117,7 +117,7 @@ def command(
             return stack.enter_context(progress(cases, quiet=quiet, color=color))
 
         verification = verify(file, demand, on_start)
-    shown = write(reports, verification, table(verification), color)
+    shown = write(reports, verification, table(verification), color, announce=not quiet)
     code = _CODES[verification.result]
     return code if code or shown else ExitCode.OUTPUT
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -110,4 +111,7 @@ def command(
         raise click.UsageError(printable(f"--output {file}: it exists already")) from error
     except OSError as error:
         raise click.UsageError(printable(f"--output {file}: {error.strerror}")) from error
+    say(f"Wrote {file}. Write why the cases fail in place of each TODO, then type:")
+    again = ["--failed", *([str(log)] if log else []), "--waivers", str(file)]
+    say(f"  dmlconf run {shlex.join(again)}")
     return ExitCode.SUCCESS

@@ -190,7 +190,7 @@ def write(
     table: RenderableType,
     color: str,
     *,
-    announce: bool = False,
+    announce: bool = True,
 ) -> bool:
     """Write reports and a table; a report on standard output sends the table to standard error.
 

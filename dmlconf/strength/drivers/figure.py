@@ -70,7 +70,13 @@ class SubjectFigure:
         if self.fate is Fate.WITHOUT_PLACE:
             return f"{count} of {having}, and it changes no output of those tried"
         if self.fate is Fate.HIDDEN:
-            return f"the data of all {self.tally.ran:,} cases that run it hides it ({having})"
+            ran = self.tally.ran
+            those = (
+                "the one case that runs it hide"
+                if ran == 1
+                else f"all {ran:,} cases that run it hide"
+            )
+            return f"the data of {those} it ({having})"
         if self.fate is Fate.UNNOTICED:
             visible = self.tally.ran - self.tally.hidden
             return f"{visible:,} of its cases show it and none fails, such as {self.tally.missed}"
