@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf
 from tests.runner.test_pool import plugin
 
-CHOICE = "FLOAT32 and (layouts or documented) and not graphs"
+ADDITIONS = cases_directory() / "element_wise_add"
+CHOICE = "FLOAT32 and (layouts or documented)"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
@@ -26,8 +28,7 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     done = dmlconf(
         tmp_path,
         "run",
-        "-o",
-        "ELEMENT_WISE_ADD",
+        ADDITIONS,
         "-k",
         CHOICE,
         "-b",
@@ -41,5 +42,5 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = code.replace("np.add(a, b", "np.subtract(a, b")
     (tmp_path / "plugin" / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", CHOICE, "-b", "mine")
+    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", "documented", "-b", "mine")
     assert again.returncode == 1

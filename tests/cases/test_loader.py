@@ -547,6 +547,7 @@ def test_digest_is_the_same_in_another_place(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.whole
 def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: Suite) -> None:
     identifiers = [case.identifier for case in bundled_suite.plan()]
     assert len(set(identifiers)) == len(identifiers) > 1000

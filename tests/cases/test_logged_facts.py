@@ -46,6 +46,7 @@ def test_graphs_name_their_tensors_themselves() -> None:
     assert "must be a tensor" in str(facts_problem("GRAPHS", {"x": 3}))
 
 
+@pytest.mark.whole
 def test_every_case_that_dmlconf_logs_fits(bundled_suite: Suite) -> None:
     kinds: set[tuple[str, ...]] = set()
     for planned in bundled_suite.plan():

@@ -325,6 +325,7 @@ def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
     assert message.startswith("f.yaml:4:28: must be a list, not '=(A,)'\n")
 
 
+@pytest.mark.whole
 def test_most_cases_are_enough_for_every_matrix_of_the_suite(bundled_suite: Suite) -> None:
     count = sum(1 for _ in bundled_suite.plan())
     assert 1000 < count < MOST_COMBINATIONS

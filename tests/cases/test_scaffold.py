@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.writing.scaffold import pattern_of, scaffold
+from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
 
+@pytest.mark.whole
 def test_a_new_case_of_every_operator_can_be_built_and_run(
     tmp_path: Path, bundled_suite: Suite
 ) -> None:
@@ -89,10 +93,8 @@ def test_constraints_come_with_their_terms(tmp_path: Path) -> None:
     )
 
 
-def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input(
-    bundled_suite: Suite,
-) -> None:
-    plan = [one for one in bundled_suite.plan() if one.template.operator_name == "CONVOLUTION"]
+def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input() -> None:
+    plan = load_suite([cases_directory() / "convolution"]).plan()
     pattern = pattern_of(map(build, plan))
     assert pattern is not None
     image, kernel = pattern.desc["InputTensor"].Sizes, pattern.desc["FilterTensor"].Sizes

@@ -173,6 +173,7 @@ def test_there_is_no_challenge_of_0_or_above_64_bits(folder: Path) -> None:
         assert verified(folder, file="forged.dmlcert").returncode == 3
 
 
+@pytest.mark.hostile
 def test_what_a_log_says_beside_its_verdicts_takes_no_memory(folder: Path) -> None:
     def nested(forgery: Forgery, count: int) -> None:
         for line in forgery.verdicts[:3]:

@@ -57,6 +57,13 @@ def test_a_command_beside_others_fails_its_step() -> None:
     assert done.stdout.split()[-2:] == ["first", "said"]
 
 
+def test_several_commands_run_beside_others_and_fail_as_the_first_that_failed() -> None:
+    commands = "".join(f"beside sh -c 'echo {n}; exit {n}'\n" for n in (0, 4, 3))
+    done = bash(f"step one\n{commands}step two\necho here\nfinish\necho never")
+    assert done.returncode == 4
+    assert done.stdout.split()[-4:] == ["here", "0", "4", "3"]
+
+
 def test_steps_say_what_they_take() -> None:
     busy = f"{shlex.quote(sys.executable)} -c 'sum(range(10**7))'"
     done = bash(f"step busy\n{busy}\nstep end\nsummary")

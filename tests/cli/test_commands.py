@@ -13,6 +13,7 @@ import pytest
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.resources import cases_directory
 from tests.cli.process import TILE, dmlconf, dmlconf_here, environment, write
 
 OPEN = """
@@ -173,7 +174,8 @@ def test_a_problem_that_two_parts_of_the_schema_see_is_reported_once(tmp_path: P
 
 
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums")
+    gather = cases_directory() / "gather"
+    done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums", gather)
     assert done.returncode == 5
     assert "did you mean gather/documented/example-3-swap-columns?" in done.stderr
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import beginning, dmlconf, dmlconf_here
+from tests.cli.process import beginning, dmlconf, dmlconf_here, write
 
 NEGATED = "miniature:negated,where=max(Strides) > 1,only=metacommands"
 
@@ -33,9 +33,10 @@ def test_a_log_that_is_missing_or_not_a_log_is_reported(tmp_path: Path) -> None:
 
 
 def test_an_unknown_case_is_reported(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "diagnose", "fold/no-such-case", "-b", "miniature:negated")
+    name = "tile/no-such-case"
+    done = dmlconf_here(tmp_path, "diagnose", name, write(tmp_path), "-b", "miniature:negated")
     assert done.returncode == 5
-    assert "there is no case fold/no-such-case" in done.stderr
+    assert "there is no case tile/no-such-case" in done.stderr
 
 
 def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:

@@ -401,7 +401,9 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.endswith("then type:\n  dmlconf run --failed log.jsonl --waivers first.yaml\n")
+    assert done.stderr.endswith(
+        "then type:\n  dmlconf run --failed log.jsonl --waivers first.yaml\n"
+    )
     command = ("run", "tile", "-b", backend, "--waivers", "first.yaml", "-q")
     unexplained = dmlconf_here(tmp_path, *command)
     assert unexplained.returncode == 3

@@ -14,7 +14,7 @@ from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import Array, DataType
 
-STEPS, INPUTS, HIDDEN = 100, 16, 32
+STEPS, INPUTS, HIDDEN = 60, 16, 32
 
 
 def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> ErrorScale:
