@@ -42,5 +42,5 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = code.replace("np.add(a, b", "np.subtract(a, b")
     (tmp_path / "plugin" / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", "documented", "-b", "mine")
+    again = dmlconf(tmp_path, "run", ADDITIONS, "-k", "boundary", "-b", "mine")
     assert again.returncode == 1

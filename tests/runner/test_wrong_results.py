@@ -22,7 +22,7 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.runner.wrong_results import CHANGES, Survivor, survivors
 
 OPERATORS_ONE_IN: Final = 5
-CASES_ONE_IN: Final = 40
+CASES_ONE_IN: Final = 30
 """Operators, and cases of each of those, of which the quick test takes one."""
 
 MOST_BYTES: Final = 1 << 14

@@ -80,8 +80,9 @@ def render(
         parts += _others(log)
         parts.append(Histograms(log))
         parts += [_text(note, "dim") for note in remarks.room_lines(log)]
-    parts += [_text(note, "dim") for note in remarks.plain_notes(log) if note]
-    parts += _what_next(log, most_groups)
+    notes = [_text(note, "dim") for note in remarks.plain_notes(log) if note]
+    end = list(_what_next(log, most_groups))
+    parts += [*notes, *([""] if notes and end else []), *end]
     return Group(*parts, _closing(log))
 
 
