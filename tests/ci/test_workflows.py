@@ -1,0 +1,101 @@
+"""Workflows, issue forms and the Justfile: their form, and that they name what there is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.ci.action import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yml"))
+
+RECIPE = re.compile(r"^([a-z]+)(?: \*[A-Z]+)?:$", re.MULTILINE)
+
+
+def steps(name: str) -> list[dict[str, Any]]:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text("utf-8"))
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def recipes() -> set[str]:
+    return set(RECIPE.findall((ROOT / "Justfile").read_text("utf-8"))) - {"default"}
+
+
+@pytest.mark.action
+def test_workflows_and_issue_forms_fit_their_schemas() -> None:
+    forms = [path for path in FORMS if path.name != "config.yml"]
+    config = [path for path in FORMS if path.name == "config.yml"]
+    assert len(WORKFLOWS) >= 3
+    assert len(forms) == 3
+    for schema, files in (
+        ("vendor.github-workflows", [*WORKFLOWS, *EXAMPLES]),
+        ("vendor.github-issue-forms", forms),
+        ("vendor.github-issue-config", config),
+    ):
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+        done = subprocess.run(
+            [*command, *map(str, files)], capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 0, done.stdout
+
+
+def test_no_script_contains_what_strangers_write() -> None:
+    for path in [*WORKFLOWS, *EXAMPLES]:
+        for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
+            for step in job.get("steps", ()):
+                expressions = re.findall(r"\${{ *([^ }]+)", step.get("run", ""))
+                assert not [each for each in expressions if not each.startswith("steps.")], path
+
+
+def test_the_nightly_workflow_has_a_job_for_each_part() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8"))
+    parts = workflow["jobs"]["part"]["strategy"]["matrix"]["part"]
+    functions = re.findall(
+        r"^part_(\w+)\(\)", (ROOT / ".ci" / "nightly").read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(parts) == sorted(functions)
+
+
+def test_contributing_names_every_target_and_no_other() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert set(re.findall(r"\bjust ([a-z]+)", text)) == recipes()
+
+
+def test_workflows_use_targets_that_there_are() -> None:
+    used = {
+        name for step in steps("ci.yml") for name in re.findall(r"/just (\w+)", step.get("run", ""))
+    }
+    assert used
+    assert used <= recipes()
+
+
+def test_workflows_run_the_readmes_tests_and_the_scripts() -> None:
+    commands = [step["run"] for step in steps("ci.yml") if "run" in step]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert any(command in readme for command in commands if "pytest -n auto" in command)
+    assert "bash .ci/run" in commands
+    assert any(
+        command.startswith("bash .ci/nightly")
+        for step in steps("nightly.yml")
+        if (command := step.get("run", ""))
+    )
+
+
+@pytest.mark.action
+def test_each_target_is_one_that_just_can_run() -> None:
+    just = shutil.which("just", path=str(ROOT / ".venv" / "bin")) or shutil.which("just")
+    assert just is not None, "the extra dev brings it: rust-just"
+    for name in sorted(recipes()):
+        done = subprocess.run(
+            [just, "--dry-run", name], cwd=ROOT, capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.strip()  # The commands that it would run.
