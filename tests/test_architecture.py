@@ -172,6 +172,45 @@ CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
 """Recordings are files that the judge reads too, so they are not among these."""
 
 
+MOST_TYPE_TESTS: Final = 14
+
+
+def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the places that ask whether a case is a graph, in whatever form."""
+    graphs = {"GraphCase", "GraphPlan"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                if graphs & {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}:
+                    yield node
+            case (
+                ast.Call(func=ast.Name(id="is_graphs"))
+                | ast.MatchClass(cls=ast.Name(id="GraphCase" | "GraphPlan"))
+            ):
+                yield node
+            case ast.Attribute(attr="is_graph", ctx=ast.Load()):
+                yield node
+            case ast.Compare(left=left, comparators=others):
+                if any(isinstance(e, ast.Name) and e.id == "GRAPHS" for e in (left, *others)):
+                    yield node
+
+
+def test_few_places_ask_whether_a_case_is_a_graph() -> None:
+    # What differs is a method or an attribute that both kinds of case have.
+    found = [
+        f"{module_name(path)}:{getattr(node, 'lineno', 0)}"
+        for path in MODULES
+        for node in type_tests(tree_of(path))
+    ]
+    assert len(found) <= MOST_TYPE_TESTS, f"{len(found)} places: {', '.join(found)}"
+    each_form = (
+        "isinstance(case, GraphCase)\nisinstance(a, Case | GraphPlan)\nname == GRAPHS\n"
+        "GRAPHS in names\nis_graphs(name)\ntemplate.is_graph\n"
+        "match case:\n    case GraphCase(): pass\n"
+    )
+    assert len(list(type_tests(ast.parse(each_form)))) == 7
+
+
 @for_each(MODULES, name=module_name)
 def test_only_backends_know_a_concrete_backend(path: Path) -> None:
     if part(path) == "backends":

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, Self
 
 from dmlconf.cases.errors import CaseError, desc_place
 from dmlconf.cases.model import REJECTION_HINT, Case, Fill
 from dmlconf.catalogue.desc import Desc, TensorDesc
-from dmlconf.catalogue.graph import graph_entry
+from dmlconf.catalogue.graph import GRAPHS, graph_entry
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, Operator
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
-from dmlconf.graphs.model import Graph, Node
+from dmlconf.graphs.model import Graph, GraphNode, Node
 from dmlconf.graphs.relations import Relation
 from dmlconf.graphs.wiring import WiringFault, faults_of
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["GraphCase", "fault_place", "node_case"]
+__all__ = ["GraphCase", "fault_place", "node_case", "with_graph"]
 
 _COMPILE_GRAPH: Final = LevelNeed(FeatureLevel(2, 1), "IDMLDevice1::CompileGraph")
 _CONSTANT_NODE: Final = LevelNeed(FeatureLevel(6, 2), "DML_CONSTANT_DATA_GRAPH_NODE_DESC")
@@ -42,8 +42,14 @@ class GraphCase(Case):
             for that instead of values; None for other cases.
     """
 
-    graph: Graph
+    graph: Graph = field()  # Not the property of `Case`, which is no default.
     relation: Relation | None = None
+
+    most_variations: ClassVar[int] = 2
+    """What a graph permits for other inputs takes as long to find as most of its plain run."""
+
+    is_compiled_as_graph: ClassVar[bool] = True
+    forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
 
     @property
     def operator(self) -> Operator:
@@ -52,6 +58,11 @@ class GraphCase(Case):
             "operator", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
         )
         return entry
+
+    @property
+    def nodes(self) -> tuple[GraphNode, ...]:
+        """The operators and constants."""
+        return self.graph.nodes
 
     @property
     def content(self) -> Desc:
@@ -109,6 +120,14 @@ class GraphCase(Case):
         )
         return broken
 
+    def documented_violations(self) -> tuple[str, ...]:
+        """Return the same as `violations`: a device enforces all rules of graphs."""
+        return self.violations()
+
+    def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
+        """Return the graph as it is: its edges hold the descs of its tensors too."""
+        return self
+
     def constraint_error(self) -> CaseError:
         """Return everything that is wrong with the graph, each fault with its place."""
         first, *others = [
@@ -129,7 +148,25 @@ def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
     return (*where, *desc_place(fault.tensor)) if fault.tensor else where
 
 
-def node_case(case: GraphCase, node: Node, data: Mapping[str, Array | Fill]) -> Case:
+def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
+    """Return a graph with all else that a case has.
+
+    Args:
+        case: the case.
+        graph: takes the place of the operator or the graph.
+        changes: of other attributes, such as the data of other inputs.
+    """
+    kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}
+    of_graph = {
+        "operator_name": GRAPHS,
+        "desc": {**graph.inputs, **graph.outputs},
+        "graph": graph,
+        "relation": case.relation,
+    }
+    return GraphCase(**(kept | of_graph | changes))
+
+
+def node_case(case: Case, node: Node, data: Mapping[str, Array | Fill]) -> Case:
     """Return a node as a separate case: the operator, with these inputs.
 
     Args:

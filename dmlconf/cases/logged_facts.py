@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dmlconf.cases.facts import DATA, IN_PLACE, is_tensor
-from dmlconf.catalogue.graph import GRAPH_FACTS, GRAPHS
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
 from dmlconf.catalogue.model import AttributeKind, Field
 
@@ -48,8 +48,6 @@ _TENSOR: Final = "a tensor such as FLOAT16 2x3"
 
 
 def _fields(operator_name: str) -> Mapping[str, Field]:
-    if operator_name == GRAPHS:
-        return {field.name: field for field in GRAPH_FACTS}
     try:
         return {field.name: field for field in operator(operator_name).fields}
     except UnknownOperatorError:  # The log is from another version.

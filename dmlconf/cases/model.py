@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 from dmlconf.cases.errors import CaseError, desc_place
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.graphs.model import Graph, GraphNode, Node, graph_of
+from dmlconf.graphs.relations import Relation
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -160,6 +161,10 @@ class About:
 class Case:
     """One use of an operator, with its input data and the expected result.
 
+    A `GraphCase` is a case of several operators. What differs between the two is said by what both
+    have: a graph, of one node for an operator, the relation to another form of it, and the forms
+    that it may have. So code that runs, judges or reduces a case need not ask which one it is.
+
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
         operator_name: the operator's name in the catalogue.
@@ -188,10 +193,40 @@ class Case:
     disputes: str | None = None
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
+    most_variations: ClassVar[int] = 3
+    """How many inputs the case has under circumstances, its own included."""
+
+    is_compiled_as_graph: ClassVar[bool] = False
+    """Whether CompileGraph compiles the case, whatever a backend does with operators."""
+
+    forms: ClassVar[tuple[Relation, ...]] = ()
+    """The other forms in which the case can run, and must give the same outputs."""
+
     @property
     def operator(self) -> Operator:
         """The operator, from the catalogue."""
         return catalogue.operator(self.operator_name)
+
+    @property
+    def graph(self) -> Graph:
+        """The case as a graph; that of an operator has one node, without a name."""
+        graph: Graph = self._once(
+            "graph", lambda: graph_of(Node("", self.operator_name, self.desc))
+        )
+        return graph
+
+    @property
+    def nodes(self) -> tuple[GraphNode, ...]:
+        """The nodes of a graph, which have names; none for an operator."""
+        return ()
+
+    @property
+    def relation(self) -> Relation | None:
+        """The form that must give the same outputs, if the case asks for that and not for values.
+
+        An operator has no other form.
+        """
+        return None
 
     @property
     def content(self) -> Desc:
@@ -248,6 +283,26 @@ class Case:
         )
         return broken
 
+    def documented_violations(self) -> tuple[str, ...]:
+        """Return the names of the documented constraints that the desc breaks, enforced or not."""
+        return violations(self.operator, self.desc, documented=True)
+
+    def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:
+        """Return the case with changed tensors; a graph stays as it is: its edges hold descs too.
+
+        Args:
+            change: returns a tensor's replacement, given its name (in arrays `InputTensors[0]`).
+        """
+        desc = dict(self.desc)
+        for each in self.operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
+            value = desc.get(each.name)
+            if isinstance(value, TensorDesc):
+                desc[each.name] = change(each.name, value)
+            elif value is not None:
+                tensors = (change(f"{each.name}[{i}]", tensor) for i, tensor in enumerate(value))
+                desc[each.name] = tuple(tensors)
+        return replace(self, desc=desc)
+
     def constraint_error(self) -> CaseError:
         """Return what is wrong with a case that breaks constraints and expects no rejection."""
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
@@ -284,16 +339,16 @@ class Case:
             return self.data[name]
         return self._input(name, self._input_tensors()[name])
 
-    def with_inputs(self) -> Case:
+    def with_inputs(self) -> Self:
         """Return the case with its inputs' arrays as data, for callers that need them often."""
         return self._with_arrays(self.inputs())
 
-    def with_data(self, arrays: Mapping[str, Array]) -> Case:
+    def with_data(self, arrays: Mapping[str, Array]) -> Self:
         """Return the case with these arrays as its inputs, by tensor, shaped like their Sizes."""
         tensors = self._input_tensors().items()
         return self._with_arrays({n: as_stored(arrays[n], tensor.Strides) for n, tensor in tensors})
 
-    def _with_arrays(self, inputs: Mapping[str, Array]) -> Case:
+    def _with_arrays(self, inputs: Mapping[str, Array]) -> Self:
         case = replace(self, data=_Inputs(inputs))
         object.__setattr__(case, "_derived", self._derived)  # The desc is the same.
         return case
@@ -353,9 +408,14 @@ class CaseTemplate:
     shared: bool = False
 
     @property
+    def is_graph(self) -> bool:
+        """Whether its cases are graphs: such an entry has nodes, and that of an operator a desc."""
+        return "nodes" in self.data
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The outputs that the case may state: the operator's fields, or the graph's outputs."""
-        if self.operator_name == GRAPHS:
+        if "outputs" in self.data:
             return tuple(self.data["outputs"])
         fields = catalogue.operator(self.operator_name).of_kind(FieldKind.OUTPUT)
         return tuple(field.name for field in fields)

@@ -6,9 +6,8 @@ import hashlib
 import struct
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
@@ -57,6 +56,10 @@ class OperatorPlan:
     outputs: Bindings
     in_place: Mapping[str, str]
 
+    input_edges: ClassVar[tuple[tuple[int, int, int], ...]] = ()
+    output_edges: ClassVar[tuple[tuple[int, int, int], ...]] = ()
+    intermediate_edges: ClassVar[tuple[tuple[int, int, int, int], ...]] = ()
+
     def key(self) -> Hashable:
         """Return a key that differs between plans that are compiled differently."""
         return _node_key(self.node)
@@ -100,20 +103,11 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
         case: an operator's case or a graph's.
         as_graph: whether an operator is compiled as a graph of one node.
     """
-    if isinstance(case, GraphCase):
+    if as_graph or case.is_compiled_as_graph:
         return _graph_plan(case.graph, case.in_place)
-    node = Node("", case.operator_name, case.desc)
+    [node] = case.graph.operator_nodes
     inputs, outputs = (_bindings(node, kind) for kind in (FieldKind.INPUT, FieldKind.OUTPUT))
-    if not as_graph:
-        return OperatorPlan(node, inputs, outputs, case.in_place)
-    return GraphPlan(
-        (node,),
-        tuple(filter(None, inputs)),
-        tuple(filter(None, outputs)),
-        case.in_place,
-        tuple((number, 0, slot) for number, slot in enumerate(_present(inputs))),
-        tuple((0, slot, number) for number, slot in enumerate(_present(outputs))),
-    )
+    return OperatorPlan(node, inputs, outputs, case.in_place)
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
@@ -178,10 +172,6 @@ def _tensors(node: Node, kind: FieldKind) -> list[tuple[str, TensorDesc | None]]
         for field in node.operator.of_kind(kind)
         for each in by_field.get(field.name, [] if field.is_array else [(field.name, None)])
     ]
-
-
-def _present(slots: Bindings) -> list[int]:
-    return [number for number, slot in enumerate(slots) if slot is not None]
 
 
 def _node_key(node: GraphNode) -> Hashable:

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Fill
 from dmlconf.tensors.fills import challenged
 
-__all__ = ["VARIATIONS", "is_judged", "variations_of", "varied"]
-
-VARIATIONS: Final = 3
-"""How many inputs a case of one operator has under circumstances, including its own."""
-
-_VARIATIONS_OF_GRAPHS: Final = 2
-
-
-def variations_of(case: Case) -> int:
-    """Return how many inputs a case has under circumstances, including its own.
-
-    Graphs have fewer: what a graph permits for other inputs is determined by sampling, which takes
-    as long as most of its plain run.
-    """
-    return _VARIATIONS_OF_GRAPHS if isinstance(case, GraphCase) else VARIATIONS
+__all__ = ["is_judged", "varied"]
 
 
 def varied(case: Case, number: int) -> Case:
@@ -37,7 +21,7 @@ def varied(case: Case, number: int) -> Case:
 
     Args:
         case: the case.
-        number: below `variations_of` the case.
+        number: below `most_variations` of the case.
     """
     if number == 0:
         return case

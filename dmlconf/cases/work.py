@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from dmlconf.cases.facts import products
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
@@ -22,14 +20,7 @@ def work_of(case: Case) -> int:
 
     The result may be too high for small cases, but by no more than about a million terms.
     """
-    return sum(_work(operator, desc) for operator, desc in _operators(case))
-
-
-def _operators(case: Case) -> Iterator[tuple[Operator, Desc]]:
-    if isinstance(case, GraphCase):
-        yield from ((node.operator, node.desc) for node in case.graph.operator_nodes)
-    else:
-        yield case.operator, case.desc
+    return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 
 
 def _work(operator: Operator, desc: Desc) -> int:

@@ -17,6 +17,8 @@ __all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
 GRAPHS: Final = "GRAPHS"
 """The name used in place of an operator's if a case is a graph."""
 
+_NAMES: Final = frozenset({GRAPHS, "GRAPH"})
+
 GRAPH_PAGE: Final = "ns-directml-dml_graph_desc"
 """The documentation page of DML_GRAPH_DESC, without its ending."""
 
@@ -34,7 +36,7 @@ GRAPH_FACTS: Final = (
 
 def is_graphs(name: str) -> bool:
     """Return whether a name, in upper or lower case, means graphs instead of an operator."""
-    return name.upper() in (GRAPHS, "GRAPH")
+    return name.upper() in _NAMES
 
 
 def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Operator:

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import PlannedCase
-from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.cases.selecting.selection import graphs_in
 
 __all__ = ["GraphCoverage", "graph_coverage"]
 
@@ -42,12 +41,12 @@ def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> G
     cases = most = 0
     nodes: set[str] = set()
     pairs: Counter[tuple[str, str]] = Counter()
-    for planned in plan:
-        case = build(planned) if planned.template.operator_name == GRAPHS else None
-        if not isinstance(case, GraphCase) or not {*case.graph.operators} & {*operators}:
+    for planned in graphs_in(plan):
+        graph = build(planned).graph
+        if not {*graph.operators} & {*operators}:
             continue
         cases += 1
-        most = max(most, len(case.graph.nodes))
-        nodes |= {*case.graph.operators} & {*operators}
-        pairs.update(pair for pair in case.graph.neighbours() if {*pair} & {*operators})
+        most = max(most, len(graph.nodes))
+        nodes |= {*graph.operators} & {*operators}
+        pairs.update(pair for pair in graph.neighbours() if {*pair} & {*operators})
     return GraphCoverage(cases, most, frozenset(nodes), pairs)

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from dmlconf.cases.facts import names_of
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
@@ -157,8 +156,7 @@ def _names(case: Case) -> dict[str, Any]:
     names["AxisSizes"] = tuple({size: None for t in tensors for size in t.Sizes})
     filters = case.desc.get("FilterTensor")
     names["FilterSizes"] = filters.Sizes[2:] if isinstance(filters, TensorDesc) else None
-    if isinstance(case, GraphCase):
-        names["ConstantBytes"] = tuple(each.data.nbytes for each in case.graph.constants)
+    names["ConstantBytes"] = tuple(each.data.nbytes for each in case.graph.constants)
     return names
 
 
@@ -258,7 +256,7 @@ def measure_questions(
         {
             (each.name, part): 0
             for each in questions
-            if each.operators is not None and GRAPHS in each.operators
+            if each.operators is not None and not each.operators.isdisjoint({GRAPHS})
             for part in each.conditions
         },
     )

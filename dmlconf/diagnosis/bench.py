@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.engine.session import OpenBackend, no_expectation, open_backend
 from dmlconf.graphs.relations import Relation
@@ -77,7 +76,7 @@ class Bench:
         """
         return self.verdicts([case], backend)[0]
 
-    def verdict_in_form(self, case: GraphCase, form: Relation) -> Verdict:
+    def verdict_in_form(self, case: Case, form: Relation) -> Verdict:
         """Return the verdict on a graph run in another form that must give the same outputs.
 
         Raises:
@@ -98,7 +97,7 @@ class Bench:
         outcome = alone_on(self.open().execute)(case)
         return outcome.arrays if isinstance(outcome, Outputs) else None
 
-    def outputs_one_by_one(self, case: GraphCase) -> Mapping[str, Array] | None:
+    def outputs_one_by_one(self, case: Case) -> Mapping[str, Array] | None:
         """Return what the nodes of a graph give one by one; None if one gives no outputs.
 
         Raises:

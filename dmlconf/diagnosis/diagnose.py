@@ -10,7 +10,6 @@ from typing import Final
 from dmlconf.backends.errors import UnknownChoiceError
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.graph_mutants import Mutant
@@ -152,7 +151,7 @@ def diagnose(
 def _rewritten(diagnosis: Diagnosis, bench: Bench, own: Mutant | None) -> Mutant | None:
     """Return the otherwise compiled graph that gives the wrong outputs in every bit."""
     case, reason = diagnosis.case, diagnosis.verdict.reason
-    if not isinstance(case, GraphCase) or case.relation is not None:
+    if not case.forms or case.relation is not None:
         return None
     if reason is None or reason.kind not in _OF_VALUES:
         return None
@@ -227,7 +226,7 @@ class _Again:
         return verdict
 
     def _verdicts(self, variant: Variant) -> Sequence[Verdict]:
-        if variant.form is not None and isinstance(variant.case, GraphCase):
+        if variant.form is not None:
             return [self._bench.verdict_in_form(variant.case, variant.form)]
         return self._bench.verdicts([variant.case] * self._batch, variant.backend)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.loading.rewrites import case_rewrite, rewrites, rewritten
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.diagnosis.graph_mutants import Mutant, mutants_of
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
@@ -38,15 +37,14 @@ def own_mutant(planned: PlannedCase) -> Mutant | None:
     condition = rewrite.breaks and entry.conditions[rewrite.breaks]
     so = f", although this does not hold: {condition}" if condition else ""
     other = rewritten(planned).with_inputs()
-    assert isinstance(other, GraphCase)
     return Mutant(f"{entry.does}{so}", rewrite.name, other.graph, other.data)
 
 
 def same_as_rewritten(
-    case: GraphCase,
+    case: Case,
     outputs: Outputs,
     own: Mutant | None,
-    one_by_one: Callable[[GraphCase], Outputs | None],
+    one_by_one: Callable[[Case], Outputs | None],
 ) -> Mutant | None:
     """Return the mutant of a graph that gives a device's outputs in every bit; None if none does.
 
@@ -59,7 +57,7 @@ def same_as_rewritten(
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]
-    near: list[tuple[Mutant, GraphCase]] = []
+    near: list[tuple[Mutant, Case]] = []
     for mutant in candidates:
         other = _with(case, mutant)
         computed = _computed(other)
@@ -76,13 +74,11 @@ def same_as_rewritten(
     return None
 
 
-def _with(case: GraphCase, mutant: Mutant) -> GraphCase:
-    graph = mutant.graph
-    return replace(
+def _with(case: Case, mutant: Mutant) -> Case:
+    return with_graph(
         case,
+        mutant.graph,
         identifier=f"{case.identifier}#{mutant.rewrite}",
-        graph=graph,
-        desc={**graph.inputs, **graph.outputs},
         data=case.data if mutant.data is None else mutant.data,
         expectation=None,
         relation=None,
@@ -90,7 +86,7 @@ def _with(case: GraphCase, mutant: Mutant) -> GraphCase:
     )
 
 
-def _computed(case: GraphCase) -> Outputs | None:
+def _computed(case: Case) -> Outputs | None:
     try:
         with np.errstate(all="ignore"):
             return evaluate(case)

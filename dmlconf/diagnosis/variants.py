@@ -13,7 +13,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.options import BOTH
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.data_facts import DATA_WORDS, data_words
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.diagnosis.reduction.data import plain_values
@@ -77,7 +77,7 @@ def variants_of(case: Case, backend: BackendName) -> Iterator[Variant]:
         backend: what it fails on.
     """
     options = option_variants(case, backend)
-    if isinstance(case, GraphCase):
+    if case.forms:
         # A backend compiles a graph as a graph, however it compiles operators.
         yield from (variant for variant in options if variant.circumstance != "compilation")
         yield from _of_graph(case)
@@ -123,7 +123,7 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
 """Forms of a graph that must give the same outputs: the culprit, the change, what is to blame."""
 
 
-def _of_graph(case: GraphCase) -> Iterator[Variant]:
+def _of_graph(case: Case) -> Iterator[Variant]:
     """Yield a graph in other forms, and owned inputs for its constants or inputs not owned."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
@@ -134,30 +134,18 @@ def _of_graph(case: GraphCase) -> Iterator[Variant]:
     if graph.content() == case.graph.content():
         return
     data = {**case.data, **{constant.name: constant.data for constant in case.graph.constants}}
-    desc = {**graph.inputs, **graph.outputs}
     constants = bool(case.graph.constants)
     yield Variant(
         "ownership",
         "owned inputs for constants" if constants else "no owned inputs",
         "giving data as constants" if constants else "DML_TENSOR_FLAG_OWNED_BY_DML",
-        replace(case, graph=graph, desc=desc, data=data),
+        with_graph(case, graph, data=data),
     )
 
 
 def _changed(case: Case, **changes: Any) -> Case:
     """Return the case with these changes to every tensor."""
-
-    def changed(tensor: TensorDesc) -> TensorDesc:
-        return replace(tensor, **changes)
-
-    desc: dict[str, Any] = dict(case.desc)
-    for field in case.operator.fields:
-        value = desc.get(field.name)
-        if field.is_tensor and value is not None:
-            desc[field.name] = (
-                tuple(map(changed, value)) if isinstance(value, tuple) else changed(value)
-            )
-    return replace(case, desc=desc)
+    return case.with_tensors(lambda name, tensor: replace(tensor, **changes))
 
 
 def _tensors(case: Case) -> list[TensorDesc]:

@@ -27,7 +27,6 @@ from dmlconf.backends.protocol import (
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.engine.events import Declined, Executed
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
@@ -405,9 +404,10 @@ def _parts(
 ) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts: graphs that also run in other forms, and the cases between them."""
 
+    part = "nodes" if compare_unfused else "relation"  # Only graphs have either.
+
     def apart(planned: PlannedCase) -> bool:
-        template = planned.template
-        return template.operator_name == GRAPHS and (compare_unfused or "relation" in template.data)
+        return part in planned.template.data
 
     for is_apart, group in groupby(plan, apart):
         cases = list(group)

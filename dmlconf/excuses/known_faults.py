@@ -27,9 +27,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.backends.recording.samples import paired
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.facts import names_of_node
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
@@ -86,12 +84,11 @@ class NodeCondition:
 
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a node; False for a single operator."""
-        if not isinstance(case, GraphCase):
-            return False
         return any(
-            node.operator_name in self.operators
+            isinstance(node, Node)
+            and node.operator_name in self.operators
             and _meets(self.when, {**names_of_node(node), **_place_in_graph(case.graph, node)})
-            for node in case.graph.operator_nodes
+            for node in case.nodes
         )
 
 
@@ -120,8 +117,6 @@ class ConstantCondition:
 
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a constant; False for a single operator."""
-        if not isinstance(case, GraphCase):
-            return False
         graph = case.graph
         return any(_meets(self.when, _names_of_constant(graph, each)) for each in graph.constants)
 
@@ -220,17 +215,17 @@ class KnownFault:
             case: an operator or a graph.
             as_graph: whether single operators are compiled as graphs.
         """
-        if self.graph and not as_graph and not isinstance(case, GraphCase):
+        if self.graph and not (as_graph or case.is_compiled_as_graph):
             return False
         if self.breaks is not None and not (case.violations() and self._breaks(case)):
             return False
-        if isinstance(case, GraphCase) and GRAPHS not in self.operators:
+        if case.nodes and case.operator_name not in self.operators:
             if not self.nodes:
                 return False
             if self.cases is not None and not Scope(None, self.cases).covers(case):
                 return False
             nodes = case.graph.operator_nodes
-            return any(self._concerns_node(case, node) for node in nodes)
+            return any(self._concerns_node(node) for node in nodes)
         if not Scope(self.operators, self.cases, self.when).covers(case):
             return False
         conditions = (self.node, self.constant)
@@ -239,7 +234,7 @@ class KnownFault:
     def _breaks(self, case: Case) -> bool:
         return self.breaks is not None and self.breaks.issuperset(case.violations())
 
-    def _concerns_node(self, case: GraphCase, node: Node) -> bool:
+    def _concerns_node(self, node: Node) -> bool:
         if node.operator_name not in self.operators:
             return False
         return self.when is None or _meets(self.when, names_of_node(node))
@@ -274,14 +269,15 @@ class KnownFault:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
                 # What a node leaves unwritten shows as wrong values where another one reads it.
-                reads = isinstance(case, GraphCase)
-                return reads or any(fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults)
+                return bool(case.nodes) or any(
+                    fault.kind is FaultKind.NOT_WRITTEN for fault in outcome.faults
+                )
             case Outputs():
                 return self.outcome == _OUTPUTS
             case Rejection():
                 hresult, _, stage = self.outcome.partition(" by ")
                 stages = [stage]
-                if isinstance(case, GraphCase) and stage in _STAGES_OF_NODES:
+                if case.is_compiled_as_graph and stage in _STAGES_OF_NODES:
                     stages.append(_STAGES_OF_NODES[stage])
                 return outcome.hresult == hresult and outcome.stage in stages
             case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
@@ -295,7 +291,7 @@ class KnownFault:
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
-        return isinstance(case, GraphCase) and (unsteady or reason in _OF_VALUES)
+        return bool(case.nodes) and (unsteady or reason in _OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
         """Return what one operator gives because of the fault; None if that is what is right."""
@@ -361,11 +357,11 @@ class KnownFaults:
         for fault in self.faults:
             if fault.explains(case, outcome, circumstance, as_graph=self.as_graph):
                 return fault
-        if isinstance(case, GraphCase) and isinstance(outcome, Outputs):
+        if case.nodes and isinstance(outcome, Outputs):
             return self._together(case, outcome)
         return None
 
-    def _together(self, case: GraphCase, outcome: Outputs) -> KnownFault | None:
+    def _together(self, case: Case, outcome: Outputs) -> KnownFault | None:
         """Return what explains a graph of which several nodes have a fault each."""
         concerned = [
             fault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 from dmlconf.graphs.model import Graph, IntermediateEdge, Node
@@ -22,14 +22,12 @@ def sum_before_the_activation(case: Case) -> Computed | None:
     Of GEMM with RELU and of ELEMENT_WISE_ADD becomes a GEMM with CTensor: of a product -2 and a sum
     with 3, RELU(-2) + 3 = 3 becomes RELU(-2 + 3) = 1.
     """
-    if not isinstance(case, GraphCase):
-        return None
     graph = case.graph
     for edge in case.graph.intermediate_edges:
         graph = _with_one_node(graph, edge)
     if graph is case.graph:
         return None
-    wrong = replace(case, graph=graph)
+    wrong = with_graph(case, graph)
     return Computed(evaluate(wrong), around=wrong)
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.loading.matrix import expand
 from dmlconf.cases.loading.rewrites import rewritten
-from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.cases.model import Case, CaseTemplate, PlannedCase
 from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.desc import TensorDesc
@@ -92,7 +91,6 @@ def pattern_of(template: CaseTemplate, chance: Chance) -> Pattern:
 
 def _pattern(planned: PlannedCase) -> Pattern:
     case, mutant = valid_case(planned), rewritten(planned)
-    assert isinstance(case, GraphCase)
     right, wrong = _parts(case), _parts(mutant)
     entry = planned.template.data["rewrite"]
     rewrite = {name: entry[name] for name in ("name", "breaks") if name in entry}
@@ -115,7 +113,7 @@ def _named(name: str) -> str:
     return _PREFIX + name
 
 
-def _parts(case: GraphCase) -> dict[str, dict[str, Any]]:
+def _parts(case: Case) -> dict[str, dict[str, Any]]:
     """Return the parts of the case's entry, with prefixed names and data as lists."""
     data = {**case.inputs(), **{each.name: each.data for each in case.graph.constants}}
     values = {name: array.ravel().tolist() for name, array in data.items()}

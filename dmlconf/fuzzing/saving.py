@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["case_file", "save_cases"]
 
@@ -42,9 +41,11 @@ def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
 def case_file(cases: Iterable[PlannedCase]) -> str:
     """Return the text of a case file of some cases of one operator, or of graphs."""
     members = list(cases)
-    name = members[0].template.operator_name
-    head = {"graph": "made by dmlconf fuzz"} if name == GRAPHS else {"operator": name}
-    tags = list(members[0].template.tags[1:])
+    first = members[0].template
+    head = {"operator": first.operator_name}
+    if first.is_graph:
+        head = {"graph": "made by dmlconf fuzz"}
+    tags = list(first.tags[1:])
     entries = [dict(planned.template.data) for planned in members]
     document = {**head, "tags": tags, "cases": entries}
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=100, default_flow_style=None)

@@ -28,6 +28,7 @@ __all__ = [
     "Node",
     "OutputEdge",
     "Slot",
+    "graph_of",
 ]
 
 CONSTANT_TENSOR: Final = "OutputTensor"
@@ -266,3 +267,14 @@ class CircleError(ValueError):
     def __init__(self, nodes: tuple[str, ...]) -> None:
         self.nodes = nodes
         super().__init__(f"the nodes {', '.join(nodes)} wait for each other")
+
+
+def graph_of(node: Node) -> Graph:
+    """Return the graph of a single operator: its tensors are the graph's, under their names."""
+    return Graph(
+        inputs=node.inputs,
+        outputs=node.outputs,
+        nodes=(node,),
+        input_edges=tuple(InputEdge(name, node.name, name) for name in node.inputs),
+        output_edges=tuple(OutputEdge(node.name, name, name) for name in node.outputs),
+    )

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.documents.problems import ExpectedError
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
@@ -118,10 +117,9 @@ class Conclusion:
             result = yield from run_under(case, item.circumstances)
         under = result.under if isinstance(result, Exercises) else {}
         outcome = result.plain if isinstance(result, Exercises) else result
-        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
-            verdict = yield from self._of_graph(case, outcome)
-        else:
-            verdict = self.judge(case, outcome)
+        verdict = self.judge(case, outcome)
+        if isinstance(outcome, Outputs) and case.forms:
+            verdict = yield from self._in_other_forms(case, outcome, verdict)
         verdict = self.excused(case, outcome, verdict)
         if under and verdict.status is Status.PASSED:
             from dmlconf.judging.circumstances import judge_circumstances  # Few runs need it.
@@ -129,9 +127,8 @@ class Conclusion:
             verdict = yield from judge_circumstances(case, verdict, under, self.judge, self.excused)
         return self.options.waivers.applied(case, outcome, verdict)
 
-    def _of_graph(self, case: GraphCase, outcome: Outputs) -> Steps[Verdict]:
-        """Return the verdict on a graph, which may also run in other forms."""
-        verdict = self.judge(case, outcome)
+    def _in_other_forms(self, case: Case, outcome: Outputs, verdict: Verdict) -> Steps[Verdict]:
+        """Return the verdict on a case that may also run in other forms."""
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict

@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Mismatch
-from dmlconf.cases.graph_case import GraphCase, node_case
+from dmlconf.cases.graph_case import GraphCase, node_case, with_graph
 from dmlconf.cases.model import Case, Fill, Provenance
 from dmlconf.graphs.model import Graph, Node, Slot
 from dmlconf.graphs.relations import (
@@ -79,7 +79,7 @@ class Stopped:
         return f"{self.step} did not run: {message}"
 
 
-def in_other_form(case: GraphCase, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
+def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | Stopped]:
     """Return the graph's outputs by name, computed in another form, whose cases are yielded.
 
     Args:
@@ -104,13 +104,12 @@ def in_other_form(case: GraphCase, relation: Relation) -> Steps[dict[str, Array]
 
 
 def _graph_case(
-    case: GraphCase, identifier: str, graph: Graph, data: Mapping[str, Array | Fill]
+    case: Case, identifier: str, graph: Graph, data: Mapping[str, Array | Fill]
 ) -> GraphCase:
-    return replace(
+    return with_graph(
         case,
+        graph,
         identifier=identifier,
-        graph=graph,
-        desc={**graph.inputs, **graph.outputs},
         data={name: data[name] for name in graph.inputs},
         expectation=None,
         relation=None,
@@ -118,7 +117,7 @@ def _graph_case(
     )
 
 
-def _node_by_node(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
+def _node_by_node(case: Case) -> Steps[dict[str, Array] | Stopped]:
     graph, inputs = case.graph, case.inputs()
     sources, nodes = graph.sources(), graph.by_name
     computed: dict[Slot, Array] = {
@@ -143,7 +142,7 @@ def _node_by_node(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
     return {name: computed[slot] for name, slot in graph.output_sources().items()}
 
 
-def _in_parts(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
+def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
     inputs = case.inputs()
     computed: dict[Slot, Array] = {}
     for number, names in enumerate(halves(case.graph), 1):
@@ -158,9 +157,7 @@ def _in_parts(case: GraphCase) -> Steps[dict[str, Array] | Stopped]:
     return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
 
 
-def judge_relation(
-    case: GraphCase, outcome: Outputs, verdict: Verdict, *, half: bool
-) -> Steps[Verdict]:
+def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool) -> Steps[Verdict]:
     """Return the verdict on a relation: whether another form of the graph gives the same outputs.
 
     Where it does, the verdict on the graph's own values stands. The cases of the other form are
@@ -240,7 +237,7 @@ def _same_bits(one: Array, other: Array) -> int:
 
 
 def with_unfused(
-    case: GraphCase,
+    case: Case,
     outcome: Outputs,
     verdict: Verdict,
     judge: Callable[[Case, Outcome], Verdict],

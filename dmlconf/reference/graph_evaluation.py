@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase, node_case
+from dmlconf.cases.graph_case import node_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, Node, Slot
@@ -47,7 +47,7 @@ class NodeValues:
 
 
 def evaluate_nodes(
-    case: GraphCase,
+    case: Case,
     evaluate: Evaluate,
     inputs: Mapping[str, Array] | None = None,
     store: Store | None = None,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
@@ -45,7 +45,7 @@ class GraphSite:
         outputs: its right outputs, by name.
     """
 
-    case: GraphCase
+    case: Case
     outputs: Outputs
 
     @cached_property
@@ -94,7 +94,7 @@ class GraphSite:
         graph = replace(self.case.graph, **parts)
         if faults_of_edges(graph):
             return None
-        case = replace(self.case, graph=graph)
+        case = with_graph(self.case, graph)
         with np.errstate(all="ignore"):
             return graph_outputs(graph, evaluate_nodes(case, evaluate, known=self.nodes).outputs)
 

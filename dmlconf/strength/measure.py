@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.judging.judge import Against
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
@@ -186,7 +185,7 @@ def _measure_case(
         site = Site(case, outputs, name)
         if method.perturbations:
             perturb(strength.perturbed, site, judged, method.seed)
-        if method.defects and case.operator_name != GRAPHS:  # Graphs have their own figure.
+        if method.defects and not case.nodes:  # Graphs have their own figure.
             _inject(strength, site, judged)
 
 

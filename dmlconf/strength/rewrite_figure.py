@@ -15,7 +15,6 @@ import numpy as np
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.errors import CaseError
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import case_problems, valid_case
 from dmlconf.cases.loading.rewrites import CaseRewrite, case_rewrite, rewrites, rewritten
 from dmlconf.cases.model import Case, PlannedCase
@@ -101,7 +100,6 @@ def _measure(
 def _fault(planned: PlannedCase, rewrite: CaseRewrite, against: Against) -> str | None:
     """Return why a case proves nothing; None if it proves what it is for."""
     case, mutant = valid_case(planned).with_inputs(), rewritten(planned).with_inputs()
-    assert isinstance(case, GraphCase)
     with np.errstate(all="ignore"):
         right, wrong = evaluate(case), evaluate(mutant)
 

@@ -14,7 +14,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.cases.variation import VARIATIONS, varied
+from dmlconf.cases.variation import varied
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.judging.judge import judge
@@ -269,7 +269,7 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
         for planned in suite.plan()
         if planned.identifier == "graphs/attention/decoder-layer[DataType=FLOAT16,Step=0.25]"
     ]
-    for variation in range(VARIATIONS):
+    for variation in range(Case.most_variations):
         case = varied(build(planned), variation)
         assert isinstance(case, GraphCase)
 

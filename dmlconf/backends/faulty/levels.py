@@ -13,13 +13,12 @@ from typing import Any, Final
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Capabilities, Outcome, Rejection
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.reader import read_document
 from dmlconf.expressions import Expression, ExpressionError, namespace
-from dmlconf.graphs.model import Constant, Graph
+from dmlconf.graphs.model import Constant
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
 
@@ -48,21 +47,19 @@ def capabilities_of(level: FeatureLevel) -> Capabilities:
 
 def refusal(level: FeatureLevel, case: Case) -> str | None:
     """Return a part of the case that a device of the level lacks; None if it has all."""
-    if isinstance(case, GraphCase):
-        return next(_lacking_of_graph(level, case.graph), None)
-    return next(_lacking(level, _file(case.operator_name), case.desc, nested=False), None)
+    return next(_lacking_in_case(level, case), None)
 
 
-def _lacking_of_graph(level: FeatureLevel, graph: Graph) -> Iterator[str]:
-    if not _has(level, _COMPILE_GRAPH):
+def _lacking_in_case(level: FeatureLevel, case: Case) -> Iterator[str]:
+    if case.is_compiled_as_graph and not _has(level, _COMPILE_GRAPH):
         yield "IDMLDevice1::CompileGraph"
-    for node in graph.nodes:
+    for node in case.graph.nodes:
         if isinstance(node, Constant):
             if not _has(level, _CONSTANT_NODES):
                 yield f"the constant node {node.name}"
         else:
             for part in _lacking(level, _file(node.operator_name), node.desc, nested=False):
-                yield f"{part} of the node {node.name}"
+                yield f"{part} of the node {node.name}" if node.name else part
 
 
 def _lacking(level: FeatureLevel, file: _Data, desc: _Data, *, nested: bool) -> Iterator[str]:

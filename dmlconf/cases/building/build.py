@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dmlconf.cases.building.operator_build import build_operator_case
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["build"]
 
@@ -15,7 +14,7 @@ def build(planned: PlannedCase) -> Case:
     Raises:
         CaseError: the entry is not a valid case with these parameters.
     """
-    if planned.template.operator_name == GRAPHS:
+    if planned.template.is_graph:
         from dmlconf.cases.building.graph_build import build_graph  # Few runs have graphs only.
 
         return build_graph(planned)

@@ -342,8 +342,11 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators of a planned graph's nodes, without building it.
 
-    An operator that an expression names is left out if the catalogue lacks it.
+    A case of one operator has no nodes. An operator that an expression names is left out if the
+    catalogue lacks it.
     """
+    if "nodes" not in planned.template.data:
+        return frozenset()
     written, names = _written(planned.template), namespace(planned.parameters)
     return frozenset(_operator_names(written, names))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -40,12 +40,9 @@ from dmlconf.catalogue.model import Operator
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import schema_problems
+from dmlconf.documents.schema import Checker, schema_problems
 from dmlconf.documents.store import Entries
 from dmlconf.limits import LARGEST_DOCUMENT
-
-_GRAPH_TAG: Final = "graph"
-"""Of every graph, in addition to the tags in its file."""
 
 __all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
 
@@ -211,19 +208,21 @@ def _templates(document: Document) -> list[CaseTemplate]:
     problems = schema_problems(document, case_checker(), document.data)
     operators = {operator.name: operator for operator in _operators(document, problems)}
     problems += _page_problems(document, next(iter(operators.values()), None))
-    entries = _entries(document.data)
+    entries, kind = _entries(document.data), _kind(document.data)
     problems += entry_problems(document, entries, operators)
     sound: list[CaseTemplate] = []
     for name, index in entry_uses(entries, operators):
         operator, entry = operators[name], entries[index]
-        faults = _entry_problems(document, operator, index, entry)
+        faults = [
+            *kind.problems(document, operator, index, entry),
+            *_matrix_problems(document, index, entry),
+        ]
         problems += faults
-        checker = graph_entry_checker() if operator.name == GRAPHS else entry_checker()
-        if not faults and (not problems or checker.is_valid(entry)):
+        if not faults and (not problems or kind.checker().is_valid(entry)):
             line = document.item_lines["cases"][index]
             sound.append(_template(document.path, document.data, operator.name, index, line))
-        elif operator.name == GRAPHS:
-            problems += relation_problems(document, index, entry)
+        else:
+            problems += kind.further_problems(document, index, entry)
     if problems:
         problems += _unbuildable(document, sound, every_case=False, first_cases=[])
         raise InvalidFilesError(
@@ -232,17 +231,46 @@ def _templates(document: Document) -> list[CaseTemplate]:
     return sound
 
 
-def _entry_problems(
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How the entries of a file are checked, which are cases of operators, or graphs.
+
+    Attributes:
+        checker: returns the checker of a whole entry.
+        problems: returns the problems with the operator's desc, or with those of the nodes.
+        further_problems: returns what else is said of an entry that cannot be built.
+        tags: of every case, in addition to those in the file.
+    """
+
+    checker: Callable[[], Checker]
+    problems: Callable[[Document, Operator, int, Mapping[str, Any]], Iterable[Problem]]
+    further_problems: Callable[[Document, int, Mapping[str, Any]], Iterable[Problem]]
+    tags: tuple[str, ...] = ()
+
+
+def _desc_problems(
     document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
 ) -> list[Problem]:
-    if operator.name == GRAPHS:
-        problems = list(node_problems(document, index, entry))
-    else:
-        checker = desc_checker(operator.name, matrix="matrix" in entry)
-        problems = schema_problems(document, checker, entry, ("cases", index))
+    checker = desc_checker(operator.name, matrix="matrix" in entry)
+    return schema_problems(document, checker, entry, ("cases", index))
+
+
+_OF_OPERATORS: Final = _Kind(entry_checker, _desc_problems, lambda document, index, entry: ())
+_OF_GRAPHS: Final = _Kind(
+    graph_entry_checker,
+    lambda document, operator, index, entry: node_problems(document, index, entry),
+    relation_problems,
+    ("graph",),
+)
+
+
+def _kind(data: Any) -> _Kind:
+    return _OF_GRAPHS if isinstance(data, Mapping) and "graph" in data else _OF_OPERATORS
+
+
+def _matrix_problems(document: Document, index: int, entry: Mapping[str, Any]) -> Iterator[Problem]:
     if "matrix" not in entry and ("let" in entry or "where" in entry):
-        problems.append(document.problem(("cases", index), "`let` and `where` need a `matrix`"))
-    return problems
+        yield document.problem(("cases", index), "`let` and `where` need a `matrix`")
 
 
 def _operators(document: Document, problems: list[Problem]) -> Iterator[Operator]:
@@ -303,7 +331,7 @@ def _template(
             dict.fromkeys(
                 [
                     stem,
-                    *([_GRAPH_TAG] if operator == GRAPHS else []),
+                    *_kind(data).tags,
                     *data.get("tags", ()),
                     *entry.get("tags", ()),
                 ]

@@ -17,7 +17,6 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
 from dmlconf.cases.selecting.quick import quick_cases
 from dmlconf.cases.selecting.where import Condition
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
@@ -25,6 +24,7 @@ __all__ = [
     "LARGE_TAG",
     "MODEL_TAG",
     "Selection",
+    "graphs_in",
     "names_models",
     "needs_at_most",
     "select",
@@ -107,7 +107,12 @@ def _fitting(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Pla
 def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:
     """Return whether a case, or a node of a graph, is of one of these operators."""
     name = planned.template.operator_name
-    return name in operators or (name == GRAPHS and not operators.isdisjoint(operators_in(planned)))
+    return name in operators or not operators.isdisjoint(operators_in(planned))
+
+
+def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
+    """Return the graphs of a plan."""
+    return [planned for planned in plan if planned.template.is_graph]
 
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
@@ -70,7 +69,7 @@ def export_case(
     if case.disputes is not None and "expect" in entry:
         entry["disputes"] = case.disputes
     head = {"operator": case.operator_name}
-    if isinstance(case, GraphCase):
+    if case.nodes:
         head = {"graph": f"as {case.identifier}"}
     document = {**head, "page": case.about.page, "cases": [entry]}
     text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
@@ -79,7 +78,7 @@ def export_case(
 
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a device receives, in the form of a case's entry."""
-    if isinstance(case, GraphCase):
+    if case.nodes:
         constants = {
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}
             for part in case.graph.constants

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import yaml
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
@@ -37,7 +36,7 @@ def pattern_of(cases: Iterable[Case]) -> Case | None:
 
 
 def _unsuitable(case: Case) -> tuple[bool | int, ...]:
-    if isinstance(case, GraphCase):
+    if case.nodes:
         return _unsuitable_graph(case)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
     elements = sum(prod(tensor.Sizes) for _, _, tensor in inputs)
@@ -48,7 +47,7 @@ def _unsuitable(case: Case) -> tuple[bool | int, ...]:
     return not fits, strided, undocumented, boundary, ones, elements
 
 
-def _unsuitable_graph(case: GraphCase) -> tuple[bool | int, ...]:
+def _unsuitable_graph(case: Case) -> tuple[bool | int, ...]:
     graph = case.graph
     tensors = (*graph.inputs.values(), *graph.outputs.values())
     plain = all(t.Strides is None and not t.Flags for t in tensors) and not graph.constants
@@ -69,7 +68,7 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
         pattern: gives the desc and the inputs.
         file: where the text goes; None if unknown.
     """
-    if isinstance(pattern, GraphCase):
+    if pattern.nodes:
         return "\n".join([*_schema(file), *_graph(name, pattern)]) + "\n"
     operator = pattern.operator
     lines = [
@@ -95,7 +94,7 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _graph(name: str, pattern: GraphCase) -> Iterator[str]:
+def _graph(name: str, pattern: Case) -> Iterator[str]:
     yield "graph: What the graphs of this file have in common."
     yield "cases:"
     yield f"  - name: {name}"

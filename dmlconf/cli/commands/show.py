@@ -10,7 +10,6 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.cases.building.build import build
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
@@ -185,7 +184,7 @@ def _indented(text: str) -> Text:
 
 
 def _attributes(case: Case) -> Iterator[Text]:
-    if isinstance(case, GraphCase):
+    if case.nodes:
         yield _styled("")
         yield _styled("Nodes", "bold green")
         for line in graph_lines(case.graph, _described, _shown):

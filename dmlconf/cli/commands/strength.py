@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.cases.selecting.selection import MODEL_TAG
-from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.cases.selecting.selection import MODEL_TAG, graphs_in
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number, color_option, jobs_option
@@ -186,7 +185,7 @@ def command(
     if not plan:
         return nothing_selected(paths, selection)
     if set(figure_names) <= {_OF_GRAPHS, _OF_REWRITES}:
-        plan = [case for case in plan if case.template.operator_name == GRAPHS]
+        plan = graphs_in(plan)
         if not plan:
             return nothing_selected(paths, selection)
     processes = jobs or 1
@@ -220,7 +219,7 @@ def command(
             )
         sizes = DriverFigure.of(size_defects(), survey, noticed)
     if _OF_GRAPHS in figure_names:
-        cases = sampled([c for c in plan if c.template.operator_name == GRAPHS], sample, seed)
+        cases = sampled(graphs_in(plan), sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
             graphs = measure_graphs_in_processes(
                 cases, suite_paths(paths), processes, lambda: advance(False)

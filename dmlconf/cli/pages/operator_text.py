@@ -6,7 +6,6 @@ import json
 from collections import Counter
 
 from dmlconf.cases.selecting.selection import Selection, select
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import (
     AttributeKind,
@@ -104,8 +103,8 @@ def case_counts(name: str) -> Counter[str]:
     """
     chosen = select(load((), operators=[name]).plan(), Selection(operators=frozenset({name})))
     return Counter(
-        "graphs"
-        if planned.template.operator_name == GRAPHS
-        else planned.template.about.location.path.stem
+        planned.template.about.location.path.stem
+        if planned.template.operator_name == name
+        else "graphs"
         for planned in chosen
     )

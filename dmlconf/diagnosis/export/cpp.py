@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.cases.plans import GraphPlan, Plan, plan
+from dmlconf.cases.plans import Plan, plan
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
@@ -56,9 +56,9 @@ def cpp_program(
     inputs = {} if rejected else case.inputs()
     compiled = plan(case, as_graph=graph)
     lines = [
-        *_nodes(compiled.nodes if isinstance(compiled, GraphPlan) else [compiled.node]),
-        *_edges(compiled if isinstance(compiled, GraphPlan) else None),
-        f"static const bool compile_graph = {str(isinstance(compiled, GraphPlan)).lower()};",
+        *_nodes(case.graph.nodes),
+        *_edges(compiled),
+        f"static const bool compile_graph = {str(graph or case.is_compiled_as_graph).lower()};",
         f"static const DML_EXECUTION_FLAGS execution_flags = "
         f"(DML_EXECUTION_FLAGS)({' | '.join(flags) or '0'});",
         f"static const int runs = {1 if case.in_place else runs};",
@@ -71,12 +71,12 @@ def cpp_program(
     return text.replace("@TITLE@", " ".join(title.split())).replace("@CASE@", "\n".join(lines))
 
 
-def _edges(plan: GraphPlan | None) -> Iterator[str]:
+def _edges(plan: Plan) -> Iterator[str]:
     """Yield the lines that define the edges of a graph; an operator has none."""
     for kind, edges in (
-        ("INPUT", plan.input_edges if plan else ()),
-        ("INTERMEDIATE", plan.intermediate_edges if plan else ()),
-        ("OUTPUT", plan.output_edges if plan else ()),
+        ("INPUT", plan.input_edges),
+        ("INTERMEDIATE", plan.intermediate_edges),
+        ("OUTPUT", plan.output_edges),
     ):
         rows = [f"{{{', '.join(map(str, edge))}, nullptr}}" for edge in edges]
         yield from _vector(f"DML_{kind}_GRAPH_EDGE_DESC", f"{kind.lower()}_edges", rows)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
@@ -61,7 +60,7 @@ def write_model(
     Raises:
         OSError: a file cannot be written.
     """
-    graph = graph or (isinstance(case, GraphCase) and len(case.graph.nodes) == 1)
+    graph = graph or len(case.nodes) == 1
     resources = {name: _resource(path, name, *each) for name, each in _buffers(case).items()}
     flags = ([] if metacommands else ["DISABLE_META_COMMANDS"]) + (
         ["ALLOW_HALF_PRECISION_COMPUTATION"] if half else []
@@ -97,8 +96,6 @@ def write_model(
 
 def _nodes(case: Case) -> list[Node]:
     """Return the operators in the order of their dispatches."""
-    if not isinstance(case, GraphCase):
-        return [Node("", case.operator_name, case.desc)]
     return [node for node in case.graph.in_order() if isinstance(node, Node)]
 
 
@@ -106,18 +103,15 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
     """Return each buffer by the resource's name, with its data; None for outputs."""
     inputs = case.inputs()
     buffers: dict[str, tuple[TensorDesc, Array | None]] = {}
-    if not isinstance(case, GraphCase):
-        [node] = _nodes(case)
-        buffers |= {name: (tensor, inputs[name]) for name, tensor in node.inputs.items()}
-        written = ((n, tensor) for n, tensor in node.outputs.items() if n not in case.in_place)
-        return buffers | {name: (tensor, None) for name, tensor in written}
     graph = case.graph
     used = {edge.graph_input for edge in graph.input_edges}
     buffers |= {name: (graph.inputs[name], inputs[name]) for name in graph.inputs if name in used}
     buffers |= {part.name: (part.tensor, part.data) for part in graph.constants}
     for node in graph.operator_nodes:
         for name, tensor in node.outputs.items():
-            buffers[_intermediate(graph, node.name, name)] = tensor, None
+            resource = _intermediate(graph, node.name, name)
+            if resource not in case.in_place:
+                buffers[resource] = tensor, None
     return buffers
 
 
@@ -129,8 +123,6 @@ def _intermediate(graph: Graph, node: str, tensor: str) -> str:
 
 def _bound(case: Case, node: Node) -> dict[str, str]:
     """Return the resource of each tensor of a node."""
-    if not isinstance(case, GraphCase):
-        return {name: case.in_place.get(name, name) for name in (*node.inputs, *node.outputs)}
     graph, sources = case.graph, case.graph.sources()
     constants = {part.name for part in graph.constants}
     bound: dict[str, str] = {}
@@ -142,15 +134,16 @@ def _bound(case: Case, node: Node) -> dict[str, str]:
             bound[name] = source[0]
         else:
             bound[name] = _intermediate(graph, *source)
-    return bound | {name: _intermediate(graph, node.name, name) for name in node.outputs}
+    for name in node.outputs:
+        resource = _intermediate(graph, node.name, name)
+        bound[name] = case.in_place.get(resource, resource)
+    return bound
 
 
 def _printed(case: Case) -> list[str]:
     """Return the resources that hold the outputs."""
-    if isinstance(case, GraphCase):
-        sources = case.graph.output_sources().values()
-        return list(dict.fromkeys(_intermediate(case.graph, *slot) for slot in sources))
-    return [case.in_place.get(name, name) for name in case.outputs()]
+    written = (_intermediate(case.graph, *slot) for slot in case.graph.output_sources().values())
+    return list(dict.fromkeys(case.in_place.get(name, name) for name in written))
 
 
 def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> dict[str, Any]:

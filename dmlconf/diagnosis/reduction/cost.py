@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
@@ -41,9 +40,8 @@ def tensors_in(case: Case) -> list[TensorDesc]:
     """Return the tensors of a case, including those of a graph's nodes."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
-    if isinstance(case, GraphCase):
-        for node in case.graph.nodes:
-            tensors += [*node.inputs.values(), *node.outputs.values()]
+    for node in case.nodes:
+        tensors += [*node.inputs.values(), *node.outputs.values()]
     return tensors
 
 
@@ -70,7 +68,7 @@ def cost(case: Case) -> Cost:
         for t in tensors
     )
     return (
-        len(case.graph.nodes) if isinstance(case, GraphCase) else 0,
+        len(case.nodes),
         element_count(case) + sum(t.ElementCount for t in tensors),
         sum(t.DimensionCount for t in tensors),
         extras + len(case.in_place),
@@ -81,9 +79,7 @@ def cost(case: Case) -> Cost:
 
 
 def _attributes(case: Case) -> int:
-    if isinstance(case, GraphCase):
-        return sum(_attributes_of(node.operator, node.desc) for node in case.graph.operator_nodes)
-    return _attributes_of(case.operator, case.desc)
+    return sum(_attributes_of(node.operator, node.desc) for node in case.graph.operator_nodes)
 
 
 def _attributes_of(operator: Operator, desc: Desc) -> int:

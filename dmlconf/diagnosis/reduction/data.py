@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.data_facts import words_of
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
@@ -140,8 +139,7 @@ def _in_range(array: Array, count: int) -> Array:
 def data_cost(case: Case) -> tuple[int, int, int]:
     """Return how many elements are not 0, how many are neither 0 nor 1, and these ones' digits."""
     not_zero = others = digits = 0
-    constants = case.graph.constants if isinstance(case, GraphCase) else ()
-    for array in (*case.data.values(), *(constant.data for constant in constants)):
+    for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
         if isinstance(array, np.ndarray) and array.size:
             with np.errstate(invalid="ignore"):
                 zero = (array == 0) & ~np.signbit(array) if array.dtype.kind == "f" else array == 0

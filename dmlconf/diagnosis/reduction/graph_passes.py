@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.diagnosis.reduction.changes import (
     PLAINER,
@@ -44,7 +45,6 @@ __all__ = ["GRAPH_PASSES"]
 
 
 def _graph(search: Search) -> Graph:
-    assert isinstance(search.case, GraphCase)
     return search.case.graph
 
 
@@ -53,11 +53,9 @@ def _attempt(search: Search, graph: Graph) -> bool:
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 
-def _with_graph(search: Search, graph: Graph) -> Iterator[GraphCase]:
+def _with_graph(search: Search, graph: Graph) -> Iterator[Case]:
     case = search.case
-    assert isinstance(case, GraphCase)
     limits = _index_limits(graph)
-    desc = {**graph.inputs, **graph.outputs}
     seen: set[bytes] = set()
     for part in Part:
 
@@ -77,7 +75,7 @@ def _with_graph(search: Search, graph: Graph) -> Iterator[GraphCase]:
         digest = b"|".join(array.tobytes() for array in arrays)
         if digest not in seen:
             seen.add(digest)
-            yield replace(case, graph=other, desc=desc, data=data)
+            yield with_graph(case, other, data=data)
 
 
 def _index_limits(graph: Graph) -> dict[str, int]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import GraphCase, with_graph
+from dmlconf.cases.model import Case
 from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Graph, Node
 from dmlconf.graphs.relations import part
@@ -19,29 +20,24 @@ __all__ = ["graph_part", "reduce_nodes"]
 def reduce_nodes(search: Search) -> None:
     """Remove parts of a graph, the largest first, then single nodes."""
     case = search.case
-    if not isinstance(case, GraphCase) or case.relation is not None or search.rejected:
+    if case.relation is not None or search.rejected:
         return
     size = len(case.graph.operator_nodes) // 2
     while size:
         names = [node.name for node in _nodes(search)]
         for start in range(0, len(names), size):
             left = [n for n in names if n not in names[start : start + size]]
-            if left and search.attempt(graph_part(_graph(search), left)):
+            if left and search.attempt(graph_part(search.case, left)):
                 break
         else:
             size //= 2
 
 
-def _graph(search: Search) -> GraphCase:
-    assert isinstance(search.case, GraphCase)
-    return search.case
-
-
 def _nodes(search: Search) -> list[Node]:
-    return [node for node in _graph(search).graph.in_order() if isinstance(node, Node)]
+    return [node for node in search.case.graph.in_order() if isinstance(node, Node)]
 
 
-def graph_part(case: GraphCase, names: Collection[str]) -> GraphCase:
+def graph_part(case: Case, names: Collection[str]) -> GraphCase:
     """Return some nodes of a graph as a separate graph, with the data that reach them.
 
     Args:
@@ -55,7 +51,7 @@ def graph_part(case: GraphCase, names: Collection[str]) -> GraphCase:
         for name in cut.graph.inputs
     }
     graph = _plainly_named(cut.graph)
-    return replace(case, graph=graph, desc={**graph.inputs, **graph.outputs}, data=data)
+    return with_graph(case, graph, data=data)
 
 
 def _plain(name: str) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.diagnosis.reduction.cost import Cost, cost
 from dmlconf.diagnosis.reduction.graph_passes import GRAPH_PASSES
@@ -66,7 +65,7 @@ def reduce_case(
         stopped: returns whether the time is up.
         on_smaller: called with each smaller case that fails.
     """
-    passes = GRAPH_PASSES if isinstance(case, GraphCase) else PASSES
+    passes = GRAPH_PASSES if case.nodes else PASSES
     search = Search(case, fails, stopped, on_smaller)
     search.permitted  # noqa: B018  (Of the first case.)
     try:

@@ -8,9 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from dmlconf.backends.recording.digest import case_digest
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc
 from dmlconf.diagnosis.reduction.cost import cost
 from dmlconf.diagnosis.reduction.data import Part, fitted
@@ -55,7 +53,7 @@ class Search:
     @cached_property
     def permitted(self) -> frozenset[str]:
         """The constraints that the first case breaks: some are documented, but not enforced."""
-        return frozenset(_broken_constraints(self.case))
+        return frozenset(self.case.documented_violations())
 
     def repaired(self, desc: Desc, fixed: frozenset[Place]) -> Desc | None:
         """Return the desc made valid by changing what is free; None if that is impossible.
@@ -112,9 +110,9 @@ class Search:
         return changed
 
     def _valid(self, candidate: Case) -> bool:
-        if not isinstance(candidate, GraphCase) and not _arrays_fit(candidate):
+        if not _arrays_fit(candidate):
             return False
-        broken = frozenset(_broken_constraints(candidate))
+        broken = frozenset(candidate.documented_violations())
         return broken == self.permitted if self.rejected else broken <= self.permitted
 
 
@@ -125,10 +123,3 @@ def _arrays_fit(case: Case) -> bool:
         for count, arrays in case.operator.count_fields.items()
         for name in arrays
     )
-
-
-def _broken_constraints(case: Case) -> tuple[str, ...]:
-    """Return the names of the documented constraints that a case breaks, enforced or not."""
-    if isinstance(case, GraphCase):
-        return case.violations()
-    return violations(case.operator, case.desc, documented=True)

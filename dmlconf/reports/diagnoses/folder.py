@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.options import split_options
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.cases.writing.export import export_case
 from dmlconf.catalogue.desc import tensors_of
@@ -46,7 +45,7 @@ def write_case(folder: Path, case: Case, origin: str) -> None:
     path = folder / "case.yaml"
     inputs = {} if isinstance(case.expectation, ExpectedRejection) else case.inputs()
     large = any(array.size > _LISTED for array in inputs.values())
-    if large or (isinstance(case, GraphCase) and case.graph.constants):
+    if large or case.graph.constants:
         path.with_suffix("").mkdir(exist_ok=True)
     rejection = case.expectation if isinstance(case.expectation, ExpectedRejection) else None
     note = f"Reduced from {origin}."
@@ -90,7 +89,7 @@ def _other_forms(
     """Write the case for DxDispatch and as a program, and return a description of each file."""
     if isinstance(case.expectation, ExpectedRejection):
         return {}  # A rejected case does not run.
-    if isinstance(case, GraphCase) and case.relation is not None:
+    if case.relation is not None:
         return {}  # Two forms are compared with each other; no element is wrong by itself.
     files: dict[str, str] = {}
     if unsupported_part(case) is None:
@@ -104,7 +103,7 @@ def _other_forms(
             graph=compilation.graph,
         )
         files["dxdispatch/model.json"] = "the case for `dxdispatch model.json`, with its data"
-        if isinstance(case, GraphCase) and len(case.graph.nodes) > 1:
+        if len(case.nodes) > 1:
             files["dxdispatch/model.json"] = _NODES
     if _bytes(case) <= MOST_BYTES:
         source = cpp_program(
@@ -124,8 +123,7 @@ def _bytes(case: Case) -> int:
     """Return how many bytes a program holds or reads back."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
-    if isinstance(case, GraphCase):
-        tensors += [constant.tensor for constant in case.graph.constants]
+    tensors += [constant.tensor for constant in case.graph.constants]
     return sum(tensor.TotalTensorSizeInBytes for tensor in tensors)
 
 

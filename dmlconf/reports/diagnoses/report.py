@@ -10,7 +10,6 @@ import numpy as np
 
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.facts import facts_of, tensor_text
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.cases.writing.desc_entry import attribute_entry
 from dmlconf.diagnosis.diagnose import Diagnosis, Trial
@@ -177,7 +176,7 @@ def _case(heading: str, case: Case) -> Iterator[str]:
             cells.append((tensor, _cell(item), _values(data[tensor]) if tensor in data else ""))
     yield from table(["Field", "Value", "Data"], cells)
     yield ""
-    if isinstance(case, GraphCase):
+    if case.nodes:
         yield from _nodes(case.graph)
 
 

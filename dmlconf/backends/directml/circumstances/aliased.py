@@ -12,10 +12,8 @@ from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import in_place_pairs
 from dmlconf.tensors.layout import packed_strides
 
@@ -27,7 +25,7 @@ _MOST: Final = 2
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with outputs in the place of inputs, and of other inputs if there is a choice."""
-    if isinstance(case, GraphCase) and len(case.graph.operator_nodes) > 1:
+    if len(case.graph.operator_nodes) > 1:
         return Inapplicable("no page permits it for a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
@@ -42,20 +40,11 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
     """Yield which outputs may share which inputs' places, starting with each input once."""
-    operator = case.operator
-    tensors = {
-        name: tensor
-        for name, _, tensor in tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
-    }
-    permitted = (
-        in_place_pairs(case.graph)
-        if isinstance(case, GraphCase)
-        else [(pair.output, pair.input) for pair in operator.in_place]
-    )
+    graph = case.graph
     pairs = [
         (output, source)
-        for output, source in permitted
-        if _alike(tensors.get(output), tensors.get(source))
+        for output, source in in_place_pairs(graph)
+        if _alike(graph.outputs[output], graph.inputs[source])
     ]
     for first in dict.fromkeys(source for _, source in pairs):
         choice: dict[str, str] = {}
@@ -65,8 +54,8 @@ def _choices(case: Case) -> Iterator[Mapping[str, str]]:
         yield choice
 
 
-def _alike(output: TensorDesc | None, source: TensorDesc | None) -> bool:
-    if output is None or source is None or "OWNED_BY_DML" in source.Flags:
+def _alike(output: TensorDesc, source: TensorDesc) -> bool:
+    if "OWNED_BY_DML" in source.Flags:
         return False
     return (
         output.DataType is source.DataType

@@ -26,7 +26,7 @@ from dmlconf.backends.directml.dispatch.operators import CompiledOperator, Opera
 from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
 from dmlconf.cases.model import Case
 from dmlconf.cases.plans import plan
-from dmlconf.cases.variation import variations_of, varied
+from dmlconf.cases.variation import varied
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
@@ -335,7 +335,7 @@ class Bench:
 
         If DirectML has taken over inputs, there is only the case's own variation.
         """
-        last = 0 if site.placement.any_owned() else variations_of(site.case) - 1
+        last = 0 if site.placement.any_owned() else site.case.most_variations - 1
         return [Step(site, min(number, last)) for number in numbers]
 
     def _data(self, case: Case, variation: int) -> dict[str, Array]:

@@ -11,7 +11,6 @@ from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
-from dmlconf.backends.directml.circumstances.descs import with_tensors
 from dmlconf.backends.directml.circumstances.work import Step
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
@@ -32,7 +31,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     def changed(name: str, tensor: TensorDesc) -> TensorDesc:
         return _larger(tensor, 0 if name in kept else _MORE_BYTES)
 
-    larger = with_tensors(case, changed)
+    larger = case.with_tensors(changed)
     base = bench.site(larger)
     places = [place for place in (*base.placement.inputs, *base.placement.outputs) if place]
     step = max([_ALIGNMENT, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])

@@ -12,9 +12,8 @@ from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
-from dmlconf.backends.directml.circumstances.descs import with_tensors
 from dmlconf.backends.directml.circumstances.work import Step
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import ownable_inputs, with_owned_inputs
@@ -26,7 +25,7 @@ _OWNED: Final = "OWNED_BY_DML"
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Initialise the operator twice with different data, and dispatch with each copy in turn."""
-    flagged = _flagged_graph(case) if isinstance(case, GraphCase) else _flagged(case)
+    flagged = _flagged_graph(case) if case.is_compiled_as_graph else _flagged(case)
     if isinstance(flagged, Inapplicable):
         return flagged
     first, second = bench.site(flagged), bench.site(flagged)
@@ -36,12 +35,12 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     return bench.run(steps)
 
 
-def _flagged_graph(case: GraphCase) -> Case | Inapplicable:
+def _flagged_graph(case: Case) -> Case | Inapplicable:
     chosen = frozenset(ownable_inputs(case.graph)) - frozenset(case.in_place.values())
     if not chosen:
         return Inapplicable("it has no input that all its consumers permit to be constant")
     graph = with_owned_inputs(case.graph, chosen)
-    return replace(case, graph=graph, desc={**graph.inputs, **graph.outputs})
+    return with_graph(case, graph)
 
 
 def _flagged(case: Case) -> Case | Inapplicable:
@@ -54,7 +53,7 @@ def _flagged(case: Case) -> Case | Inapplicable:
             return tensor
         return replace(tensor, Flags=(*tensor.Flags, _OWNED))
 
-    flagged = with_tensors(case, owned)
+    flagged = case.with_tensors(owned)
     broken = set(flagged.violations()) - set(case.violations())
     if broken:
         return Inapplicable(f"the operator does not permit it: {', '.join(sorted(broken))}")
