@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 from dmlconf.graphs.model import Constant, Node
@@ -40,13 +39,10 @@ def translated(case: Case, target: str) -> Program:
     if isinstance(case.expectation, ExpectedRejection):
         raise NotExpressibleError("a desc that DirectML must refuse has no counterpart")
     builder = _Builder(table(target))
-    tensors = {**case.outputs(), **case.desc} if isinstance(case, GraphCase) else {}
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    if not tensors:
-        tensors = {name: each for name, _, each in tensors_of(case.operator, case.desc, *kinds)}
+    tensors = {**case.graph.inputs, **case.graph.outputs}
     types = {name: _type(each) for name, each in tensors.items()}
     names = case.input_names()
-    if isinstance(case, GraphCase):
+    if case.nodes:
         _add_graph(builder, case)
     else:
         slots = {name: name for name in tensors}
@@ -66,7 +62,7 @@ def _type(tensor: TensorDesc) -> TensorType:
     return TensorType(tensor.DataType, tensor.Sizes)
 
 
-def _add_graph(builder: _Builder, case: GraphCase) -> None:
+def _add_graph(builder: _Builder, case: Case) -> None:
     """Add the nodes of a graph; what an edge joins is one tensor, which each end may see anew."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
