@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_case import GraphCase, with_graph
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.graphs.model import Node
@@ -16,7 +17,7 @@ __all__ = [
 ]
 
 
-def wider(case: GraphCase) -> GraphCase:
+def wider(case: Case) -> GraphCase:
     """Return the graph with FLOAT32 for FLOAT16 between its nodes, as a fused kernel may hold it.
 
     A node of CAST to FLOAT16 rounds nevertheless: that is what it is for.
@@ -26,7 +27,7 @@ def wider(case: GraphCase) -> GraphCase:
         replace(node, desc=_wider_desc(node)) if isinstance(node, Node) else node
         for node in graph.nodes
     )
-    return replace(case, graph=replace(graph, nodes=nodes))
+    return with_graph(case, replace(graph, nodes=nodes))
 
 
 def _wider_desc(node: Node) -> dict[str, Any]:
