@@ -29,6 +29,7 @@ from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.engine.events import Declined, Executed
+from dmlconf.excuses.deviations import deviations_of
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
@@ -338,7 +339,14 @@ def judged(
         BackendError: a worker could not be replaced.
     """
     half = backend.capabilities.half_precision
-    conclusion = Conclusion(against, backend.faults, half, options, backend.is_reference)
+    conclusion = Conclusion(
+        against,
+        backend.faults,
+        half,
+        options,
+        backend.is_reference,
+        deviations_of(backend.environment),
+    )
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion, aside)
 

@@ -10,6 +10,7 @@ from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.excuses.deviations import NO_DEVIATIONS, Deviations
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
@@ -56,6 +57,7 @@ class Conclusion:
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         options: what else the verdict depends on.
+        deviations: what the backend's target promises otherwise than DirectML's documentation.
         is_reference: whether the outcomes are this dmlconf's own reference's.
     """
 
@@ -64,6 +66,7 @@ class Conclusion:
     half: bool = False
     options: JudgeOptions = NO_OPTIONS
     is_reference: bool = False
+    deviations: Deviations = NO_DEVIATIONS
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
         """Return the verdict on an outcome of a case, before anything excuses it."""
@@ -85,6 +88,7 @@ class Conclusion:
         waived = verdict
         if self.options.known_faults:
             waived = self.faults.waive(case, outcome, verdict)
+        waived = self.deviations.excuse(case, outcome, waived, self.judge)
         return self.options.substrate.excuse(case, outcome, waived)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:

@@ -26,11 +26,14 @@ class Form:
         when: the condition over a desc under which it holds; None for always.
         statements: the formulas, each an assignment; empty if the operator cannot be expressed.
         declined: why it cannot be expressed; empty if it can.
+        wide: whether FLOAT16 tensors are FLOAT32 between the operators of the target, since one
+            operator of DirectML rounds only once.
     """
 
     when: Expression | None
     statements: tuple[ast.Assign, ...] = ()
     declined: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def _form(data: Mapping[str, Any]) -> Form:
     assignments = tuple(each for each in statements if isinstance(each, ast.Assign))
     if len(assignments) != len(statements):
         raise ValueError(f"{data['formulas']}: each formula is an assignment")
-    return Form(when, assignments, data.get("declined", ""))
+    return Form(when, assignments, data.get("declined", ""), data.get("wide", False))
 
 
 def _function(item: tuple[str, str]) -> tuple[str, Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -185,9 +186,48 @@ class _Builder:
             raise NotExpressibleError(f"{self.table.title} has no counterpart of this {operator}")
         if form.declined:
             raise NotExpressibleError(f"{operator}: {form.declined}")
+        if form.wide and any(_is_half(value) for value in desc.values()):
+            self._add_wide(operator, desc, slots)
+            return
         scope = _Scope(self, operator, names, slots)
         for statement in form.statements:
             scope.assign(statement)
+
+    def _add_wide(self, operator: str, desc: Desc, slots: Mapping[str, str]) -> None:
+        """Add the steps of an operator with FLOAT32 in place of FLOAT16, and casts around them."""
+        wide = {name: _widened(value) for name, value in desc.items()}
+        inner = dict(slots)
+        outputs = {}
+        for name, field, tensor in tensors_of(
+            catalogue.operator(operator), desc, FieldKind.INPUT, FieldKind.OUTPUT
+        ):
+            if tensor.DataType is not DataType.FLOAT16 or name not in slots:
+                continue
+            inner[name] = self.fresh()
+            if field.kind is FieldKind.INPUT:
+                self.cast(slots[name], inner[name], DataType.FLOAT32)
+            else:
+                outputs[name] = inner[name]
+        self.add(operator, wide, inner)
+        for name, source in outputs.items():
+            self.cast(source, slots[name], DataType.FLOAT16)
+
+    def cast(self, source: str, result: str, kind: str) -> None:
+        """Add a conversion to another data type."""
+        onnx = self.table.target == "onnx"
+        self.step("Cast" if onnx else "cast", [source], [result], {"to" if onnx else "type": kind})
+
+
+def _is_half(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_half, value))
+    return isinstance(value, TensorDesc) and value.DataType is DataType.FLOAT16
+
+
+def _widened(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_widened, value))
+    return replace(value, DataType=DataType.FLOAT32) if _is_half(value) else value
 
 
 def _is_plain(tensor: TensorDesc) -> bool:
@@ -358,6 +398,14 @@ class _Scope:
         value, data_type = (self._value(each) for each in node.args)
         return self._builder.constant(_number(value, data_type))
 
+    def bound(self, node: ast.Call) -> str:
+        """`bound(Max, InputTensor.DataType)`: as `scalar`, at most what the type holds."""
+        value, data_type = (self._value(each) for each in node.args)
+        kind = DataType(data_type)
+        if value == value and (not kind.is_float or abs(value) != float("inf")):
+            value = min(max(value, kind.minimum), kind.maximum)
+        return self._builder.constant(_number(int(value) if _whole(value, kind) else value, kind))
+
     def wrapped(self, node: ast.Call) -> str:
         """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, with the low bits of an integer."""
         value, data_type = (self._value(each) for each in node.args)
@@ -389,11 +437,7 @@ class _Scope:
         if tensor == ABSENT:
             return ABSENT
         output = self._builder.fresh()
-        onnx = self._builder.table.target == "onnx"
-        kind = data_type if data_type == BOOL else DataType(data_type)
-        self._builder.step(
-            "Cast" if onnx else "cast", [tensor], [output], {"to" if onnx else "type": kind}
-        )
+        self._builder.cast(tensor, output, BOOL if data_type == BOOL else DataType(data_type))
         return output
 
     def fused(self, node: ast.Call) -> str:
@@ -414,6 +458,7 @@ class _Scope:
 _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
     "int64": _Scope.int64,
     "scalar": _Scope.scalar,
+    "bound": _Scope.bound,
     "wrapped": _Scope.wrapped,
     "declined": _Scope.declined,
     "constant": _Scope.array,
@@ -424,11 +469,15 @@ _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
 """What a table cannot say: constants, sizes, types, and operators within operators."""
 
 
+def _whole(value: float, kind: DataType) -> bool:
+    return not kind.is_float and value == value
+
+
 def _number(value: float, data_type: str) -> Array:
     kind = DataType(data_type)
     if not kind.is_float:
-        if value != value:
-            raise NotExpressibleError("NaN as an integer")
-        value = int(min(max(value, kind.minimum), kind.maximum))
+        if not kind.minimum <= value <= kind.maximum:
+            raise NotExpressibleError(f"{value:g} as {kind}")
+        value = int(value)
     with np.errstate(over="ignore"):
         return np.array(value, kind.dtype)

@@ -117,8 +117,8 @@ class Status(StrEnum):
     WAIVED = (
         "waived",
         StatusTraits(
-            "failed because of a known fault of this DirectML version, or as a "
-            "[waiver](waivers.md) accepts",
+            "failed because of a known fault of this DirectML version, as a [waiver](waivers.md) "
+            "accepts, or where a [target](targets.md) promises something else",
             fails_run=False,
             judged=False,
             gravity=3,

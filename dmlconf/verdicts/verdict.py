@@ -48,6 +48,7 @@ class ReasonKind(StrEnum):
     NOT_EXPRESSIBLE = "not expressible by the backend"
     SUBSTRATE = "limit of the substrate"
     KNOWN_FAULT = "known fault of DirectML"
+    DEVIATION = "promised otherwise by the target"
     WAIVER = "waiver"
     WAIVED_PASSES = "passes though waived"
     FAILS_OTHERWISE = "fails otherwise than waived"

@@ -60,7 +60,7 @@ _NO_TYPE: Final = re.compile(
 )
 _LIMIT: Final = re.compile(
     r"(?:was false\. |Status Message: )([^\n]*?"
-    r"(?:not supported|not implemented|zero point must be|scale must be|only supports)[^\n]*)"
+    r"(?:not supported|not implemented|zero point must be|scale must be|only support)[^\n]*)"
 )
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 

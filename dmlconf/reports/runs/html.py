@@ -107,6 +107,9 @@ def _notes(log: RunLog) -> Iterator[str]:
     yield from remarks.variant_lines(log)
     yield from (f"warning of a debug layer: {line}" for line in remarks.warning_lines(log))
     yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))
+    yield from (
+        f"promised otherwise by the target: {line}" for line in remarks.deviation_lines(log)
+    )
     yield from (f"not expressible by the backend: {line}" for line in remarks.declined_lines(log))
     yield from (f"under circumstances, {line}" for line in remarks.circumstance_lines(log))
     yield from remarks.room_lines(log)

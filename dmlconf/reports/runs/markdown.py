@@ -45,6 +45,7 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     yield from _listed(remarks.DECLINED_HEADING, remarks.declined_lines(log))
     yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    yield from _listed(remarks.DEVIATIONS_HEADING, remarks.deviation_lines(log))
     yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
     entries = shared_properties.shown_failures(log, MOST_FAILURES)
     sources = Sources()

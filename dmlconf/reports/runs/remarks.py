@@ -15,6 +15,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 __all__ = [
     "CIRCUMSTANCES_HEADING",
     "DECLINED_HEADING",
+    "DEVIATIONS_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
     "VARIANTS_HEADING",
@@ -26,6 +27,7 @@ __all__ = [
     "debug_layer_note",
     "declined_cases",
     "declined_lines",
+    "deviation_lines",
     "disputes_note",
     "far_lines",
     "far_operators",
@@ -51,6 +53,8 @@ FAR_HEADING: Final = "Right by the documentation, and far from what devices give
 
 CIRCUMSTANCES_HEADING: Final = "Under circumstances"
 VARIANTS_HEADING: Final = "In each variant"
+
+DEVIATIONS_HEADING: Final = "Waived since the target promises something else"
 
 DECLINED_HEADING: Final = "Not expressible by the backend"
 
@@ -180,6 +184,11 @@ def declined_lines(log: RunLog) -> list[str]:
 def waiver_lines(log: RunLog) -> list[str]:
     """Return the waivers that cover failures, with the number of cases."""
     return _counted(log, ReasonKind.WAIVER)
+
+
+def deviation_lines(log: RunLog) -> list[str]:
+    """Return the deviations of the target that explain failures, with the number of cases."""
+    return _counted(log, ReasonKind.DEVIATION)
 
 
 def _counted(log: RunLog, kind: ReasonKind) -> list[str]:

@@ -74,6 +74,7 @@ def render(
         parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     parts += _listed(remarks.DECLINED_HEADING, remarks.declined_lines(log))
     parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    parts += _listed(remarks.DEVIATIONS_HEADING, remarks.deviation_lines(log))
     parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
     parts += _failures(log, failures, with_sources=verbose)
     if verbose:

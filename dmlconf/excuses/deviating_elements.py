@@ -1,0 +1,130 @@
+"""Which elements of an output a deviation of a target concerns, one small function for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ELEMENTS"]
+
+
+def _any(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """All elements, where the deviation's condition on the desc holds."""
+    return np.ones(right.shape, bool)
+
+
+def _near(
+    case: Case,
+    inputs: Mapping[str, Array],
+    right: Array,
+    actual: Array,
+    relative: float,
+    absolute: float,
+) -> Array:
+    """Numbers within a relative and an absolute error: 1.001 for 1 with 1e-3."""
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    with np.errstate(invalid="ignore"):
+        exact = right.astype(np.float64)
+        within: Array = np.abs(actual - exact) <= absolute + relative * np.abs(exact)
+    return within & np.isfinite(right) & np.isfinite(actual)
+
+
+def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements that NaN in an input can reach: at its own place, or anywhere in other sizes."""
+    return _reached(inputs, right, np.isnan)
+
+
+def _nan_anywhere(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """All elements where an input has NaN somewhere, as in a row that is searched."""
+    found = any(a.dtype.kind == "f" and bool(np.isnan(a).any()) for a in inputs.values())
+    return np.full(right.shape, found)
+
+
+def _not_a_number(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements that are NaN on one side."""
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    nan: Array = np.isnan(right) | np.isnan(actual)
+    return nan
+
+
+def _infinite(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements that an infinity in an input can reach."""
+    return _reached(inputs, right, np.isinf)
+
+
+def _reached(inputs: Mapping[str, Array], right: Array, special: Callable[[Array], Array]) -> Array:
+    reached = np.zeros(right.shape, bool)
+    for array in inputs.values():
+        if array.dtype.kind != "f":
+            continue
+        if array.shape == right.shape:
+            reached |= special(array)
+        elif special(array).any():
+            reached[...] = True
+    return reached
+
+
+def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Zeros with the other sign."""
+    zeros: Array = (right == 0) & (actual == 0)
+    return zeros
+
+
+def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Numbers below the smallest normal one, on both sides."""
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    tiny = np.finfo(right.dtype).tiny
+    small: Array = (np.abs(right) < tiny) & (np.abs(actual) <= tiny)
+    return small
+
+
+def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Integers of real numbers that their type does not hold: 300 as UINT8."""
+    out = np.zeros(right.shape, bool)
+    if right.dtype.kind not in "iu":
+        return out
+    limits = np.iinfo(right.dtype)
+    for array in inputs.values():
+        if array.dtype.kind == "f" and array.shape == right.shape:
+            whole = np.trunc(array.astype(np.float64))
+            out |= ~((whole >= limits.min) & (whole < float(limits.max) + 1))
+    return out
+
+
+def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Integers that are one more or one less: 16 for 17."""
+    if right.dtype.kind not in "iu":
+        return np.zeros(right.shape, bool)
+    low, high = np.minimum(right, actual), np.maximum(right, actual)
+    next_one: Array = high - low == 1
+    return next_one
+
+
+def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Shifts by all bits or more: a UINT8 by 8."""
+    wide: Array = inputs["BTensor"].astype(np.uint64) >= 8 * right.dtype.itemsize
+    return wide
+
+
+ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
+    "any": _any,
+    "near": _near,
+    "nan": _nan,
+    "nan anywhere": _nan_anywhere,
+    "not a number": _not_a_number,
+    "infinite": _infinite,
+    "signed zero": _signed_zero,
+    "subnormal": _subnormal,
+    "out of range": _out_of_range,
+    "next integer": _next_integer,
+    "wide shift": _wide_shift,
+}
+"""The functions by the words of `schemas/targets/*.yaml`."""

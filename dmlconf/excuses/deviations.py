@@ -1,0 +1,192 @@
+"""Deviations of a target: what ONNX or WebNN promises otherwise than DirectML's documentation.
+
+Each has the sentence of the target's specification and its link. A failure is waived where it
+vanishes as soon as the elements that deviations concern are replaced with the right ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
+from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.documents.reader import read_document
+from dmlconf.excuses.deviating_elements import ELEMENTS
+from dmlconf.excuses.scope import Facts, Scope
+from dmlconf.expressions import Expression
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import schemas_directory
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+
+__all__ = ["NO_DEVIATIONS", "Deviation", "Deviations", "deviations_of", "read_deviations"]
+
+REFUSED: Final = "refused"
+"""In place of elements: the target may refuse the case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Something that a target promises otherwise, or not at all.
+
+    Attributes:
+        name: as verdicts have it.
+        scope: the cases that it may concern.
+        elements: which elements of outputs may be others: a name of `ELEMENTS`, or `refused`.
+        arguments: of that function, such as the permitted error.
+        message: for `refused`, text that the target's error must have; empty for any.
+        says: the sentence of the target's specification, and what it leaves open.
+        link: where the sentence is.
+    """
+
+    name: str
+    scope: Scope
+    elements: str
+    arguments: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
+    says: str = ""
+    link: str = ""
+
+    def concerned(
+        self, case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
+    ) -> Array:
+        """Return which elements of an output may be others than DirectML's."""
+        return ELEMENTS[self.elements](case, inputs, right, actual, **self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """The deviations of a target.
+
+    Attributes:
+        target: its name; empty for DirectML itself, which has none.
+        deviations: in the order of the file.
+    """
+
+    target: str = ""
+    deviations: tuple[Deviation, ...] = ()
+
+    def excuse(
+        self,
+        case: Case,
+        outcome: Outcome,
+        verdict: Verdict,
+        judge: Callable[[Case, Outcome], Verdict],
+    ) -> Verdict:
+        """Return the verdict, or `waived` if deviations explain the failure wholly.
+
+        Args:
+            case: the case.
+            outcome: of the backend.
+            verdict: on it.
+            judge: judges another outcome of the case.
+        """
+        if not self.deviations or verdict.status is not Status.FAILED or verdict.reason is None:
+            return verdict
+        covering = self._covering(case)
+        if isinstance(outcome, Rejection):
+            refusing = [
+                each
+                for each in covering
+                if each.elements == REFUSED and each.message in outcome.message
+            ]
+            return _waived(verdict, refusing[:1]) if refusing else verdict
+        if verdict.reason.kind is not ReasonKind.WRONG_VALUES or not isinstance(outcome, Outputs):
+            return verdict
+        used, patched = _patched(case, outcome, covering)
+        if not used or judge(case, patched).status.fails_run:
+            return verdict
+        return _waived(verdict, used)
+
+    def _covering(self, case: Case) -> list[Deviation]:
+        if not isinstance(case, GraphCase):
+            facts = Facts(case)
+            return [each for each in self.deviations if each.scope.covers(case, facts)]
+        return [
+            each
+            for each in self.deviations
+            if each.scope.operators is not None and GRAPHS in each.scope.operators
+        ]
+
+
+NO_DEVIATIONS: Final = Deviations()
+"""DirectML's own documentation holds as it is."""
+
+
+def _patched(
+    case: Case, outcome: Outputs, deviations: list[Deviation]
+) -> tuple[list[Deviation], Outputs]:
+    """Return the deviations that concern elements which are not right, and the outcome without."""
+    inputs, right = case.inputs(), evaluate(case)
+    arrays = dict(outcome.arrays)
+    used: dict[str, Deviation] = {}
+    for name, expected in right.items():
+        actual = arrays.get(name)
+        if actual is None or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
+            continue
+        differs = _differs(actual, expected)
+        concerned = np.zeros(expected.shape, bool)
+        for each in deviations:
+            if each.elements == REFUSED or not differs.any():
+                continue
+            its = each.concerned(case, inputs, expected, actual) & differs
+            if (its & ~concerned).any():
+                used[each.name] = each
+            concerned |= its
+        arrays[name] = np.where(concerned, expected, actual)
+    return list(used.values()), replace(outcome, arrays=arrays)
+
+
+def _differs(actual: Array, expected: Array) -> Array:
+    bits = f"u{actual.dtype.itemsize}"
+    first, second = (np.ascontiguousarray(each).reshape(-1) for each in (actual, expected))
+    differs: Array = (first.view(bits) != second.view(bits)).reshape(actual.shape)
+    return differs
+
+
+def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
+    assert verdict.reason is not None
+    names = " and ".join(each.name for each in deviations)
+    says = " ".join(f"{each.says} {each.link}" for each in deviations)
+    message = f"{names}: {says} Here {verdict.reason.kind}: {verdict.reason.message}"
+    reason = replace(verdict.reason, kind=ReasonKind.DEVIATION, message=message)
+    return replace(verdict, status=Status.WAIVED, reason=reason)
+
+
+def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
+    """Return the deviations of the target that a backend's environment names, if it names one."""
+    target = tested_environment(environment)["details"].get("target")
+    known = {path.stem for path in (schemas_directory() / "targets").glob("*.yaml")}
+    return read_deviations(str(target)) if target in known else NO_DEVIATIONS
+
+
+@cache
+def read_deviations(target: str) -> Deviations:
+    """Return the deviations of a target.
+
+    Raises:
+        InvalidFilesError: its file cannot be read.
+    """
+    data = read_document(schemas_directory() / "targets" / f"{target}.yaml").data
+    return Deviations(target, tuple(map(_deviation, data["deviations"])))
+
+
+def _deviation(data: Mapping[str, Any]) -> Deviation:
+    where = Expression(data["where"]) if "where" in data else None
+    return Deviation(
+        name=data["name"],
+        scope=Scope(frozenset(data["operators"]), None, where),
+        elements=data["elements"],
+        arguments=data.get("arguments", {}),
+        message=data.get("message", ""),
+        says=data["says"],
+        link=data["link"],
+    )
