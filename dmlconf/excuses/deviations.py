@@ -15,9 +15,7 @@ import numpy as np
 
 from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import tested_environment
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.documents.reader import read_document
 from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.scope import Facts, Scope
@@ -107,14 +105,8 @@ class Deviations:
         return _waived(verdict, used)
 
     def _covering(self, case: Case) -> list[Deviation]:
-        if not isinstance(case, GraphCase):
-            facts = Facts(case)
-            return [each for each in self.deviations if each.scope.covers(case, facts)]
-        return [
-            each
-            for each in self.deviations
-            if each.scope.operators is not None and GRAPHS in each.scope.operators
-        ]
+        facts = Facts(case)
+        return [each for each in self.deviations if each.scope.covers(case, facts)]
 
 
 NO_DEVIATIONS: Final = Deviations()
