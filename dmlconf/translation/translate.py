@@ -12,7 +12,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 from dmlconf.graphs.model import Constant, Node

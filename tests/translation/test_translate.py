@@ -62,3 +62,11 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
         assert {name for name in step.inputs if name} <= known
         known |= set(step.outputs)
     assert program.outputs.keys() <= known
+
+
+def test_composed_operators_of_float16_round_once() -> None:
+    plan = list(load_suite([CASES / "activation_linear" / "matrix.yaml"]).plan())
+    half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
+    assert translated(valid_case(half), "onnx").operations == ("Cast", "Mul", "Add")
+    single = next(each for each in plan if "DataType=FLOAT32" in each.identifier)
+    assert translated(valid_case(single), "onnx").operations == ("Mul", "Add")
