@@ -14,10 +14,12 @@ __all__ = [
     "DEEPEST_JSON",
     "LARGEST_CONFIGURATION",
     "LARGEST_DOCUMENT",
+    "LARGEST_JOURNAL",
     "LARGEST_LIST",
     "LARGEST_RECORDING_MEMBER",
     "LONGEST_EXPRESSION",
     "LONGEST_IDENTIFIERS",
+    "LONGEST_JOURNAL_LINE",
     "LONGEST_KEYWORDS",
     "LONGEST_LOG_LINE",
     "LONGEST_NUMBER",
@@ -51,6 +53,12 @@ LARGEST_LIST: Final = 64 * _MIB
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
 """Of a line of a run log; far more than any verdict needs."""
+
+LARGEST_JOURNAL: Final = 256 * _MIB
+"""Of the file in which `capture` keeps what it saw until the captured program ends."""
+
+LONGEST_JOURNAL_LINE: Final = 16 * _MIB
+"""Of one operator or graph there; graphs of 656 nodes took 400 KiB."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
 """Of a recording's manifest and of its outputs, uncompressed."""

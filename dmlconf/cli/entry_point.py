@@ -23,7 +23,7 @@ from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (*COMMANDS, "faults", "new", "config", "doctor")
+_COMMANDS: Final = (*COMMANDS, "capture", "faults", "new", "config", "doctor")
 
 
 class _LazyGroup(click.Group):

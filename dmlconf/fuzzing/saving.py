@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.writing.document_text import document_text
 
 __all__ = ["case_file", "save_cases"]
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes lists of numbers in one line, and deeper structures as blocks."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
 
 
 def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
@@ -48,4 +39,4 @@ def case_file(cases: Iterable[PlannedCase]) -> str:
     tags = list(first.tags[1:])
     entries = [dict(planned.template.data) for planned in members]
     document = {**head, "tags": tags, "cases": entries}
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=100, default_flow_style=None)
+    return document_text(document)

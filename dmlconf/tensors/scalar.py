@@ -1,4 +1,4 @@
-"""The bytes of a DML_SCALAR_UNION."""
+"""The bytes of a DML_SCALAR_UNION, and the number that they hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["scalar_bytes"]
+__all__ = ["scalar_bytes", "scalar_value"]
 
 _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOAT16: "<e"}
 
@@ -27,3 +27,13 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
         # A negative step of an unsigned type is its two's complement, as C converts it.
         content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
     return content.ljust(8, b"\0")
+
+
+def scalar_value(content: bytes, data_type: DataType) -> float:
+    """Return the number of a data type at the beginning of a union; integers stay integers."""
+    if data_type in _FORMATS:
+        (number,) = struct.unpack_from(_FORMATS[data_type], content)
+        return float(number)
+    width = max(1, data_type.bits // 8)
+    signed = not data_type.startswith("U")
+    return int.from_bytes(content[:width], "little", signed=signed)

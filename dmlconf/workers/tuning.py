@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-__all__ = ["collect_garbage_seldom", "compute_in_one_thread", "lasting_values"]
+__all__ = [
+    "collect_garbage_seldom",
+    "compute_in_one_thread",
+    "lasting_values",
+    "threads_were_set",
+]
+
+_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 _MOST_GARBAGE: Final = 50_000
 """Objects between two garbage collections; cases create hardly any garbage."""
@@ -43,4 +50,15 @@ def compute_in_one_thread() -> None:
     same products, and get in each other's way where worker processes run side by side. OpenBLAS
     reads the variable when NumPy is imported; worker processes inherit it.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if _THREADS not in os.environ:
+        os.environ[_THREADS] = "1"
+        _Set.names.add(_THREADS)
+
+
+class _Set:
+    names: Final[set[str]] = set()
+
+
+def threads_were_set() -> frozenset[str]:
+    """Return the variables that dmlconf set, which programs that are not its own do not need."""
+    return frozenset(_Set.names)

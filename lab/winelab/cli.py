@@ -14,6 +14,7 @@ from typing import Final
 from winelab.build import build, build_tree
 from winelab.check import check
 from winelab.errors import LabError
+from winelab.packages import fetch_packages, packages_directory
 from winelab.paths import translate
 from winelab.recipe import CHECKOUT, Lab, cache_directory, this_lab
 from winelab.session import run, run_inside
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     several.add_argument(
         "--scoreboard", action="store_true", help="print docs/scoreboard.md from the logs"
     )
+    commands.add_parser("packages", help="fetch ONNX Runtime, for run -- capture")
     layers = commands.add_parser("layers", help="print docs/layers.md from the log of a run")
     layers.add_argument("log", type=Path, metavar="LOG", help="of the cases with the tag model")
     commands.add_parser("check", help="check that the lab works and computes")
@@ -114,6 +116,9 @@ def _carry_out(options: argparse.Namespace) -> int:
             return run(lab, SCRIPT, given, options.directml_version)
         case "python":
             return run(lab, SCRIPT, _given(options.arguments), options.directml_version)
+        case "packages":
+            fetched = "fetched" if fetch_packages() else "here"
+            print(f"ONNX Runtime, {fetched}: {packages_directory()}")
         case "layers":
             _layers(options.log)
         case "check":

@@ -13,6 +13,7 @@ from typing import Final
 from winelab.errors import LabError
 from winelab.isolation import require, supervise
 from winelab.machine import furnish, in_tree, mount, start_display
+from winelab.packages import search_path
 from winelab.recipe import CHECKOUT as CHECKOUT_HERE
 from winelab.recipe import Lab
 from winelab.tree import CHECKOUT, ENVIRONMENT, HERE, PYTHON, windows
@@ -27,6 +28,11 @@ NO_DEVICE: Final = 103
 
 PASSED_ON: Final = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "WINEDEBUG")
 """The caller's environment variables that programs in the lab see, besides DMLCONF_*."""
+
+WORKER_MEMORY: Final = {
+    f"DMLCONF_{command}_WORKER_MEMORY": "768" for command in ("RUN", "RECORD", "FUZZ", "CERTIFY")
+}
+"""MiB by which a worker may grow: Direct3D keeps more here than on Windows, for every operator."""
 
 OUTSIDE: Final = ("DMLCONF_DIRECTML", "DMLCONF_LAB", "DMLCONF_LAB_MIRROR")
 """Variables that have a meaning only outside the lab."""
@@ -69,7 +75,9 @@ def environment_for(caller: Mapping[str, str], version: str | None = None) -> di
         if name in PASSED_ON or (name.startswith("DMLCONF_") and name not in OUTSIDE)
     }
     directml = {"DMLCONF_DIRECTML": library(version)} if version is not None else {}
-    return {**ENVIRONMENT, **directml, **passed_on}
+    packages = search_path()
+    path = ";".join(filter(None, (ENVIRONMENT["PYTHONPATH"], packages)))
+    return {**ENVIRONMENT, **WORKER_MEMORY, "PYTHONPATH": path, **directml, **passed_on}
 
 
 def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:

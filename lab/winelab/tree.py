@@ -45,7 +45,6 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe=",
     # Direct3D 12 on Vulkan, and Vulkan on the processor.
     "WINE_D3D_CONFIG": "renderer=vulkan",
-    "VKD3D_CONFIG": "virtual_heaps",
     "VK_DRIVER_FILES": "/usr/share/vulkan/icd.d/lvp_icd.json",
     "PYTHONPATH": windows(CHECKOUT),
     "DMLCONF_DIRECTML": windows(DIRECTML),

@@ -20,7 +20,16 @@ from winelab.errors import LabError
 from winelab.recipe import FOLDER, cache_directory
 from winelab.tree import windows
 
-__all__ = ["INSIDE", "Release", "chosen", "fetch", "library", "releases", "releases_directory"]
+__all__ = [
+    "INSIDE",
+    "Release",
+    "chosen",
+    "download",
+    "fetch",
+    "library",
+    "releases",
+    "releases_directory",
+]
 
 INSIDE: Final = "/directml"
 """Where the lab sees the libraries, read-only."""
@@ -95,12 +104,12 @@ def library(version: str) -> str:
     return windows(f"{INSIDE}/{version}/DirectML.dll")
 
 
-def fetch(release: Release, download: Callable[[Release, Path], None] | None = None) -> bool:
+def fetch(release: Release, download_with: Callable[[Release, Path], None] | None = None) -> bool:
     """Fetch a release unless it is there; return whether it had to be fetched.
 
     Args:
         release: the release.
-        download: puts its wheel into a folder; pip if None.
+        download_with: puts its wheel into a folder; pip if None.
 
     Raises:
         LabError: it cannot be fetched, or a file is not the pinned one.
@@ -110,7 +119,7 @@ def fetch(release: Release, download: Callable[[Release, Path], None] | None = N
         return False
     with tempfile.TemporaryDirectory(prefix="directml-") as name:
         folder = Path(name)
-        (download or _download)(release, folder)
+        (download_with or download)(release, folder)
         content = _unpacked(release, folder / release.wheel)
     release.file.parent.mkdir(parents=True, exist_ok=True)
     # A file gets its final name when it is complete.
@@ -132,7 +141,12 @@ def _unpacked(release: Release, wheel: Path) -> bytes:
         return verified(archive.read(member), release.sha256, member)
 
 
-def _download(release: Release, folder: Path) -> None:
+def download(release: Release, folder: Path) -> None:
+    """Put the wheel of a release into a folder, with pip.
+
+    Raises:
+        LabError: pip is missing, or fails.
+    """
     name, version, python = release.wheel.split("-")[:3]
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{name}=={version} --hash=sha256:{release.wheel_sha256}\n")

@@ -7,6 +7,7 @@
    rebound    Of a table that is bound again without a reset, the first bindings stay.
    offset     Bindings begin at a multiple of 256.
    owned      What lies in an upload heap is read when the operator runs, not at its initialisation.
+   volatile   A table whose dispatch is recorded keeps its bindings, in spite of DESCRIPTORS_VOLATILE.
    aliased    A dispatch whose output lies in an input's place is passed over.
    evicted    What runs next after an eviction is passed over.
    interleaved  A dispatch that no barrier parts from the one before is passed over.
@@ -21,7 +22,8 @@
 #include <string.h>
 
 /* Places in the tables of functions, as DirectML.h declares the methods. */
-enum { CREATE_COMMAND_RECORDER = 11, CREATE_BINDING_TABLE = 12 };
+enum { COMPILE_OPERATOR = 9, CREATE_COMMAND_RECORDER = 11, CREATE_BINDING_TABLE = 12 };
+enum { COMPILE_GRAPH = 17, DESCRIPTORS_VOLATILE = 4 };
 enum { BIND_INPUTS = 8, BIND_OUTPUTS = 9, RESET = 12 };
 enum { RECORD_DISPATCH = 8 };
 enum { RESOURCE_BARRIER = 26, EVICT = 35 };
@@ -34,6 +36,7 @@ typedef struct { UINT count; const BufferBinding *bindings; } ArrayBinding;
 
 typedef HRESULT (WINAPI *CreateDevice)(void *, UINT, const GUID *, void **);
 typedef HRESULT (WINAPI *CreateDevice1)(void *, UINT, UINT, const GUID *, void **);
+typedef HRESULT (WINAPI *Compile)(void *, const void *, UINT, const GUID *, void **);
 typedef HRESULT (WINAPI *CreateRecorder)(void *, const GUID *, void **);
 typedef HRESULT (WINAPI *CreateTable)(void *, const void *, const GUID *, void **);
 typedef void (WINAPI *Bind)(void *, UINT, const Binding *);
@@ -45,13 +48,16 @@ typedef void (WINAPI *Record)(void *, ID3D12GraphicsCommandList *, void *, void 
 typedef struct {
     void *table;
     UINT inputs, outputs, dispatches, count;
-    int aliased;
+    int aliased, sealed;
     BufferBinding ranges[MOST_INPUTS];
     void *late;
 } State;
 
 static State states[MOST];
 static UINT used;
+static const void *volatile_ones[MOST];
+static UINT volatile_count;
+static Compile compile_operator, compile_graph;
 static CreateRecorder create_recorder;
 static CreateTable create_table;
 static Bind bind_inputs, bind_outputs;
@@ -119,6 +125,8 @@ static void bind(Bind real, void *table, UINT count, const Binding *bindings)
 {
     Binding moved[64];
     BufferBinding ranges[64];
+    if (state_of(table)->sealed)
+        return;
     if (!is("offset") || !bindings || count > 64) {
         real(table, count, bindings);
         return;
@@ -182,6 +190,36 @@ static HRESULT WINAPI reset_wrongly(void *table, const void *desc)
     return reset_table(table, desc);
 }
 
+static void note_volatile(HRESULT result, UINT flags, void **compiled)
+{
+    if (SUCCEEDED(result) && flags & DESCRIPTORS_VOLATILE && compiled)
+        volatile_ones[volatile_count++ % MOST] = *compiled;
+}
+
+static int is_volatile(const void *dispatchable)
+{
+    for (UINT i = 0; i < volatile_count && i < MOST; i++)
+        if (volatile_ones[i] == dispatchable)
+            return 1;
+    return 0;
+}
+
+static HRESULT WINAPI compile_operator_noted(
+    void *device, const void *op, UINT flags, const GUID *iid, void **compiled)
+{
+    HRESULT result = compile_operator(device, op, flags, iid, compiled);
+    note_volatile(result, flags, compiled);
+    return result;
+}
+
+static HRESULT WINAPI compile_graph_noted(
+    void *device, const void *desc, UINT flags, const GUID *iid, void **compiled)
+{
+    HRESULT result = compile_graph(device, desc, flags, iid, compiled);
+    note_volatile(result, flags, compiled);
+    return result;
+}
+
 static void WINAPI record_wrongly(
     void *recorder, ID3D12GraphicsCommandList *commands, void *dispatchable, void *table)
 {
@@ -215,6 +253,7 @@ static void WINAPI record_wrongly(
     if (waiting >= 2)
         waiting = 0;
     record_dispatch(recorder, commands, dispatchable, table);
+    state->sealed = is("volatile") && is_volatile(dispatchable);
     unparted = commands;
 }
 
@@ -245,6 +284,8 @@ static HRESULT sabotaged(HRESULT result, void *d3d, void **device)
 {
     if (SUCCEEDED(result) && device && *device) {
         replace(d3d, EVICT, evict_wrongly, (void **)&evict);
+        replace(*device, COMPILE_OPERATOR, compile_operator_noted, (void **)&compile_operator);
+        replace(*device, COMPILE_GRAPH, compile_graph_noted, (void **)&compile_graph);
         replace(*device, CREATE_COMMAND_RECORDER, create_recorder_wrongly,
                 (void **)&create_recorder);
         replace(*device, CREATE_BINDING_TABLE, create_table_wrongly, (void **)&create_table);

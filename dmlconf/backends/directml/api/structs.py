@@ -25,8 +25,11 @@ __all__ = [
     "DML_SCALE_BIAS",
     "DML_SIZE_2D",
     "DML_TENSOR_DESC",
+    "DML_TENSOR_TYPE_BUFFER",
     "NativeDesc",
+    "attribute_type",
     "data_type_value",
+    "is_pointer",
     "operator_structure",
 ]
 
@@ -105,10 +108,18 @@ _C_TYPES: Final[Mapping[AttributeKind, Any]] = {
 }
 
 
-def _member_type(field: Field) -> Any:
-    if field.is_tensor or field.is_array or field.c_type.endswith("*"):
-        return POINTER
+def is_pointer(field: Field) -> bool:
+    """Return whether the member holds an address: of tensors, of an array, or of one structure."""
+    return field.is_tensor or field.is_array or field.c_type.endswith("*")
+
+
+def attribute_type(field: Field) -> Any:
+    """Return the C type of an attribute, of one item if it is an array."""
     return _C_TYPES[field.attribute_kind]
+
+
+def _member_type(field: Field) -> Any:
+    return POINTER if is_pointer(field) else attribute_type(field)
 
 
 @cache
@@ -160,11 +171,11 @@ class NativeDesc:
         if field.is_tensor:
             tensors = value if field.is_array else (value,)
             return self._array(DML_TENSOR_DESC, map(self._tensor, tensors))
-        if _member_type(field) is not POINTER:
+        if not is_pointer(field):
             return self._attribute(field, value, desc)
         # A pointer to an operator may be an array whose length has no separate field.
         items = value if isinstance(value, Sequence) else (value,)
-        kind = _C_TYPES[field.attribute_kind]
+        kind = attribute_type(field)
         return self._array(kind, (self._attribute(field, item, desc) for item in items))
 
     def _array(self, kind: Any, items: Iterable[Any]) -> int:

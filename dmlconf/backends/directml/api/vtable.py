@@ -30,6 +30,7 @@ __all__ = [
     "Method",
     "NativeFaultError",
     "check",
+    "method_type",
     "new_object",
     "prototype",
     "uncalled",
@@ -144,7 +145,12 @@ def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any
 
 
 @cache
-def _method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
+def method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
+    """Return the type of a method as a function: `this` and its parameters, by the platform's ABI.
+
+    Raises:
+        TypeError: it is one that dmlconf does not declare.
+    """
     this = ctypes.c_void_p
     if method.arguments is None:
         raise TypeError(f"{method.name} has no declared parameters")
@@ -242,7 +248,7 @@ class ComObject:
         slot, method = self.interface.slots[name]
         table = ctypes.c_void_p.from_address(self.address).value or 0
         entry = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p))
-        entry_point = method, _method_type(method)(entry.value or 0)
+        entry_point = method, method_type(method)(entry.value or 0)
         self._functions[name] = entry_point
         return entry_point
 

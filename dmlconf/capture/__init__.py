@@ -1,0 +1,1 @@
+"""Capture what an application gives to DirectML, and write it as cases."""

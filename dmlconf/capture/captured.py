@@ -1,0 +1,168 @@
+"""What a journal says was captured: each operator and graph once, with how often it was used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc
+
+__all__ = ["Captured", "CapturedGraph", "CapturedOperator", "captured_from"]
+
+
+@dataclass(slots=True)
+class CapturedOperator:
+    """An operator with one desc.
+
+    Attributes:
+        operator: its name in the catalogue.
+        desc: the desc, as in a case file.
+        flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
+        compiled: how often CompileOperator was called.
+        nodes: in which graphs it is a node: the number of the graph, and the node's name.
+        hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
+    """
+
+    operator: str
+    desc: Desc
+    flags: int = 0
+    compiled: int = 0
+    nodes: list[tuple[int, str]] = field(default_factory=list)
+    hresult: str | None = None
+
+
+@dataclass(slots=True)
+class CapturedGraph:
+    """A graph.
+
+    Attributes:
+        number: in the order of compilation, from 1.
+        parts: the parts of a case file's entry.
+        names: the application's own names of nodes, by their names in the entry.
+        unused: inputs that nothing reads, which the entry leaves out.
+        flags: the DML_EXECUTION_FLAGS that it was compiled with.
+        compiled: how often CompileGraph was called.
+        hresult: what it returned; None if the program ended in it.
+    """
+
+    number: int
+    parts: Mapping[str, Any]
+    names: Mapping[str, str]
+    unused: int
+    flags: int
+    compiled: int = 0
+    hresult: str | None = None
+
+
+@dataclass(slots=True)
+class Captured:
+    """Everything that was captured.
+
+    Attributes:
+        devices: how many devices the program created.
+        created: operators created, by name; many are never compiled.
+        refused: HRESULTs of CreateOperator, by the operator's name or number.
+        operators: those that were compiled, or are nodes of graphs.
+        graphs: in the order of their first compilation.
+        skipped: why parts could not be captured, with how often.
+        failures: what failed in dmlconf itself.
+    """
+
+    devices: int = 0
+    created: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    operators: list[CapturedOperator] = field(default_factory=list)
+    graphs: list[CapturedGraph] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """Return how much was captured, in words."""
+        compiled = sum(bool(each.compiled) for each in self.operators)
+        nodes = sum(len(graph.parts["nodes"]) for graph in self.graphs)
+        parts = []
+        if self.graphs:
+            parts.append(f"{_count(len(self.graphs), 'graph')} of {_count(nodes, 'node')}")
+        if compiled or not parts:
+            parts.append(f"{_count(compiled, 'operator')}{' of their own' if parts else ''}")
+        return " and ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
+    """Return what the lines of a journal say.
+
+    Lines of other events than those known here are left out.
+    """
+    result = Captured()
+    numbered: dict[int, CapturedOperator | CapturedGraph] = {}
+    by_key: dict[str, CapturedOperator] = {}
+    for line in lines:
+        match line.get("event"):
+            case "device":
+                result.devices += 1
+            case "created":
+                result.created[line["operator"]] += 1
+            case "refused":
+                result.refused[f"{_type_name(line['type'])}: {line['hresult']}"] += 1
+            case "skipped":
+                result.skipped[f"{line['what']}: {line['reason']}"] += 1
+            case "failure":
+                result.failures.append(str(line["reason"]))
+            case "compile":
+                number = int(line["number"])
+                if number not in numbered:
+                    numbered[number] = _new(line, result, by_key)
+                numbered[number].compiled += 1
+            case "compiled":
+                numbered[int(line["number"])].hresult = str(line["hresult"])
+    return result
+
+
+def _new(
+    line: Mapping[str, Any], result: Captured, by_key: dict[str, CapturedOperator]
+) -> CapturedOperator | CapturedGraph:
+    flags = int(line["flags"])
+    if "operator" in line:
+        operator = CapturedOperator(line["operator"], line["desc"], flags)
+        key = _key(operator.operator, operator.desc, flags)
+        known = by_key.setdefault(key, operator)
+        if known is operator:
+            result.operators.append(operator)
+        return known
+    graph = CapturedGraph(
+        len(result.graphs) + 1, line["graph"], line["names"], int(line["unused"]), flags
+    )
+    result.graphs.append(graph)
+    for name, node in graph.parts["nodes"].items():
+        desc = {field: _alone(value) for field, value in node["desc"].items()}
+        key = _key(node["operator"], desc, 0)
+        if key not in by_key:
+            by_key[key] = CapturedOperator(node["operator"], desc)
+            result.operators.append(by_key[key])
+        by_key[key].nodes.append((graph.number, graph.names.get(name, name)))
+    return graph
+
+
+def _alone(value: Any) -> Any:
+    """Return a field of a node without what feeds it."""
+    if isinstance(value, Mapping):
+        return {key: item for key, item in value.items() if key != "from"}
+    return [_alone(item) for item in value] if isinstance(value, list) else value
+
+
+def _key(operator: str, desc: Desc, flags: int) -> str:
+    return f"{operator} {flags} {desc!r}"
+
+
+def _type_name(number: int) -> str:
+    for name in catalogue.operator_names():
+        if catalogue.operator(name).type_value == number:
+            return name
+    return f"DML_OPERATOR_TYPE {number}"

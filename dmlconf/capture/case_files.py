@@ -1,0 +1,239 @@
+"""Write what was captured as case files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator
+from dmlconf.capture.inputs import desc_of, input_data
+from dmlconf.capture.plain_graphs import shortened
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.writing.document_text import document_text
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.documents.problems import InvalidFilesError, Problem
+
+__all__ = ["TAG", "Written", "write_cases"]
+
+TAG: Final = "captured"
+"""The tag of every captured case."""
+
+FILE: Final = "captured"
+"""The name of a file of captured cases, and so their kind."""
+
+_MOST_TEXT: Final = 1 << 20
+"""Characters of a file of graphs, unless a single one is longer."""
+
+_MOST_NAMED: Final = 3
+_FLAG_TAGS: Final = {
+    DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION: "half-precision",
+    DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS: "no-metacommands",
+    DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE: "descriptors-volatile",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        files: the case files.
+        cases: how many cases they hold.
+        left_out: cases that dmlconf's own rules refuse, by their name, with what is wrong.
+    """
+
+    files: tuple[Path, ...]
+    cases: int
+    left_out: Mapping[str, str]
+
+
+Entry = Mapping[str, Any]
+
+
+def write_cases(folder: Path, captured: Captured) -> Written:
+    """Write case files below a folder, one for each operator and some for graphs.
+
+    Each is loaded as `dmlconf run` would. A case that does not load is left out.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    files: list[Path] = []
+    left_out: dict[str, str] = {}
+    cases = 0
+    for path, head, entries in _files(folder, captured):
+        sound = _sound(head, entries, path.parent.name, left_out)
+        if sound:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
+            files.append(path)
+            cases += len(sound)
+    return Written(tuple(files), cases, left_out)
+
+
+def _files(folder: Path, captured: Captured) -> Iterator[tuple[Path, Entry, list[Entry]]]:
+    by_operator: dict[str, list[CapturedOperator]] = {}
+    for operator in captured.operators:
+        by_operator.setdefault(operator.operator, []).append(operator)
+    for name, members in sorted(by_operator.items()):
+        entries = list(_operator_entries(name, members))
+        yield folder / name.lower() / f"{FILE}.yaml", {"operator": name, "tags": [TAG]}, entries
+    waiting: list[Entry] = []
+    size, number = 0, 0
+    head = {"graph": "captured from an application", "tags": [TAG]}
+
+    def path() -> Path:
+        suffix = f"-{number}" if number > 1 else ""
+        return folder / GRAPHS.lower() / f"{FILE}{suffix}.yaml"
+
+    for graph in captured.graphs:
+        entry = _graph_entry(graph)
+        length = len(document_text(entry))
+        if waiting and size + length > _MOST_TEXT:
+            number += 1
+            yield path(), head, waiting
+            waiting, size = [], 0
+        waiting.append(entry)
+        size += length
+    if waiting:
+        number += 1
+        yield path(), head, waiting
+
+
+def _operator_entries(name: str, members: Sequence[CapturedOperator]) -> Iterator[Entry]:
+    operator = catalogue.operator(name)
+    used: set[str] = set()
+    seed = 0
+    for member in members:
+        desc = desc_of(operator, member.desc)
+        written = dict(member.desc)
+        for tensor_name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
+            seed += 1
+            data = input_data(operator, desc, field, tensor, seed)
+            if field.is_array:
+                place = int(tensor_name[len(field.name) + 1 : -1])
+                items = list(written[field.name])
+                items[place] = {**items[place], **data}
+                written[field.name] = items
+            else:
+                written[field.name] = {**written[field.name], **data}
+        output = next(tensors_of(operator, desc, FieldKind.OUTPUT))[2]
+        sizes = "x".join(map(str, output.Sizes))
+        entry = {
+            "name": _unique(f"{str(output.DataType).lower()}-{sizes}", used),
+            "note": _operator_note(member),
+            **_tags(member.flags),
+            "desc": written,
+        }
+        yield entry
+
+
+def _operator_note(member: CapturedOperator) -> str:
+    parts = []
+    if member.compiled:
+        parts.append(f"Compiled {_times(member.compiled)}{_outcome(member.hresult)}.")
+    if member.nodes:
+        graphs = sorted({graph for graph, _ in member.nodes})
+        names = list(dict.fromkeys(name for _, name in member.nodes))
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        where = f"graph {graphs[0]}" if len(graphs) == 1 else f"{len(graphs)} graphs"
+        listed = ", ".join(names[:_MOST_NAMED])
+        count = "A node" if len(member.nodes) == 1 else f"{len(member.nodes):,} nodes"
+        parts.append(f"{count} of {where}: {listed}{more}.")
+    return " ".join(parts)
+
+
+def _graph_entry(graph: CapturedGraph) -> Entry:
+    count = len(graph.parts["nodes"])
+    parts = [f"Compiled {_times(graph.compiled)}{_outcome(graph.hresult)}."]
+    if graph.unused:
+        plural = "s" if graph.unused > 1 else ""
+        parts.append(f"The application's graph has {graph.unused} more input{plural}, unread.")
+    return {
+        "name": f"graph-{graph.number}-of-{count}-node{'' if count == 1 else 's'}",
+        "note": " ".join(parts),
+        **_tags(graph.flags),
+        **shortened(_with_data(graph.parts)),
+    }
+
+
+def _with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts with data for the graph's inputs, as their first consumers need it."""
+    inputs = dict(parts.get("inputs", {}))
+    missing = set(inputs)
+    for node in parts["nodes"].values():
+        operator = catalogue.operator(node["operator"])
+        desc = None
+        for field in operator.of_kind(FieldKind.INPUT):
+            written = node["desc"].get(field.name)
+            for each in written if isinstance(written, list) else [written]:
+                source = each.get("from") if isinstance(each, Mapping) else None
+                if not isinstance(source, str) or source not in missing:
+                    continue
+                desc = desc or desc_of(operator, node["desc"])
+                value = desc[field.name]
+                tensor = value[0] if isinstance(value, tuple) else value
+                seed = list(inputs).index(source) + 1
+                data = input_data(operator, desc, field, tensor, seed)
+                if "values" in data and inputs[source]["Sizes"] != list(tensor.Sizes):
+                    continue
+                inputs[source] = {**inputs[source], **data}
+                missing.remove(source)
+    return {**parts, "inputs": inputs} if inputs else dict(parts)
+
+
+def _tags(flags: int) -> Mapping[str, Any]:
+    tags = [tag for flag, tag in _FLAG_TAGS.items() if flags & flag]
+    return {"tags": tags} if tags else {}
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _outcome(hresult: str | None) -> str:
+    if hresult is None:
+        return ", and the program ended in that call"
+    return "" if hresult == "S_OK" else f", and refused with {hresult}"
+
+
+def _unique(text: str, used: set[str]) -> str:
+    name, count = text, 1
+    while name in used:
+        count += 1
+        name = f"{text}-{count}"
+    used.add(name)
+    return name
+
+
+def _sound(head: Entry, entries: list[Entry], folder: str, left_out: dict[str, str]) -> list[Entry]:
+    """Return the entries that load; note what is wrong with the others."""
+    if not _problems(head, entries):
+        return entries
+    sound = []
+    for entry in entries:
+        problems = _problems(head, [entry])
+        if problems:
+            left_out[f"{folder}/{FILE}/{entry['name']}"] = problems[0].message
+        else:
+            sound.append(entry)
+    return sound
+
+
+def _problems(head: Entry, entries: Sequence[Entry]) -> list[Problem]:
+    with tempfile.TemporaryDirectory(prefix="dmlconf-capture-") as folder:
+        path = Path(folder) / f"{FILE}.yaml"
+        path.write_text(document_text({**head, "cases": list(entries)}), encoding="utf-8")
+        try:
+            for planned in load_suite([path]).plan():
+                valid_case(planned)
+        except InvalidFilesError as error:
+            return list(error.problems)
+    return []

@@ -1,0 +1,44 @@
+"""What is compiled, in the form of a case file's entry and as a key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from dmlconf.capture.graph_decoding import DecodedGraph
+from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor_entry
+from dmlconf.cases.writing.graph_entry import graph_parts
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import Operator
+
+__all__ = ["graph_line", "operator_line"]
+
+Line = tuple[str, Mapping[str, Any]]
+"""A key that equal ones share, and what the journal says."""
+
+
+def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
+    """Return the line of an operator."""
+    content = {
+        "operator": operator.name,
+        "desc": desc_entry(operator, desc, {}),
+        "flags": flags,
+    }
+    return _keyed(content, {})
+
+
+def graph_line(decoded: DecodedGraph, flags: int) -> Line:
+    """Return the line of a graph; graphs that differ in the application's names only are equal."""
+    constants = {part.name: part.data.ravel().tolist() for part in decoded.graph.constants}
+    content = {
+        "graph": graph_parts(decoded.graph, constants, tensor_entry, attribute_entry),
+        "flags": flags,
+    }
+    return _keyed(content, {"names": decoded.names, "unused": decoded.unused})
+
+
+def _keyed(content: Mapping[str, Any], more: Mapping[str, Any]) -> Line:
+    text = json.dumps(content, sort_keys=True)
+    return sha256(text.encode()).hexdigest(), {**content, **more}

@@ -1,0 +1,247 @@
+"""A `DML_GRAPH_DESC` read back as a graph, with names for what has none."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.directml.api.decoding import UnknownDescError
+from dmlconf.backends.directml.dispatch.graph import (
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC,
+    DML_GRAPH_DESC,
+    DML_GRAPH_EDGE_DESC,
+    DML_GRAPH_EDGE_TYPE,
+    DML_GRAPH_NODE_DESC,
+    DML_GRAPH_NODE_TYPE,
+    DML_INPUT_GRAPH_EDGE_DESC,
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    DML_OUTPUT_GRAPH_EDGE_DESC,
+)
+from dmlconf.backends.directml.dispatch.placement import decode
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.graphs.model import (
+    CONSTANT_TENSOR,
+    Constant,
+    Graph,
+    GraphNode,
+    InputEdge,
+    IntermediateEdge,
+    Node,
+    OutputEdge,
+)
+from dmlconf.limits import MOST_NODES
+
+__all__ = ["DecodedGraph", "Lookup", "decoded_graph"]
+
+Lookup = Callable[[int], tuple[Operator, Desc] | None]
+"""Returns the operator and desc of an IDMLOperator's address, if its creation was seen."""
+
+_LONGEST_NAME: Final = 80
+_MOST_EDGES: Final = 1 << 20
+_LARGEST_CONSTANT: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedGraph:
+    """A graph as an application described it.
+
+    Attributes:
+        graph: the graph, with names that a case file may use.
+        names: the application's own name of each node that has one, by the name in the graph.
+        inputs: the number of each of the graph's inputs in the application's desc, in order.
+        unused: how many further inputs the desc has that nothing reads.
+    """
+
+    graph: Graph
+    names: Mapping[str, str]
+    inputs: tuple[int, ...]
+    unused: int
+
+
+def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
+    """Return the graph at the address of a `DML_GRAPH_DESC`.
+
+    Raises:
+        UnknownDescError: it has a part that the catalogue does not know, or whose creation was not
+            seen, or it is larger than dmlconf reads.
+    """
+    native = DML_GRAPH_DESC.from_address(address)
+    if native.NodeCount > MOST_NODES:
+        raise UnknownDescError(f"a graph of {native.NodeCount:,} nodes; at most {MOST_NODES:,}")
+    reader = _Reader(native, lookup)
+    return reader.read()
+
+
+@dataclass(slots=True)
+class _Raw:
+    """A node whose tensors are known by number."""
+
+    name: str
+    operator: Operator | None = None
+    desc: Desc = field(default_factory=dict)
+    inputs: tuple[str | None, ...] = ()
+    outputs: tuple[str | None, ...] = ()
+    content: bytes = b""
+
+
+class _Reader:
+    def __init__(self, native: Any, lookup: Lookup) -> None:
+        self._native = native
+        self._lookup = lookup
+        self._used: set[str] = set()
+        self._own_names: dict[str, str] = {}
+
+    def read(self) -> DecodedGraph:
+        native = self._native
+        nodes = [self._node(each) for each in _items(native.Nodes, native.NodeCount, _NODE)]
+        inputs = _edges(native.InputEdges, native.InputEdgeCount, *_INPUT)
+        links = _edges(native.IntermediateEdges, native.IntermediateEdgeCount, *_INTERMEDIATE)
+        outputs = _edges(native.OutputEdges, native.OutputEdgeCount, *_OUTPUT)
+        tensors: dict[tuple[str, str], TensorDesc] = {}
+        for raw in nodes:
+            if raw.operator is not None:
+                kinds = FieldKind.INPUT, FieldKind.OUTPUT
+                for name, _, tensor in tensors_of(raw.operator, raw.desc, *kinds):
+                    tensors[raw.name, name] = tensor
+        numbers = sorted({edge[0] for edge in inputs})
+        input_names = {number: self._name("", f"input-{number}") for number in numbers}
+        input_edges = tuple(
+            InputEdge(input_names[number], nodes[to].name, _tensor_name(nodes[to].inputs, slot))
+            for number, to, slot in inputs
+        )
+        intermediate = tuple(
+            IntermediateEdge(
+                nodes[start].name,
+                _tensor_name(nodes[start].outputs, first),
+                nodes[to].name,
+                _tensor_name(nodes[to].inputs, slot),
+            )
+            for start, first, to, slot in links
+        )
+        output_names = {
+            number: self._name("", f"output-{number}")
+            for number in sorted({edge[2] for edge in outputs})
+        }
+        output_edges = tuple(
+            OutputEdge(nodes[start].name, _tensor_name(nodes[start].outputs, slot), name)
+            for start, slot, number in sorted(outputs, key=lambda edge: edge[2])
+            for name in [output_names[number]]
+        )
+        graph = Graph(
+            inputs={
+                name: next(
+                    tensors[edge.node, edge.tensor]
+                    for edge in input_edges
+                    if edge.graph_input == name
+                )
+                for name in input_names.values()
+            },
+            outputs={edge.graph_output: tensors[edge.node, edge.tensor] for edge in output_edges},
+            nodes=tuple(_finished(raw, intermediate, tensors) for raw in nodes),
+            input_edges=input_edges,
+            intermediate_edges=intermediate,
+            output_edges=output_edges,
+        )
+        unused = int(native.InputCount) - len(numbers)
+        return DecodedGraph(graph, self._own_names, tuple(numbers), unused)
+
+    def _node(self, native: Any) -> _Raw:
+        if native.Type == DML_GRAPH_NODE_TYPE.OPERATOR:
+            desc = DML_OPERATOR_GRAPH_NODE_DESC.from_address(native.Desc)
+            known = self._lookup(desc.Operator or 0)
+            if known is None:
+                raise UnknownDescError("a node's operator was created before capturing began")
+            operator, members = known
+            inputs = tuple(_slots(operator, members, FieldKind.INPUT))
+            outputs = tuple(_slots(operator, members, FieldKind.OUTPUT))
+            name = self._name(_text(desc.Name), operator.name.lower().replace("_", "-"))
+            return _Raw(name, operator, members, inputs, outputs)
+        if native.Type == DML_GRAPH_NODE_TYPE.CONSTANT:
+            constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC.from_address(native.Desc)
+            if constant.DataSize > _LARGEST_CONSTANT:
+                raise UnknownDescError(f"a constant of {constant.DataSize:,} bytes")
+            name = self._name(_text(constant.Name), "constant")
+            content = ctypes.string_at(constant.Data, constant.DataSize)
+            return _Raw(name, outputs=(CONSTANT_TENSOR,), content=content)
+        raise UnknownDescError(f"a node of DML_GRAPH_NODE_TYPE {native.Type}")
+
+    def _name(self, own: str, kind: str) -> str:
+        """Return a name that is unique in the graph and that a case file may use."""
+        text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")
+        if not re.match("[A-Za-z_]", text):
+            text = f"{kind}-{text}".strip("-")
+        name, count = text, 1
+        while name in self._used:
+            count += 1
+            name = f"{text}-{count}"
+        self._used.add(name)
+        if own and own != name:
+            self._own_names[name] = own
+        return name
+
+
+_NODE: Final = DML_GRAPH_NODE_DESC
+_INPUT: Final = (DML_GRAPH_EDGE_TYPE.INPUT, DML_INPUT_GRAPH_EDGE_DESC)
+_INTERMEDIATE: Final = (DML_GRAPH_EDGE_TYPE.INTERMEDIATE, DML_INTERMEDIATE_GRAPH_EDGE_DESC)
+_OUTPUT: Final = (DML_GRAPH_EDGE_TYPE.OUTPUT, DML_OUTPUT_GRAPH_EDGE_DESC)
+
+
+def _items(address: int | None, count: int, kind: Any) -> Iterator[Any]:
+    if count > _MOST_EDGES:
+        raise UnknownDescError(f"a list of {count:,} parts")
+    for index in range(count if address else 0):
+        yield kind.from_address((address or 0) + index * ctypes.sizeof(kind))
+
+
+def _edges(address: int | None, count: int, expected: int, kind: Any) -> list[tuple[int, ...]]:
+    edges = []
+    for edge in _items(address, count, DML_GRAPH_EDGE_DESC):
+        if edge.Type != expected:
+            raise UnknownDescError(f"an edge of DML_GRAPH_EDGE_TYPE {edge.Type}")
+        desc = kind.from_address(edge.Desc)
+        edges.append(tuple(int(getattr(desc, name)) for name, _ in kind._fields_[:-1]))
+    return edges
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode("utf-8", "replace")
+
+
+def _slots(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
+    """Yield a node's tensors in the order of their numbers; None for one that is absent."""
+    for entry in operator.of_kind(kind):
+        value = desc.get(entry.name)
+        if entry.is_array:
+            yield from (f"{entry.name}[{index}]" for index in range(len(value or ())))
+        else:
+            yield None if value is None else entry.name
+
+
+def _tensor_name(slots: tuple[str | None, ...], number: int) -> str:
+    name = slots[number] if number < len(slots) else None
+    if name is None:
+        raise UnknownDescError(f"an edge names tensor {number}, which its node lacks")
+    return name
+
+
+def _finished(
+    raw: _Raw,
+    links: tuple[IntermediateEdge, ...],
+    tensors: Mapping[tuple[str, str], TensorDesc],
+) -> GraphNode:
+    if raw.operator is not None:
+        return Node(raw.name, raw.operator.name, raw.desc)
+    consumer = next((link for link in links if link.from_node == raw.name), None)
+    if consumer is None:
+        raise UnknownDescError(f"nothing reads the constant {raw.name}")
+    tensor = tensors[consumer.to_node, consumer.to_tensor]
+    size = max(tensor.TotalTensorSizeInBytes, len(raw.content))
+    content = np.frombuffer(raw.content.ljust(size, b"\0"), np.uint8)
+    return Constant(raw.name, tensor, decode(tensor, content))

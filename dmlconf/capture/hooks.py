@@ -1,0 +1,226 @@
+"""Watch what an application asks its DirectML devices to create and compile.
+
+Each function that is replaced calls the original with the same arguments and returns its result.
+Whatever fails here is written to the journal and changes nothing for the application. DirectML
+itself calls these functions from inside; only the outermost call of a thread is the application's.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from dmlconf.backends.directml.api import dml, hresult
+from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_desc
+from dmlconf.backends.directml.api.hresult import HResultError, failed
+from dmlconf.backends.directml.api.structs import DML_OPERATOR_DESC
+from dmlconf.backends.directml.api.vtable import HRESULT, NEW_OBJECT, ComObject, prototype
+from dmlconf.capture.entries import graph_line, operator_line
+from dmlconf.capture.graph_decoding import decoded_graph
+from dmlconf.capture.journal import JournalWriter
+from dmlconf.capture.loading import LoadNotification, loaded_module
+from dmlconf.capture.patches import Patches
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import Operator
+
+__all__ = ["Capture"]
+
+LIBRARY: Final = "directml.dll"
+
+_POINTER: Final = ctypes.c_void_p
+_UINT: Final = ctypes.c_uint32
+_MOST_FAILURES: Final = 20
+"""Failures of dmlconf itself that are written; more of them say nothing new."""
+
+
+class Capture:
+    """The hooks of this process; `end` removes them."""
+
+    def __init__(self, journal: JournalWriter) -> None:
+        """Watch DirectML from now on, whether it is loaded already or not.
+
+        Args:
+            journal: receives what is seen.
+
+        Raises:
+            OSError: the system has no notifications of loaded libraries.
+        """
+        self._journal = journal
+        self._patches = Patches()
+        self._inside = threading.local()
+        self._lock = threading.Lock()
+        self._operators: dict[int, tuple[Operator, Desc]] = {}
+        self._numbers: dict[str, int] = {}
+        self._failures = 0
+        self._notification = LoadNotification(LIBRARY, self._loaded, self._patches.forget)
+        module = loaded_module(LIBRARY)
+        if module is not None:
+            self._loaded(module)
+
+    def end(self) -> None:
+        """Remove the hooks."""
+        self._notification.end()
+        self._patches.remove()
+
+    def _loaded(self, module: int) -> None:
+        """Watch for devices of a library. Runs under the loader's lock."""
+        with self._safely():
+            for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
+                kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)
+                with suppress(LookupError):  # DMLCreateDevice1 came with DirectML 1.1.
+                    self._patches.replace_export(module, name, kind, self._creating_device)
+
+    def _creating_device(self, original: Callable[..., int]) -> Callable[..., int]:
+        def create(*arguments: Any) -> int:
+            result = original(*arguments)
+            with self._safely():
+                if not failed(result) and arguments[-1] and arguments[-1][0]:
+                    self._watch(arguments[-1][0])
+            return result
+
+        return create
+
+    def _watch(self, address: int) -> None:
+        """Watch a device, and all others of its library."""
+        self._journal.write({"event": "device"})
+        device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
+        hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
+            "CreateOperator": self._creating_operator,
+            "CompileOperator": self._compiling_operator,
+        }
+        for name, make in hooks.items():
+            self._patches.replace_method(address, dml.IDML_DEVICE, name, make)
+        with suppress(HResultError), device.create("QueryInterface", dml.IDML_DEVICE1) as newer:
+            self._patches.replace_method(
+                newer.address, dml.IDML_DEVICE1, "CompileGraph", self._compiling_graph
+            )
+
+    def _creating_operator(self, original: Callable[..., int]) -> Callable[..., int]:
+        def create(this: int, desc: int, riid: Any, created: Any) -> int:
+            if self._is_inside():
+                return original(this, desc, riid, created)
+            with self._entered():
+                result = original(this, desc, riid, created)
+            with self._safely():
+                self._note_operator(desc, result, created)
+            return result
+
+        return create
+
+    def _note_operator(self, desc: int, result: int, created: Any) -> None:
+        if failed(result):
+            number = DML_OPERATOR_DESC.from_address(desc).Type if desc else 0
+            self._journal.write(
+                {"event": "refused", "type": number, "hresult": hresult.name(result)}
+            )
+            return
+        if not created or not created[0]:
+            return  # The application only asked whether the desc is valid.
+        with self._lock:
+            self._operators.pop(created[0], None)
+        try:
+            known = decoded_desc(desc)
+        except UnknownDescError as error:
+            self._journal.write({"event": "skipped", "what": "operator", "reason": str(error)})
+            return
+        with self._lock:
+            self._operators[created[0]] = known
+        self._journal.write({"event": "created", "operator": known[0].name})
+
+    def _compiling_operator(self, original: Callable[..., int]) -> Callable[..., int]:
+        def compile_operator(this: int, operator: int, flags: int, riid: Any, new: Any) -> int:
+            if self._is_inside():
+                return original(this, operator, flags, riid, new)
+            number = None
+            with self._safely():
+                known = self._known(operator)
+                if known is None:
+                    reason = "an operator that was created before capturing began, or is skipped"
+                    self._skip("operator", reason)
+                else:
+                    number = self._begin(operator_line(*known, flags))
+            with self._entered():
+                result = original(this, operator, flags, riid, new)
+            with self._safely():
+                self._finish(number, result)
+            return result
+
+        return compile_operator
+
+    def _compiling_graph(self, original: Callable[..., int]) -> Callable[..., int]:
+        def compile_graph(this: int, desc: int, flags: int, riid: Any, new: Any) -> int:
+            if self._is_inside():
+                return original(this, desc, flags, riid, new)
+            number = None
+            with self._safely():
+                try:
+                    number = self._begin(graph_line(decoded_graph(desc, self._known), flags))
+                except UnknownDescError as error:
+                    self._skip("graph", str(error))
+            with self._entered():
+                result = original(this, desc, flags, riid, new)
+            with self._safely():
+                self._finish(number, result)
+            return result
+
+        return compile_graph
+
+    def _known(self, address: int) -> tuple[Operator, Desc] | None:
+        with self._lock:
+            return self._operators.get(address)
+
+    def _skip(self, what: str, reason: str) -> None:
+        self._journal.write({"event": "skipped", "what": what, "reason": reason})
+
+    def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
+        """Write what is compiled if it is new, and return its number."""
+        key, content = line
+        with self._lock:
+            number = self._numbers.get(key)
+            is_new = number is None
+            if number is None:
+                number = self._numbers[key] = len(self._numbers) + 1
+        event = {"event": "compile", "number": number}
+        self._journal.write({**event, **content} if is_new else event)
+        return number
+
+    def _finish(self, number: int | None, result: int) -> None:
+        if number is not None:
+            name = hresult.name(result) if failed(result) else "S_OK"
+            self._journal.write({"event": "compiled", "number": number, "hresult": name})
+
+    def _is_inside(self) -> bool:
+        return getattr(self._inside, "entered", False)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """Mark that this thread is in a call of the application."""
+        self._inside.entered = True
+        try:
+            yield
+        except OSError:
+            # The processor's exception of the original, which ctypes turned into one of Python's:
+            # without hooks it would have ended the process.
+            os._exit(0xC0000005)
+        finally:
+            self._inside.entered = False
+
+    @contextmanager
+    def _safely(self) -> Iterator[None]:
+        """Note what fails here, and go on."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            # The application is to get it, once the original's result has been returned.
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        except BaseException as error:
+            with suppress(BaseException):
+                self._failures += 1
+                if self._failures <= _MOST_FAILURES:
+                    reason = f"{type(error).__name__}: {error}"
+                    self._journal.write({"event": "failure", "reason": reason})

@@ -1,0 +1,75 @@
+"""Data for the inputs of captured cases, where the application's own data is not kept.
+
+Ordinary numbers: FLOAT from -1 to 1, factors and variances above 0, indices within their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.building.attributes import array_length, read_attribute
+from dmlconf.cases.building.files import CaseFiles
+from dmlconf.cases.building.tensor_entry import read_tensor
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import Field, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.indices import indices_of
+
+__all__ = ["desc_of", "input_data"]
+
+_POSITIVE: Final = ("Scale", "Variance")
+"""Parts of the names of inputs that are factors or variances, which are above 0."""
+
+_MOST_INTEGER: Final = 9
+_NOT_DESC: Final = ("from", "values", "fill")
+
+
+def input_data(
+    operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, seed: int
+) -> Mapping[str, Any]:
+    """Return what a case file says about the data of an input.
+
+    Args:
+        operator: the operator that reads it.
+        desc: its desc.
+        field: the input's field.
+        tensor: the input's desc.
+        seed: another one gives other numbers.
+    """
+    if not tensor.DataType.is_float:
+        if field.bounds is not None:
+            return indices_of(operator, desc, field, tensor, Chance("capture", seed))
+        high = min(_MOST_INTEGER, int(tensor.DataType.maximum))
+        return {"fill": {"integers": {"low": 0, "high": high, "seed": seed}}}
+    low = 0.25 if any(part in field.name for part in _POSITIVE) else -1
+    return {"fill": {"uniform": {"low": low, "high": 1, "seed": seed}}}
+
+
+def desc_of(operator: Operator, entry: Mapping[str, Any]) -> Desc:
+    """Return the desc of a case file's entry that has no expressions; its data is not read.
+
+    Raises:
+        CaseError: the entry does not describe the operator.
+    """
+    files, where = CaseFiles(Path()), ("desc",)
+    desc: dict[str, Any] = {}
+
+    def tensor(value: Mapping[str, Any]) -> TensorDesc:
+        own = {key: item for key, item in value.items() if key not in _NOT_DESC}
+        return read_tensor(own, "", {}, files, where)
+
+    for field in operator.fields:
+        value = entry.get(field.name)
+        if value is None:
+            desc[field.name] = None
+        elif not field.is_tensor:
+            desc[field.name] = read_attribute(field, value, where)
+        elif field.is_array:
+            desc[field.name] = tuple(tensor(item) for item in value)
+        else:
+            desc[field.name] = tensor(value)
+    for count, arrays in operator.count_fields.items():
+        desc[count] = array_length(count, desc, arrays)
+    return desc

@@ -1,0 +1,98 @@
+"""What was captured, as lines of a file that survives the end of the captured program.
+
+Each line is a JSON object. An operator or a graph is written once, before DirectML compiles it, so
+that it is there if that ends the process; later lines refer to it by its number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from dmlconf.documents.trees import TreeError, parsed_json
+from dmlconf.limits import LARGEST_JOURNAL, LONGEST_JOURNAL_LINE
+
+__all__ = ["JournalError", "JournalWriter", "read_journal"]
+
+_SEPARATORS: Final = (",", ":")
+
+_NUMBER: Final = "number"
+"""The only key of an object that stands for a number that JSON lacks: `{"number": "-inf"}`."""
+
+
+class JournalError(ValueError):
+    """A journal that is not one, or is larger than dmlconf reads."""
+
+
+class JournalWriter:
+    """Writes lines, each completely, from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the file.
+
+        Raises:
+            OSError: it cannot be created.
+        """
+        self._stream = path.open("ab", buffering=0)
+        self._lock = Lock()
+        self._bytes = 0
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Write a line; beyond the limit of journals, do nothing.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        text = json.dumps(_writable(line), separators=_SEPARATORS, allow_nan=False).encode() + b"\n"
+        with self._lock:
+            self._bytes += len(text)
+            if self._bytes <= LARGEST_JOURNAL and len(text) <= LONGEST_JOURNAL_LINE:
+                self._stream.write(text)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines of a journal; one that was cut off at the end is left out.
+
+    Raises:
+        JournalError: a line is not a JSON object, or the file is too large.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > LARGEST_JOURNAL:
+        raise JournalError(f"{path} is larger than {LARGEST_JOURNAL:,} bytes")
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                value = parsed_json(line)
+            except TreeError as error:
+                raise JournalError(f"{path}, line {number}: {error}") from error
+            if not isinstance(value, dict):
+                raise JournalError(f"{path}, line {number}: not an object")
+            yield _restored(value)
+
+
+def _writable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _writable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {_NUMBER: str(value)}
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {_NUMBER} and value[_NUMBER] in ("nan", "inf", "-inf"):
+            return float(value[_NUMBER])
+        return {key: _restored(item) for key, item in value.items()}
+    return [_restored(item) for item in value] if isinstance(value, list) else value

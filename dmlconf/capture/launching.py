@@ -1,0 +1,69 @@
+"""Run a program with the hooks in a process of its own, and return what was captured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dmlconf.capture.captured import Captured, captured_from
+from dmlconf.capture.journal import read_journal
+from dmlconf.workers.tuning import threads_were_set
+
+__all__ = ["Launched", "launch"]
+
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+_END_SECONDS: Final = 10.0
+"""How long an interrupted program may take to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A program that has ended.
+
+    Attributes:
+        captured: what it gave to DirectML until then.
+        exit_code: how it ended.
+        interrupted: whether it was interrupted.
+    """
+
+    captured: Captured
+    exit_code: int
+    interrupted: bool
+
+
+def launch(arguments: Sequence[str]) -> Launched:
+    """Run a program until it ends, with this process's standard streams.
+
+    What it gave to DirectML is there however it ends.
+
+    Args:
+        arguments: a script or `-m MODULE`, and its arguments.
+
+    Raises:
+        OSError: it cannot be started, or its journal cannot be read.
+        JournalError: the journal is not one, or too large.
+    """
+    with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
+        journal = Path(name) / "journal.jsonl"
+        journal.touch()
+        command = [sys.executable, "-P", "-m", "dmlconf.capture.program", str(journal), "--"]
+        own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
+        environment = {key: value for key, value in os.environ.items() if key not in own}
+        process = subprocess.Popen([*command, *arguments], env=environment)
+        interrupted = False
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # The program got it as well.
+            interrupted = True
+            try:
+                code = process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = process.wait()
+        return Launched(captured_from(read_journal(journal)), code, interrupted)

@@ -1,0 +1,128 @@
+"""Learn when a library is loaded into this process, and which libraries are.
+
+Windows calls back for every library, under its loader's lock, on any thread. There Python code may
+wait forever for the interpreter's lock: a session of ONNX Runtime keeps it while another thread
+loads libraries. So a few machine instructions look at the name first, and only libraries that begin
+like the wanted one reach Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.vtable import prototype
+from dmlconf.capture.memory import address_of, executable, windows_library
+
+__all__ = ["LoadNotification", "loaded_module"]
+
+_LOADED: Final = 1
+_UNLOADED: Final = 2
+
+
+class _UnicodeString(ctypes.Structure):
+    _fields_ = (
+        ("Length", ctypes.c_uint16),
+        ("MaximumLength", ctypes.c_uint16),
+        ("Buffer", ctypes.c_void_p),
+    )
+
+
+class _NotificationData(ctypes.Structure):
+    _fields_ = (
+        ("Flags", ctypes.c_uint32),
+        ("FullDllName", ctypes.POINTER(_UnicodeString)),
+        ("BaseDllName", ctypes.POINTER(_UnicodeString)),
+        ("DllBase", ctypes.c_void_p),
+        ("SizeOfImage", ctypes.c_uint32),
+    )
+
+
+_FILTER: Final = (
+    "48 8b 42 10"  # rax = data->BaseDllName
+    "66 83 38 {length}"  # is rax->Length the wanted one?
+    "75 2f"
+    "48 8b 40 08"  # rax = rax->Buffer
+    "4c 8b 08"  # r9 = its first 4 characters
+    "49 ba 20 00 20 00 20 00 20 00"
+    "4d 09 d1"  # in lower case
+    "49 ba {beginning}"
+    "4d 39 d1"  # are they the wanted ones?
+    "75 0c"
+    "48 b8 {target}"
+    "ff e0"  # go on in Python
+    "c3"
+)
+"""What Windows calls, for x86-64."""
+
+
+def loaded_module(name: str) -> int | None:
+    """Return the address of a library that is loaded, or None."""
+    get = windows_library("kernel32").GetModuleHandleW
+    get.restype = ctypes.c_void_p
+    get.argtypes = (ctypes.c_wchar_p,)
+    module = get(name)
+    return None if module is None else int(module)
+
+
+class LoadNotification:
+    """Calls a function whenever a library of a name is loaded or unloaded.
+
+    The functions run under the loader's lock: they may load nothing.
+    """
+
+    def __init__(
+        self, name: str, loaded: Callable[[int], None], unloaded: Callable[[int, int], None]
+    ) -> None:
+        """Begin to call.
+
+        Args:
+            name: the file name, in lower case, of 4 to 63 letters.
+            loaded: gets the address of the library.
+            unloaded: gets its address and size.
+
+        Raises:
+            OSError: the system has no such notifications.
+        """
+        self._ntdll = windows_library("ntdll")
+
+        def notified(reason: int, data: Any, context: int | None) -> None:
+            parts = data.contents
+            if _text(parts.BaseDllName).lower() != name:
+                return
+            if reason == _LOADED:
+                loaded(parts.DllBase)
+            elif reason == _UNLOADED:
+                unloaded(parts.DllBase, parts.SizeOfImage)
+
+        data_pointer = ctypes.POINTER(_NotificationData)
+        kind: Any = prototype(None, ctypes.c_uint32, data_pointer, ctypes.c_void_p)
+        self._callback = kind(notified)
+        self._filter = executable(_filter(name, address_of(self._callback)))
+        self._cookie = ctypes.c_void_p()
+        register = self._ntdll.LdrRegisterDllNotification
+        register.argtypes = (ctypes.c_uint32, *[ctypes.c_void_p] * 3)
+        status = register(0, self._filter, None, ctypes.byref(self._cookie))
+        if status:
+            raise OSError(f"LdrRegisterDllNotification: {status & 0xFFFFFFFF:#x}")
+
+    def end(self) -> None:
+        """Call no longer."""
+        self._ntdll.LdrUnregisterDllNotification.argtypes = (ctypes.c_void_p,)
+        self._ntdll.LdrUnregisterDllNotification(self._cookie)
+
+
+def _filter(name: str, target: int) -> bytes:
+    text = name.encode("utf-16-le")
+    parts = {"length": bytes([len(text)]), "beginning": text[:8]}
+    parts["target"] = struct.pack("<Q", target)
+    return bytes.fromhex(_FILTER.format(**{key: part.hex() for key, part in parts.items()}))
+
+
+def _text(string: Any) -> str:
+    if not string:
+        return ""
+    parts = string.contents
+    return ctypes.string_at(parts.Buffer, parts.Length).decode("utf-16-le", "replace")

@@ -1,0 +1,152 @@
+"""Replace entries of vtables and of export tables in this process, and put them back.
+
+Tables are static parts of a library: replacing an entry affects all objects of that kind.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.vtable import Interface, method_type
+from dmlconf.capture.memory import address_of, executable, overwrite
+
+__all__ = ["Patches", "exported_entry", "supported"]
+
+_POINTER_BYTES: Final = ctypes.sizeof(ctypes.c_void_p)
+_REACH: Final = 1 << 32
+"""An export table holds 32-bit distances from the beginning of its library."""
+
+_JUMP: Final = b"\xff\x25\x00\x00\x00\x00"
+"""`jmp [rip]`, followed by the address to jump to."""
+
+_Hook = Callable[..., Any]
+
+
+def supported() -> str | None:
+    """Return why entries cannot be replaced on this system; None if they can."""
+    if os.name != "nt":
+        return "it runs on Windows and in the Wine lab, not on this system"
+    if platform.machine() not in ("AMD64", "x86_64"):
+        return f"it runs on x86-64 processors, not on {platform.machine()}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """What stood in an entry, and what stands there now; `kept` must stay alive."""
+
+    content: bytes
+    replacement: bytes
+    kept: Any
+
+
+class Patches:
+    """The entries that were replaced."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._replaced: dict[int, _Replaced] = {}
+        self._kept: list[Any] = []
+
+    def replace_method(
+        self, address: int, interface: Interface, name: str, make: Callable[[_Hook], _Hook]
+    ) -> None:
+        """Replace a method of all objects that share an object's vtable, unless it is replaced.
+
+        Args:
+            address: the object.
+            interface: an interface that the object has.
+            name: the method.
+            make: returns what is called instead, given the original function.
+        """
+        slot, method = interface.slots[name]
+        table = ctypes.c_void_p.from_address(address).value or 0
+        entry = table + slot * _POINTER_BYTES
+        with self._lock:
+            if entry in self._replaced:
+                return
+            kind: Any = method_type(method)
+            before = ctypes.c_void_p.from_address(entry).value or 0
+            callback = kind(make(kind(before)))
+            self._write(entry, struct.pack("<Q", address_of(callback)), callback)
+
+    def replace_export(
+        self, module: int, name: str, kind: Any, make: Callable[[_Hook], _Hook]
+    ) -> None:
+        """Replace a function that a library exports, for those who look it up from now on.
+
+        Args:
+            module: the address of the loaded library.
+            name: the function.
+            kind: its type.
+            make: returns what is called instead, given the original function.
+        """
+        entry, size = exported_entry(module, name)
+        with self._lock:
+            if entry in self._replaced:
+                return
+            before = module + ctypes.c_uint32.from_address(entry).value
+            callback = kind(make(kind(before)))
+            stub = _stub(module, size, address_of(callback))
+            self._write(entry, struct.pack("<I", stub - module), callback)
+
+    def forget(self, module: int, size: int) -> None:
+        """Forget the entries in a library that is unloaded."""
+        with self._lock:
+            for entry in [each for each in self._replaced if module <= each < module + size]:
+                self._kept.append(self._replaced.pop(entry))
+
+    def remove(self) -> None:
+        """Put back what stood there; functions that run now may still be the replacements."""
+        with self._lock:
+            while self._replaced:
+                entry, replaced = self._replaced.popitem()
+                self._kept.append(replaced)
+                if ctypes.string_at(entry, len(replaced.content)) == replaced.replacement:
+                    overwrite(entry, replaced.content)
+
+    def _write(self, entry: int, content: bytes, kept: Any) -> None:
+        before = ctypes.string_at(entry, len(content))
+        self._replaced[entry] = _Replaced(before, content, kept)
+        overwrite(entry, content)
+
+
+def _stub(module: int, size: int, target: int) -> int:
+    """Return the address of a jump to `target` that lies within reach of a library."""
+    return executable(_JUMP + struct.pack("<Q", target), (module + size, module + _REACH))
+
+
+def exported_entry(module: int, name: str) -> tuple[int, int]:
+    """Return the address of a function's entry in a library's export table, and the library's size.
+
+    Source: the page "PE Format" of Microsoft's documentation.
+
+    Raises:
+        LookupError: the library exports no function of this name.
+    """
+
+    def number(kind: Any, place: int) -> int:
+        return int(kind.from_address(module + place).value)
+
+    header = number(ctypes.c_uint32, 0x3C)
+    optional = header + 24
+    size = number(ctypes.c_uint32, optional + 56)
+    exports = number(ctypes.c_uint32, optional + 112)
+    if not exports:
+        raise LookupError(f"the library exports nothing, and so not {name}")
+    count, functions, names, ordinals = (
+        number(ctypes.c_uint32, exports + place) for place in (24, 28, 32, 36)
+    )
+    for index in range(count):
+        text = ctypes.string_at(module + number(ctypes.c_uint32, names + 4 * index))
+        if text == name.encode("ascii"):
+            ordinal = number(ctypes.c_uint16, ordinals + 2 * index)
+            return module + functions + 4 * ordinal, size
+    raise LookupError(f"the library does not export {name}")

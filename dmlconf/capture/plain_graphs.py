@@ -1,0 +1,76 @@
+"""Leave out what a graph's entry says twice, as a person would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.graphs.model import CONSTANT_TENSOR
+
+__all__ = ["shortened"]
+
+_OWN_DATA: Final = ("values", "fill")
+
+
+def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a graph's entry in which each tensor that is like its source is not described again.
+
+    An input of a node that is its source's tensor is the name of the source, and an output that is
+    packed and like the node's first input is empty.
+    """
+    tensors: dict[str, Mapping[str, Any]] = {}
+    for name, tensor in {**parts.get("inputs", {}), **parts.get("constants", {})}.items():
+        tensors[name] = {key: value for key, value in tensor.items() if key not in _OWN_DATA}
+    held = set(parts.get("inputs", {}))
+    for name, node in parts["nodes"].items():
+        for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):
+            written = node["desc"].get(field.name)
+            if isinstance(written, Mapping):
+                tensors[_reference(name, field.name)] = written
+            for index, item in enumerate(written if isinstance(written, list) else ()):
+                tensors[f"{name}.{field.name}[{index}]"] = item
+    nodes = {name: _node(node, tensors, held) for name, node in parts["nodes"].items()}
+    return {**parts, "nodes": nodes}
+
+
+def _node(
+    node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], held: set[str]
+) -> dict[str, Any]:
+    operator = catalogue.operator(node["operator"])
+    desc = dict(node["desc"])
+    first: Mapping[str, Any] | None = None
+    for field in operator.of_kind(FieldKind.INPUT):
+        written = desc.get(field.name)
+        if first is None and written:
+            first = written[0] if isinstance(written, list) else written
+        if isinstance(written, list):
+            desc[field.name] = [_input(each, tensors, held) for each in written]
+        elif isinstance(written, Mapping):
+            desc[field.name] = _input(written, tensors, held)
+    like = {key: (first or {}).get(key) for key in ("Sizes", "DataType")}
+    for field in operator.of_kind(FieldKind.OUTPUT):
+        if desc.get(field.name) == like:
+            desc[field.name] = {}
+    return {**node, "desc": desc}
+
+
+def _input(
+    written: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], held: set[str]
+) -> Any:
+    source = written.get("from")
+    if not isinstance(source, str):
+        return written
+    tensor = {key: value for key, value in written.items() if key != "from"}
+    # A view of its source inherits everything but an alignment, and flags only from graph inputs.
+    inherited = tensors.get(source, {})
+    if "GuaranteedBaseOffsetAlignment" in inherited or (
+        source not in held and "Flags" in inherited
+    ):
+        return written
+    return source if tensor == inherited else written
+
+
+def _reference(node: str, tensor: str) -> str:
+    return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"

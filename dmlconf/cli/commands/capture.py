@@ -1,0 +1,124 @@
+"""`dmlconf capture`: run a program, and write what it gives to DirectML as cases."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.backends.errors import LibraryError
+from dmlconf.capture.captured import Captured
+from dmlconf.capture.case_files import Written, write_cases
+from dmlconf.capture.journal import JournalError
+from dmlconf.capture.launching import Launched, launch
+from dmlconf.capture.patches import supported
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import OutputError
+
+__all__ = ["command"]
+
+_MOST_NAMED: Final = 5
+
+
+@click.command(
+    "capture",
+    cls=Command,
+    short_help="Run a program, and write what it gives to DirectML as cases.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument(
+    "program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGS]..."
+)
+@option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("captured"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Write the case files to this folder, which is empty or does not exist.",
+)
+def command(program: tuple[str, ...], folder: Path) -> int:
+    """Run PROGRAM, a Python script or `-m MODULE`, and write case files of what it compiles.
+
+    Every operator and graph that the program gives to DirectML becomes a case with the tag
+    `captured`, once, with its sizes, strides, attributes and flags; the data is generated. The
+    program runs as it would without dmlconf, in the same Python. Nothing leaves the machine.
+
+    Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
+    on this system; 5 the program gave DirectML nothing.
+    """
+    reason = supported()
+    if reason is not None:
+        raise LibraryError(f"programs cannot be captured here: {reason}")
+    if folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    if program[0] != "-m" and not Path(program[0]).is_file():
+        raise click.UsageError(f"there is no script {program[0]}")
+    try:
+        launched = launch(program)
+    except (JournalError, OSError) as error:
+        raise OutputError(f"what was captured cannot be read: {error}") from error
+    captured = launched.captured
+    _report_left_out(captured)
+    if not captured.operators and not captured.graphs:
+        say(_nothing(launched))
+        return ExitCode.NOTHING_SELECTED
+    try:
+        written = write_cases(folder, captured)
+    except OSError as error:
+        raise OutputError(f"-o {folder}: {error.strerror or error}") from error
+    _report(folder, captured, written)
+    if launched.interrupted:
+        say("The program was interrupted; the cases are those until then.")
+        return ExitCode.INCOMPLETE
+    if launched.exit_code:
+        say(f"The program ended with {launched.exit_code}; the cases are those until then.")
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS
+
+
+def _report(folder: Path, captured: Captured, written: Written) -> None:
+    count = f"{written.cases:,} case{'' if written.cases == 1 else 's'}"
+    files = f"{len(written.files):,} file{'' if len(written.files) == 1 else 's'}"
+    say(f"Captured {captured.summary()}: {count} in {files} below {folder}")
+    refused = {
+        graph.hresult for graph in captured.graphs if graph.hresult not in (None, "S_OK")
+    } | {each.hresult for each in captured.operators if each.hresult not in (None, "S_OK")}
+    if refused:
+        say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
+    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
+        say(f"Left out {name}: {problem}")
+    if len(written.left_out) > _MOST_NAMED:
+        say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")
+    place = shlex.quote(str(folder))
+    say("What to do next")
+    say(f"  see what it is           dmlconf list {place}")
+    say(f"  run it on this device    dmlconf run {place} -b directml")
+
+
+def _report_left_out(captured: Captured) -> None:
+    """Say what could not be captured, and why."""
+    for reason, count in captured.skipped.most_common(_MOST_NAMED):
+        say(f"Skipped {count:,} times: {reason}")
+    for refusal, count in captured.refused.most_common(_MOST_NAMED):
+        say(f"CreateOperator refused {count:,} times: {refusal}")
+    for failure in captured.failures[:_MOST_NAMED]:
+        say(f"A failure of dmlconf, which the program did not notice: {failure}")
+
+
+def _nothing(launched: Launched) -> str:
+    captured = launched.captured
+    if captured.devices:
+        created = sum(captured.created.values())
+        return f"The program compiled nothing; it created {created:,} operators."
+    ended = f" (it ended with {launched.exit_code})" if launched.exit_code else ""
+    return (
+        f"The program created no DirectML device{ended}. Does it use DirectML in its own process, "
+        "such as ONNX Runtime's DmlExecutionProvider?"
+    )

@@ -1,0 +1,131 @@
+"""What is encoded for DirectML is read back as it was."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_desc
+from dmlconf.backends.directml.api.structs import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_OPERATOR_DESC,
+    DML_TENSOR_DESC,
+    NativeDesc,
+)
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.fuzzing.operators import operator_case
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import DataType
+from tests.each import for_each
+
+TENSOR = TensorDesc(DataType.FLOAT32, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 256)
+
+
+def form(value: Any) -> Any:
+    if isinstance(value, TensorDesc):
+        layout = value.DataType, value.Sizes, value.Strides, frozenset(value.Flags)
+        return (*layout, value.TotalTensorSizeInBytes, value.GuaranteedBaseOffsetAlignment)
+    if isinstance(value, Mapping):
+        return {key: form(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(map(form, value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "nan" if value != value else float(np.float32(value))
+    return value
+
+
+def floats(desc: Desc) -> dict[str, Any]:
+    """The desc with numbers as FLOAT32, and tensors with their whole size."""
+    return {name: form(value) for name, value in desc.items()}
+
+
+def is_enum(field: Field) -> bool:
+    return not field.is_tensor and field.attribute_kind is AttributeKind.ENUM
+
+
+def read_back(entry: Operator, desc: Desc) -> Desc:
+    native = NativeDesc(entry, desc)
+    known, decoded = decoded_desc(ctypes.addressof(native.structure))
+    assert known is entry
+    return decoded
+
+
+def test_a_tensor_keeps_everything() -> None:
+    desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR}
+    assert read_back(operator("ACTIVATION_IDENTITY"), desc) == desc
+
+
+def test_the_size_is_left_out_where_sizes_and_strides_imply_it() -> None:
+    implied = TensorDesc(DataType.FLOAT32, (2, 3), None, (), 24)
+    decoded = read_back(operator("ACTIVATION_IDENTITY"), {"InputTensor": implied})
+    assert decoded["InputTensor"] == TensorDesc(DataType.FLOAT32, (2, 3))
+    assert decoded["OutputTensor"] is None
+
+
+@for_each(operator_names())
+def test_every_operator_is_read_back(name: str) -> None:
+    entry = operator(name)
+    case = build(operator_case(name, 37, 0))
+    decoded = read_back(entry, case.desc)
+    assert floats(decoded) == floats(case.desc)
+    assert floats(read_back(entry, decoded)) == floats(decoded)
+
+
+@pytest.mark.whole
+@for_each(operator_names())
+def test_the_first_case_of_each_entry_of_the_suite_is_read_back(name: str) -> None:
+    entry = operator(name)
+    seen = set()
+    for planned in load_suite([cases_directory()], operators=[name]).plan():
+        if planned.template in seen:
+            continue
+        seen.add(planned.template)
+        case = build(planned)
+        if any(isinstance(case.desc[f.name], int) for f in entry.fields if is_enum(f)):
+            # A case that must be refused for a number that no constant of the header has.
+            with pytest.raises(UnknownDescError, match="has no constant"):
+                read_back(entry, case.desc)
+            continue
+        unread = {f.name for f in entry.fields if case.desc.get(f.type_field or "") == "UNKNOWN"}
+        expected, actual = floats(case.desc), floats(read_back(entry, case.desc))
+        assert {k: v for k, v in actual.items() if k not in unread} == {
+            k: v for k, v in expected.items() if k not in unread
+        }
+
+
+def test_floats_are_written_with_the_fewest_digits() -> None:
+    desc = {"InputTensor": TENSOR, "OutputTensor": TENSOR, "Alpha": 0.1}
+    assert read_back(operator("ACTIVATION_ELU"), desc)["Alpha"] == 0.1
+
+
+def test_an_unknown_operator_is_reported() -> None:
+    native = DML_OPERATOR_DESC(9999, None)
+    with pytest.raises(UnknownDescError, match="no operator of DML_OPERATOR_TYPE 9999"):
+        decoded_desc(ctypes.addressof(native))
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "message"),
+    [
+        ("DataType", 77, r"ACTIVATION_IDENTITY.InputTensor: DML_TENSOR_DATA_TYPE has no .* 77"),
+        ("Flags", 0x40, "DML_TENSOR_FLAGS 0x40"),
+        ("DimensionCount", 1 << 30, "a tensor of 1073741824 dimensions"),
+    ],
+)
+def test_unknown_parts_of_a_tensor_are_reported(member: str, value: int, message: str) -> None:
+    entry = operator("ACTIVATION_IDENTITY")
+    native = NativeDesc(entry, {"InputTensor": TENSOR, "OutputTensor": TENSOR})
+    tensor = DML_TENSOR_DESC.from_address(
+        ctypes.c_void_p.from_address(native.structure.Desc).value or 0
+    )
+    setattr(DML_BUFFER_TENSOR_DESC.from_address(tensor.Desc), member, value)
+    with pytest.raises(UnknownDescError, match=message):
+        decoded_desc(ctypes.addressof(native.structure))

@@ -1,0 +1,159 @@
+"""A graph that is encoded for CompileGraph is read back as it was."""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import ExitStack
+from itertools import count
+from typing import Any
+
+import pytest
+
+from dmlconf.backends.directml.api import dml
+from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_desc
+from dmlconf.backends.directml.dispatch.graph import (
+    DML_GRAPH_DESC,
+    DML_GRAPH_NODE_DESC,
+    DML_OPERATOR_GRAPH_NODE_DESC,
+    compile_graph,
+)
+from dmlconf.capture.graph_decoding import DecodedGraph, decoded_graph
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.plans import GraphPlan, plan
+from dmlconf.fuzzing.graphs import graph_case
+from dmlconf.graphs.model import Graph
+from dmlconf.resources import cases_directory
+from tests.backends.directml.com import FakeCom
+
+OPERATORS = ("CONVOLUTION", "GEMM", "ELEMENT_WISE_ADD", "SPLIT", "JOIN", "ACTIVATION_RELU")
+
+
+class Device:
+    """A device that keeps the descs of operators as hooks do, and reads graphs back."""
+
+    def __init__(self, rename: bytes | None = None) -> None:
+        self.known: dict[int, Any] = {}
+        self.graph: DecodedGraph | None = None
+        self.error: UnknownDescError | None = None
+        self._rename = rename
+        self._addresses = count(1)
+        self._operators: list[FakeCom] = []
+        self._compiled = FakeCom(dml.IDML_COMPILED_OPERATOR)
+        self._newer = FakeCom(dml.IDML_DEVICE1, CompileGraph=self._compile)
+        self.com = FakeCom(dml.IDML_DEVICE, CreateOperator=self._create, QueryInterface=self._query)
+
+    def _query(self, riid: Any, result: Any) -> int:
+        result[0] = self._newer.address
+        return 0
+
+    def _create(self, desc: int, riid: Any, result: Any) -> int:
+        self._operators.append(FakeCom(dml.IDML_OPERATOR))
+        result[0] = self._operators[-1].address
+        self.known[self._operators[-1].address] = decoded_desc(desc)
+        return 0
+
+    def _compile(self, desc: int, flags: int, riid: Any, result: Any) -> int:
+        result[0] = self._compiled.address
+        if self._rename is not None:
+            graph = DML_GRAPH_DESC.from_address(desc)
+            for index in range(graph.NodeCount):
+                place = graph.Nodes + index * ctypes.sizeof(DML_GRAPH_NODE_DESC)
+                node = DML_GRAPH_NODE_DESC.from_address(place)
+                DML_OPERATOR_GRAPH_NODE_DESC.from_address(node.Desc).Name = self._rename
+        try:
+            self.graph = decoded_graph(desc, self.known.get)
+        except UnknownDescError as error:
+            self.error = error
+        return 0
+
+
+def compiled(case: GraphCase, rename: bytes | None = None) -> Device:
+    device = Device(rename)
+    native = plan(case)
+    assert isinstance(native, GraphPlan)
+    with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE), ExitStack():
+        return device
+
+
+def form(graph: Graph) -> Any:
+    """A graph without the names of its inputs and outputs, which a desc does not have."""
+    inputs = {name: index for index, name in enumerate(graph.inputs)}
+    outputs = {name: index for index, name in enumerate(graph.outputs)}
+    return (
+        [(node.name, node.inputs, node.outputs) for node in graph.nodes],
+        [(inputs[e.graph_input], e.node, e.tensor) for e in graph.input_edges],
+        graph.intermediate_edges,
+        sorted((outputs[e.graph_output], e.node, e.tensor) for e in graph.output_edges),
+        [constant.data.tolist() for constant in graph.constants],
+    )
+
+
+def suite_graphs(file: str) -> list[GraphCase]:
+    planned = load_suite([cases_directory() / "graphs" / file]).plan()
+    valid = (p for p in planned if "rejected" not in p.template.data.get("expect", {}))
+    cases = [valid_case(each) for each in valid]
+    return [case for case in cases if isinstance(case, GraphCase)]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_graphs_are_read_back(number: int) -> None:
+    case = valid_case(graph_case(OPERATORS, 37, number, 8))
+    assert isinstance(case, GraphCase)
+    device = compiled(case)
+    assert device.graph is not None, device.error
+    assert form(device.graph.graph) == form(case.graph)
+
+
+def test_views_constants_and_unused_inputs_are_read_back() -> None:
+    names = set()
+    for case in [*suite_graphs("views.yaml")[:10], *suite_graphs("wiring.yaml")]:
+        device = compiled(case)
+        assert device.graph is not None, device.error
+        used = {edge.graph_input for edge in case.graph.input_edges}
+        assert device.graph.unused == len(case.graph.inputs) - len(used)
+        numbers = [index for index, name in enumerate(case.graph.inputs) if name in used]
+        assert list(device.graph.inputs) == numbers
+        assert [n.name for n in device.graph.graph.nodes] == [n.name for n in case.graph.nodes]
+        names.add(case.identifier)
+    assert "graphs/wiring/unused-inputs-between-used-ones" in {n.partition("[")[0] for n in names}
+
+
+@pytest.mark.parametrize(
+    ("own", "first", "second"),
+    [
+        (b"/encoder/layer.0/MatMul:0;x", "encoder-layer-0-MatMul-0-x", "-2"),
+        (b"7", "-7", "-7-2"),
+        (b"\xff\xfe", "", "-2"),
+        (b"", "", "-2"),
+    ],
+)
+def test_names_become_unique_ones_that_a_case_file_may_have(
+    own: bytes, first: str, second: str
+) -> None:
+    case = next(c for c in suite_graphs("chains.yaml") if len(c.graph.operator_nodes) > 1)
+    graph = compiled(case, own).graph
+    assert graph is not None
+    nodes = [node.name for node in graph.graph.nodes]
+    assert len(set(nodes)) == len(nodes)
+    assert nodes[0].endswith(first)
+    assert all(name[0].isalpha() for name in nodes)
+    if own:
+        assert graph.names[nodes[0]] == own.decode("utf-8", "replace")
+
+
+def test_an_operator_from_before_is_reported() -> None:
+    case = suite_graphs("chains.yaml")[0]
+    device = Device()
+    device.known = Forgetful()
+    native = plan(case)
+    assert isinstance(native, GraphPlan)
+    with compile_graph(device.com, native, dml.DML_EXECUTION_FLAGS.NONE):
+        assert "created before capturing began" in str(device.error)
+
+
+class Forgetful(dict[int, Any]):
+    """Keeps nothing."""
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        """Do not keep it."""

@@ -1,0 +1,136 @@
+"""What `dmlconf capture` does where it cannot capture, and with what it captured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dmlconf.capture.captured import captured_from
+from dmlconf.capture.case_files import write_cases
+from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from tests.cli.process import dmlconf_here
+
+TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
+RELU = {"operator": "ACTIVATION_RELU", "desc": {"InputTensor": TENSOR, "OutputTensor": TENSOR}}
+CLIP = {**RELU["desc"], "Min": float("-inf"), "Max": 6.0}  # type: ignore[dict-item]
+GRAPH: dict[str, Any] = {
+    "graph": {
+        "inputs": {"input-0": TENSOR},
+        "nodes": {
+            "relu": {
+                "operator": "ACTIVATION_RELU",
+                "desc": {"InputTensor": {"from": "input-0", **TENSOR}, "OutputTensor": TENSOR},
+            },
+            "clip": {
+                "operator": "ELEMENT_WISE_CLIP",
+                "desc": {**CLIP, "InputTensor": {"from": "relu", **TENSOR}},
+            },
+        },
+        "outputs": {"output-0": "clip"},
+    },
+    "names": {"relu": "/layer/relu"},
+    "unused": 1,
+    "flags": 4,
+}
+
+
+def journal(path: Path, *lines: dict[str, Any]) -> Path:
+    writer = JournalWriter(path)
+    for line in lines:
+        writer.write(line)
+    writer.close()
+    return path
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it captures")
+def test_a_system_without_directml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("print('ran')", encoding="utf-8")
+    done = dmlconf_here(tmp_path, "capture", "--", "app.py", "--x")
+    assert done.returncode == 4
+    assert "it runs on Windows and in the Wine lab" in done.stderr
+    assert "ran" not in done.stdout
+
+
+def test_what_was_compiled_becomes_cases_once(tmp_path: Path) -> None:
+    path = journal(
+        tmp_path / "journal",
+        {"event": "device"},
+        {"event": "created", "operator": "ACTIVATION_RELU"},
+        {"event": "compile", "number": 1, **RELU, "flags": 1},
+        {"event": "compiled", "number": 1, "hresult": "S_OK"},
+        {"event": "compile", "number": 1},
+        {"event": "compiled", "number": 1, "hresult": "S_OK"},
+        {"event": "compile", "number": 2, **GRAPH},
+        {"event": "compiled", "number": 2, "hresult": "E_FAIL"},
+        {"event": "skipped", "what": "graph", "reason": "unknown"},
+        {"event": "of a later version"},
+    )
+    captured = captured_from(read_journal(path))
+    assert captured.summary() == "1 graph of 2 nodes and 1 operator of their own"
+    assert captured.skipped == {"graph: unknown": 1}
+    written = write_cases(tmp_path / "cases", captured)
+    assert written.left_out == {}
+    cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
+    assert cases.keys() == {
+        "activation_relu/captured/float32-1x1x2x3",
+        "activation_relu/captured/float32-1x1x2x3-2",
+        "element_wise_clip/captured/float32-1x1x2x3",
+        "graphs/captured/graph-1-of-2-nodes",
+    }
+    relu = cases["activation_relu/captured/float32-1x1x2x3"]
+    assert relu.about.note == "Compiled 2 times."
+    assert {"captured", "half-precision"} <= set(relu.tags)
+    node = cases["activation_relu/captured/float32-1x1x2x3-2"]
+    assert node.about.note == "A node of graph 1: /layer/relu."
+    assert cases["element_wise_clip/captured/float32-1x1x2x3"].desc["Min"] == float("-inf")
+    graph = cases["graphs/captured/graph-1-of-2-nodes"]
+    assert isinstance(graph, GraphCase)
+    assert graph.about.note == (
+        "Compiled once, and refused with E_FAIL. The application's graph has 1 more input, unread."
+    )
+    assert "descriptors-volatile" in graph.tags
+    assert [node.name for node in graph.graph.nodes] == ["relu", "clip"]
+
+
+def test_files_say_nothing_twice(tmp_path: Path) -> None:
+    path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
+    write_cases(tmp_path / "cases", captured_from(read_journal(path)))
+    text = (tmp_path / "cases/graphs/captured.yaml").read_text("utf-8")
+    nodes = yaml.safe_load(text)["cases"][0]["nodes"]
+    assert nodes["relu"]["desc"] == {"InputTensor": "input-0", "OutputTensor": {}}
+    assert nodes["clip"]["desc"]["InputTensor"] == "relu"
+
+
+def test_what_dmlconf_s_rules_refuse_is_left_out_and_named(tmp_path: Path) -> None:
+    wrong = {**RELU["desc"], "OutputTensor": {**TENSOR, "Sizes": [7]}}  # type: ignore[dict-item]
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        {"event": "compile", "number": 2, "operator": RELU["operator"], "desc": wrong, "flags": 0},
+    )
+    written = write_cases(tmp_path / "cases", captured_from(read_journal(path)))
+    assert written.cases == 1
+    [(name, problem)] = written.left_out.items()
+    assert name == "activation_relu/captured/float32-7"
+    assert "breaks" in problem
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    path = journal(tmp_path / "journal", {"event": "device"}, {"event": "device"})
+    path.write_bytes(path.read_bytes()[:-3])
+    assert captured_from(read_journal(path)).devices == 1
+
+
+@pytest.mark.parametrize("line", ["[1]", "{", "1e999"])
+def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "journal"
+    path.write_text(json.dumps({"event": "device"}) + f"\n{line}\n", encoding="utf-8")
+    with pytest.raises(JournalError, match="line 2"):
+        list(read_journal(path))

@@ -1,0 +1,50 @@
+"""An application: a network in several sessions and threads; prints the bits of its outputs."""
+
+import os
+import sys
+import threading
+
+import numpy as np
+import onnxruntime
+
+
+def session(fused: bool) -> onnxruntime.InferenceSession:
+    """A session of ONNX Runtime's DirectML provider."""
+    options = onnxruntime.SessionOptions()
+    options.enable_mem_pattern = False
+    options.add_free_dimension_override_by_name("batch", 1)
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options.add_session_config_entry("ep.dml.disable_graph_fusion", "0" if fused else "1")
+    provider = ("DmlExecutionProvider", {"device_id": "0"})
+    return onnxruntime.InferenceSession("net.onnx", options, providers=[provider])
+
+
+def output(of: onnxruntime.InferenceSession, shift: int) -> str:
+    """The bits of the network's output."""
+    values = (np.arange(243) + shift) % 17 / 17
+    return str(
+        of.run(None, {"x": values.astype(np.float32).reshape(1, 3, 9, 9)})[0].tobytes().hex()
+    )
+
+
+def main() -> None:
+    """Run the network."""
+    sessions = [session(True), session(False)]
+    for shift in range(2):
+        print(*(output(each, shift) for each in sessions))
+    results = ["", ""]
+
+    def work(index: int) -> None:
+        results[index] = output(session(bool(index)), 3)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(*results, sys.argv[1:], __name__, flush=True)
+    if "crash" in sys.argv:
+        os._exit(77)
+
+
+main()

@@ -1,0 +1,99 @@
+"""ONNX Runtime's DirectML provider, captured in the lab: `python3 lab/lab.py packages`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from tests.lab.test_in_lab import SCRIPT, command
+
+pytestmark = pytest.mark.lab
+
+HERE: Final = Path(__file__).parent
+FILES: Final = ("app.py", "net.onnx")
+
+NODES: Final = {
+    "CONVOLUTION": 2,
+    "MAX_POOLING": 1,
+    "ELEMENT_WISE_IDENTITY": 1,
+    "GEMM": 1,
+    "ACTIVATION_SOFTMAX1": 1,
+}
+"""What ONNX Runtime makes of the network: activations are fused into convolutions."""
+
+
+def lab(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, cwd=folder, timeout=600
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the application, and `my-app` with what was captured of it."""
+    subprocess.run([sys.executable, str(SCRIPT), "packages"], check=True)
+    folder = tmp_path_factory.mktemp("capture")
+    for name in FILES:
+        shutil.copy(HERE / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def captured(folder: Path) -> subprocess.CompletedProcess[str]:
+    done = lab(folder, "run", "--", "capture", "-o", "my-app", "--", "app.py", "-o", "own")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def test_the_application_gets_what_it_gets_without(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    plain = lab(folder, "python", "--", "app.py", "-o", "own")
+    assert plain.returncode == 0, plain.stderr
+    assert captured.stdout == plain.stdout
+    assert "['-o', 'own'] __main__" in plain.stdout
+
+
+def test_graphs_and_operators_become_cases(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    cases = [valid_case(planned) for planned in load_suite([folder / "my-app"]).plan()]
+    assert all("captured" in case.tags for case in cases)
+    [graph] = [case for case in cases if isinstance(case, GraphCase)]
+    assert Counter(node.operator_name for node in graph.graph.operator_nodes) == NODES
+    assert "descriptors-volatile" in graph.tags
+    owned = [name for name, tensor in graph.graph.inputs.items() if tensor.Flags]
+    assert len(owned) == 6
+    convolution = next(case for case in cases if case.operator_name == "CONVOLUTION")
+    assert convolution.desc["FusedActivation"] == {
+        "operator": "ACTIVATION_RELU",
+        "InputTensor": None,
+        "OutputTensor": None,
+    }
+    assert convolution.desc["StartPadding"] == (1, 1)
+    assert "1 graph of 6 nodes and 5 operators of their own" in captured.stderr
+    assert "Skipped" not in captured.stderr
+    assert "failure of dmlconf" not in captured.stderr
+
+
+def test_captured_cases_run_on_the_device(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    done = lab(folder, "run", "--", "run", "my-app", "-b", "directml", "--circumstances", "none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " failed" not in done.stdout
+
+
+def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
+    done = lab(folder, "run", "--", "capture", "-o", "crashed", "--", "app.py", "crash")
+    assert done.returncode == 1
+    assert "The program ended with 77; the cases are those until then." in done.stderr
+    assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
