@@ -20,8 +20,10 @@ from dmlconf.certification.outcomes import StoredOutcome, packed, stored_outcome
 from dmlconf.certification.profiles import Profile, profile_digest
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
-from dmlconf.engine.events import Declined
-from dmlconf.engine.session import OpenBackend, executed
+from dmlconf.engine.consumers import run_to_end
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Declined, Event, Executed, Opened
+from dmlconf.engine.session import OpenBackend
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
 from dmlconf.judging.undefined import without_excused_faults
@@ -79,13 +81,13 @@ def journal_head(order: Order, header: Header) -> Mapping[str, Any]:
 
 
 def run_order(
-    order: Order, backend: OpenBackend, journal: Journal, on_case: Callable[[bool], None]
+    order: Order, engine: Engine, journal: Journal, on_case: Callable[[bool], None]
 ) -> tuple[str, ...]:
     """Run the cases that the journal lacks, and store their outcomes.
 
     Args:
         order: what is to be certified.
-        backend: what to run it on.
+        engine: has a run of the order's plan whose outcomes are not judged.
         journal: keeps the outcomes.
         on_case: called after every case, with whether it broke.
 
@@ -97,24 +99,28 @@ def run_order(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
         CertificationError: the journal can no longer be written.
+        KeyboardInterrupt: the run was interrupted; the journal has what came before.
     """
-    waiting = [case for case in order.plan if case.identifier not in journal.outcomes]
     missing: list[str] = []
-    for _ in range(len(order.plan) - len(waiting)):
-        on_case(False)
-    for event in executed(waiting, backend):
-        if isinstance(event, Declined):
-            on_case(False)
-            continue
-        case, outcome = event.case, event.outcome
-        broken = isinstance(outcome, Breakdown)
-        if isinstance(outcome, Breakdown) and _lacks(backend, outcome):
-            missing.append(case.identifier)
-        else:
-            if isinstance(outcome, Outputs):
-                outcome = without_excused_faults(case, outcome)
-            journal.add(stored_outcome(case, outcome, order.challenge))
-        on_case(broken)
+
+    def keep(event: Event) -> None:
+        match event:
+            case Opened(total=total):
+                for _ in range(len(order.plan) - (total or 0)):
+                    on_case(False)
+            case Declined():
+                on_case(False)
+            case Executed(case, outcome):
+                if isinstance(outcome, Breakdown) and _lacks(engine.backend, outcome):
+                    missing.append(case.identifier)
+                else:
+                    if isinstance(outcome, Outputs):
+                        outcome = without_excused_faults(case, outcome)
+                    journal.add(stored_outcome(case, outcome, order.challenge))
+                on_case(isinstance(outcome, Breakdown))
+
+    engine.leave_out(journal.outcomes)
+    run_to_end(engine, keep)
     return tuple(missing)
 
 

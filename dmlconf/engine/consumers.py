@@ -9,7 +9,7 @@ from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
 from dmlconf.run_log.log import Footer, LogWriteError, LogWriter
 
-__all__ = ["Consumer", "logging_to", "run_through"]
+__all__ = ["Consumer", "logging_to", "run_through", "run_to_end"]
 
 Consumer = Callable[[Event], None]
 """Takes each event of a run, in order."""
@@ -70,6 +70,21 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
         raise errors[0]
     assert footer is not None
     return footer
+
+
+def run_to_end(engine: Engine, consumer: Consumer) -> None:
+    """Run, for a caller that can use nothing but a complete run.
+
+    Args:
+        engine: what runs.
+        consumer: takes each event. If it raises, the run ends.
+
+    Raises:
+        KeyboardInterrupt: the run was interrupted.
+        ExpectedError: see `Engine.execute`.
+    """
+    if not run_through(engine, consumer).complete:
+        raise KeyboardInterrupt
 
 
 def _alive(

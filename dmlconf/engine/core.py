@@ -7,8 +7,9 @@ anything: consumers of the events do, the log first (`dmlconf.engine.consumers`)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from types import TracebackType
@@ -17,7 +18,9 @@ from typing import Final, Self
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations, expectations
 from dmlconf.engine.events import (
+    Declined,
     Event,
+    Executed,
     Finished,
     Interrupted,
     Judged,
@@ -27,7 +30,7 @@ from dmlconf.engine.events import (
 from dmlconf.engine.repetition import repeated
 from dmlconf.engine.retries import Retries, verdict_of_attempts
 from dmlconf.engine.run import Rounds, Run
-from dmlconf.engine.session import OpenBackend, make_header, now
+from dmlconf.engine.session import OpenBackend, executed, make_header, no_expectation, now
 from dmlconf.engine.stream import Attempt, Verdicts
 from dmlconf.engine.target import Target, local_target
 from dmlconf.excuses.waivers import effective_waivers
@@ -63,10 +66,12 @@ class Engine:
         """
         self.run = run
         self._stop_requested = False
-        self.target = target or local_target(run.how)
+        self.target = target or local_target(run.how, judged=run.judged)
         try:
-            self.expected: Expectations = expectations(
-                run.against, self.backend, run.suite, run.plan, run.suite_paths
+            self.expected = (
+                expectations(run.against, self.backend, run.suite, run.plan, run.suite_paths)
+                if run.judged
+                else Expectations(run.against, no_expectation)
             )
             self.header: Header = self._header()
             waivers = effective_waivers(run.waivers, self.backend.environment)
@@ -99,6 +104,12 @@ class Engine:
         """End the run after the event that is being handled, as Ctrl-C does."""
         self._stop_requested = True
 
+    def leave_out(self, cases: Container[str]) -> None:
+        """Run without some cases, by identifier: an earlier run has their outcomes."""
+        chosen = self.run.chosen
+        assert not isinstance(chosen, Rounds)
+        self.run = replace(self.run, chosen=chosen.without(cases))
+
     def judge(self, cases: Sequence[PlannedCase]) -> Verdicts:
         """Run cases once more, outside the run, and yield a verdict on each."""
         return self._judge(cases)
@@ -106,10 +117,11 @@ class Engine:
     def execute(self) -> Generator[Event, None, None]:
         """Run, and yield what happens.
 
-        Every selected case gets one `Judged`: if the run is interrupted, stopped or ended by an
-        error, the cases that were not reached get `not run`, `Finished` follows, and then the error
-        is raised. While a consumer has an event, a request to end is only noted; the engine
-        obeys it afterwards.
+        Every selected case gets one `Judged`, or, in a run that is not judged, one `Executed` or
+        `Declined`. If the run is interrupted, stopped or ended by an error, the cases that were
+        not reached get `not run` where it is judged, `Finished` follows, and then the error is
+        raised. While a consumer has an event, a request to end is only noted; the engine obeys it
+        afterwards.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -151,6 +163,12 @@ class Engine:
     def _steps(self, state: _State) -> Generator[Event, None, None]:
         """Run round after round, and yield what happens until all cases have a verdict."""
         run = self.run
+        if not run.judged:
+            for cases in state.rounds():
+                for event in executed(cases, self.backend):
+                    state.reached(event)
+                    yield event
+            return
         judge = partial(repeated, judge=self._judge, times=run.repeat, seed=run.shuffle)
         for cases in state.rounds():
             with closing(state.retries.run(cases, judge, state.failures_to_come)) as stream:
@@ -238,6 +256,14 @@ class _State:
         self._counts[verdict.status] += 1
         return Judged(verdict, self._unreached.pop(verdict.case)[0])
 
+    def reached(self, event: Executed | Declined) -> None:
+        """Count a case that is not judged."""
+        if isinstance(event, Declined):
+            self._counts[event.verdict.status] += 1
+            del self._unreached[event.verdict.case]
+        else:
+            del self._unreached[event.case.identifier]
+
     @property
     def _failures(self) -> int:
         return sum(count for status, count in self._counts.items() if status.fails_run)
@@ -262,6 +288,9 @@ class _State:
             if case in self._unreached:
                 yield self.judged(verdict_of_attempts(attempts))
         complete = not self._unreached
+        if not self._run.judged:
+            self._counts[Status.NOT_RUN] += len(self._unreached)
+            self._unreached.clear()
         for case, (_, planned) in list(self._unreached.items()):
             template = planned.template
             yield self.judged(not_run(case, template.operator_name, template.tags, reason))

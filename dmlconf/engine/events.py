@@ -1,7 +1,8 @@
 """What happens in a run, in order: all that the log, progress, reports and scripts learn of it.
 
 A run of two cases, the second of which fails once and is retried once, has the events `Opened`,
-`Judged`, `Retried`, `Retried`, `Judged`, `Finished`.
+`Judged`, `Retried`, `Retried`, `Judged`, `Finished`. The run of `dmlconf record`, which keeps the
+outcomes, has `Opened`, `Executed`, `Executed`, `Finished`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The backend ran a case. Only what keeps outcomes sees this, before anything is judged.
+    """The backend ran a case, in a run whose outcomes are not judged.
 
     Attributes:
         case: the case, with its inputs.
@@ -69,7 +70,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The backend need not run a case, by feature level or data type.
+    """The backend need not run a case, by feature level or data type; likewise.
 
     Attributes:
         verdict: why.
@@ -106,7 +107,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The run stops early: `not run` verdicts on the remaining cases follow.
+    """The run stops early: `not run` verdicts on the remaining cases follow, if it judges any.
 
     Attributes:
         reason: why.
@@ -128,5 +129,5 @@ class Finished:
     logged: bool = False
 
 
-Event = Opened | Repeated | Retried | Judged | Interrupted | Finished
+Event = Opened | Repeated | Executed | Declined | Retried | Judged | Interrupted | Finished
 """One thing that happened in a run."""

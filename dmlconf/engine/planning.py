@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dmlconf.backends import registry
-from dmlconf.cases.loading.loader import load_suite, require_valid
+from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
+from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.store import Entries
@@ -16,7 +17,7 @@ from dmlconf.engine.shards import selected
 from dmlconf.resources import cases_directory
 from dmlconf.workers.execution import limits_of
 
-__all__ = ["plan_run"]
+__all__ = ["outcomes_of", "plan_run"]
 
 
 def plan_run(
@@ -62,4 +63,23 @@ def plan_run(
         chosen=selected(plan),
         how=How(name, limits_of(name, jobs, timeout, len(plan))),
         against=against,
+    )
+
+
+def outcomes_of(suite: Suite, plan: Sequence[PlannedCase], how: How) -> Run:
+    """Return a run for the outcomes of some cases, which it does not judge.
+
+    Args:
+        suite: what the cases were chosen from.
+        plan: the cases.
+        how: what runs them.
+    """
+    return Run(
+        suite=suite,
+        paths=(),
+        suite_paths=(),
+        plan=plan,
+        chosen=selected(plan),
+        how=how,
+        judged=False,
     )

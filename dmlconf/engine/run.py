@@ -72,6 +72,8 @@ class Run:
         shuffle: the seed of a random order; None keeps that of the plan.
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
+        judged: whether outcomes are judged. If not, they are what the run is for: `Executed` and
+            `Declined` take the place of `Judged`, and what only judging needs has no effect.
         options: the given options, as the log's header keeps them.
         earlier: the part of the run that its log has already; None for a new run.
     """
@@ -88,5 +90,6 @@ class Run:
     shuffle: int | None = None
     retries: int = 0
     most_failures: int | None = None
+    judged: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     earlier: EarlierRun | None = None

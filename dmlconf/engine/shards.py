@@ -10,8 +10,8 @@ from __future__ import annotations
 import heapq
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -54,6 +54,16 @@ class Selected:
     places: Sequence[int] | None
     digest: str
     record: Mapping[str, Any] | None
+
+    def without(self, names: Container[str]) -> Selected:
+        """Return the same without the cases of these identifiers; the digest is that of all."""
+        every = range(len(self.cases)) if self.places is None else self.places
+        left = [
+            (case, place)
+            for case, place in zip(self.cases, every, strict=True)
+            if case.identifier not in names
+        ]
+        return replace(self, cases=[case for case, _ in left], places=[place for _, place in left])
 
 
 def parse_shard(text: str) -> Shard:

@@ -52,19 +52,26 @@ class Target:
         return unfused | ({"circumstances": under} if under else {})
 
 
-def local_target(how: How) -> Target:
+def local_target(how: How, *, judged: bool = True) -> Target:
     """Open a backend of this machine.
+
+    Args:
+        how: the backend, and how it runs cases.
+        judged: whether the outcomes are judged.
 
     Raises:
         BackendError: it cannot be used.
     """
-    backend = open_backend(how.backend, how.limits, judged=True)
-    try:
-        under = chosen_circumstances(how.circumstances, backend.capabilities, str(how.backend))
-    except BackendError:
-        backend.close()
-        raise
-    unfused = compares_unfused(how.compare_unfused, backend.capabilities)
+    backend = open_backend(how.backend, how.limits, judged=judged)
+    under: tuple[Circumstance, ...] = ()
+    unfused = False
+    if judged:
+        try:
+            under = chosen_circumstances(how.circumstances, backend.capabilities, str(how.backend))
+        except BackendError:
+            backend.close()
+            raise
+        unfused = compares_unfused(how.compare_unfused, backend.capabilities)
 
     def judge(expected: Expectations, waivers: Waivers) -> JudgePlan:
         options = JudgeOptions(how.substrate, waivers, unfused, under, how.known_faults)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import dmlconf
@@ -10,9 +10,11 @@ from dmlconf.backends import protocol
 from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
-from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.engine.events import Declined
-from dmlconf.engine.session import OpenBackend, environment_record, executed
+from dmlconf.cases.model import Case
+from dmlconf.engine.consumers import run_to_end
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Declined, Event, Executed
+from dmlconf.engine.session import OpenBackend, environment_record
 from dmlconf.excuses.known_faults import KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.judging.undefined import without_excused_faults
@@ -39,36 +41,40 @@ class LeftOut:
 
 
 def record(
-    plan: Sequence[PlannedCase],
-    backend: OpenBackend,
+    engine: Engine,
     substrate: Substrate = NO_SUBSTRATE,
     on_case: Callable[[bool], None] = lambda broken: None,
 ) -> tuple[Recording, list[LeftOut]]:
-    """Run the plan, and return the recording and what could not be recorded.
+    """Run cases, and return the recording and what could not be recorded.
 
     Args:
-        plan: what to record.
-        backend: what to run it on.
+        engine: has a run whose outcomes are not judged.
         substrate: the layers below DirectML; failures caused by their limits are not recorded.
         on_case: is called after every case, with whether it broke.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
+        KeyboardInterrupt: the run was interrupted.
     """
+    backend = engine.backend
     entries: dict[str, Entry] = {}
     left_out: list[LeftOut] = []
-    for event in executed(plan, backend):
-        if isinstance(event, Declined):
-            left_out.append(_declined(event.verdict))
-            on_case(False)
-            continue
-        entry = _entry(event.case, event.outcome, substrate, backend.faults)
-        if isinstance(entry, Entry):
-            entries[event.case.identifier] = entry
-        else:
-            left_out.append(entry)
-        on_case(isinstance(entry, LeftOut) and entry.broken)
+
+    def keep(event: Event) -> None:
+        match event:
+            case Declined(verdict):
+                left_out.append(_declined(verdict))
+                on_case(False)
+            case Executed(case, outcome):
+                entry = _entry(case, outcome, substrate, backend.faults)
+                if isinstance(entry, Entry):
+                    entries[case.identifier] = entry
+                else:
+                    left_out.append(entry)
+                on_case(isinstance(entry, LeftOut) and entry.broken)
+
+    run_to_end(engine, keep)
     return replace(recording_head(backend), entries=entries), left_out
 
 

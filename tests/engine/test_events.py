@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from dmlconf.engine.consumers import logging_to, run_through
+from dmlconf.backends.protocol import Outputs
+from dmlconf.engine.consumers import logging_to, run_through, run_to_end
 from dmlconf.engine.core import Engine
-from dmlconf.engine.events import Event, Finished, Interrupted, Judged, Opened
+from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged, Opened
 from dmlconf.run_log.log import LogWriter, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
@@ -49,6 +51,43 @@ def test_a_run_that_is_stopped_has_a_verdict_for_every_case(tmp_path: Path) -> N
     assert Interrupted(ReasonKind.INTERRUPTED) in events
     assert isinstance(events[-1], Finished)
     assert not events[-1].footer.complete
+
+
+def test_a_run_for_outcomes_has_them_unjudged(tmp_path: Path) -> None:
+    planned = many(tmp_path, 6)
+    run = replace(run_of(tmp_path, planned), judged=False)
+    with Engine(run) as engine:
+        engine.leave_out({planned[1].identifier})
+        events = list(engine.execute())
+    [opened, *executed, finished] = events
+    assert isinstance(opened, Opened)
+    assert opened.total == 5
+    assert [each.case.identifier for each in executed if isinstance(each, Executed)] == [
+        each.identifier for number, each in enumerate(planned) if number != 1
+    ]
+    assert all(
+        isinstance(each, Executed) and isinstance(each.outcome, Outputs) for each in executed
+    )
+    assert isinstance(finished, Finished)
+    assert finished.footer.complete
+
+
+def test_a_run_for_outcomes_that_is_stopped_says_so(tmp_path: Path) -> None:
+    planned = many(tmp_path, 6)
+    reached: list[Event] = []
+    with Engine(replace(run_of(tmp_path, planned), judged=False)) as engine:
+
+        def consume(event: Event) -> None:
+            reached.append(event)
+            if len(reached) == 3:
+                engine.stop()
+
+        with pytest.raises(KeyboardInterrupt):
+            run_to_end(engine, consume)
+    kinds = [Opened, Executed, Executed, Interrupted, Finished]
+    assert [type(event) for event in reached] == kinds
+    assert isinstance(reached[-1], Finished)
+    assert reached[-1].footer.summary["not run"] == 4
 
 
 def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:

@@ -47,8 +47,10 @@ from dmlconf.cli.output.progress import progress
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import CERTIFICATE
-from dmlconf.engine.against import AUTO
-from dmlconf.engine.session import OpenBackend, make_header, open_backend
+from dmlconf.engine.core import Engine
+from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.run import How
+from dmlconf.engine.session import OpenBackend
 from dmlconf.excuses.waiver_file import read_waivers
 from dmlconf.limits import LARGEST_DOCUMENT
 from dmlconf.run_log.log import Header
@@ -175,18 +177,17 @@ def command(
         files=contents,
     )
     bar = partial(progress, len(plan), quiet=quiet, color=color)
-    device = open_backend(tested, device_options.limits())
-    try:
+    run = outcomes_of(suite, plan, How(tested, device_options.limits()))
+    with Engine(run) as engine:
+        device = engine.backend
         lacking = shortcomings(demanded, device.capabilities)
         if lacking:
             return _incomplete(output, lacking)
-        header = certificate_header(
-            order, device, make_header(suite, (), len(plan), device, AUTO, {})
-        )
+        header = certificate_header(order, device, engine.header)
         if accepted:
             order = replace(order, waivers=waivers_of_run(accepted.waivers, header))
         with Journal(journal_path(output), journal_head(order, header), resume=resume) as journal:
-            missing = _run(order, device, journal, bar)
+            missing = _run(order, engine, journal, bar)
             if missing:
                 return _incomplete(output, missing)
             limits = Limits(
@@ -202,8 +203,6 @@ def command(
                 say("The outcomes are kept: --resume writes the certificate")
                 raise
             journal.done()
-    finally:
-        device.close()
     signer = f"signed by {private.public.keyid}" if private else "unsigned: `dmlconf sign` signs it"
     recorded = "of a recording, not of a run: " if tested.name == "recording" else ""
     click.echo(
@@ -224,11 +223,11 @@ def _content(path: Path, option: str) -> bytes:
         raise click.UsageError(printable(f"--{option} {path} {error}")) from error
 
 
-def _run(order: Order, device: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
+def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]:
     """Run the cases that the journal lacks, and return what is still missing."""
     try:
         with bar() as advance:
-            missing = run_order(order, device, journal, advance)
+            missing = run_order(order, engine, journal, advance)
     except KeyboardInterrupt:
         progress_note = f"{len(journal.outcomes):,} of {len(order.plan):,} outcomes are kept"
         return [f"interrupted: {progress_note}; add --resume to continue"]

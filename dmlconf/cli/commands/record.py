@@ -32,7 +32,9 @@ from dmlconf.cli.output.progress import progress
 from dmlconf.cli.runs.into_case import record_into_cases
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import RECORDING
-from dmlconf.engine.session import open_backend
+from dmlconf.engine.core import Engine
+from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.run import How
 from dmlconf.expectations.recorder import LeftOut, record, recording_head
 from dmlconf.expectations.renewal import Part, parts_kept, renewed
 
@@ -131,20 +133,17 @@ def command(
     if tested.name == "numpy":
         warn("numpy is the reference: a recording of it says nothing about DirectML")
     _save(output / SUFFIX if by_operator else output, None)
-    _, plan = load_runnable(paths, **selection)
+    suite, plan = load_runnable(paths, **selection)
     plan = leave_out_models(paths, plan, selection, "of recordings, which they would bloat")
     if not plan:
         return nothing_selected(paths, selection)
     known = device_options.known_limits()
-    device = open_backend(tested, device_options.limits())
-    try:
-        head = recording_head(device)
+    with Engine(outcomes_of(suite, plan, How(tested, device_options.limits()))) as engine:
+        head = recording_head(engine.backend)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
         entries = parts_kept(target, plan, head) if by_operator else {}
         with progress(len(plan), quiet=quiet, color=color) as advance:
-            recording, left_out = record(plan, device, known, advance)
-    finally:
-        device.close()
+            recording, left_out = record(engine, known, advance)
     _report_left_out(left_out)
     if not recording.entries:
         message = f"Error: nothing could be recorded, so {target} was not written"

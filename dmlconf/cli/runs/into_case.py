@@ -10,8 +10,9 @@ from typing import Any
 import click
 import numpy as np
 
+from dmlconf.backends.protocol import Outcome
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.device import DeviceOptions
 from dmlconf.cli.options.selection import load_runnable, nothing_selected
@@ -19,8 +20,13 @@ from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import replaced
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.problems import InvalidFilesError, printable
-from dmlconf.engine.events import Declined
-from dmlconf.engine.session import environment_record, executed, open_backend
+from dmlconf.engine.consumers import run_to_end
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Declined, Event, Executed
+from dmlconf.engine.planning import outcomes_of
+from dmlconf.engine.run import How, Run
+from dmlconf.engine.session import environment_record
+from dmlconf.excuses.substrate import Substrate
 from dmlconf.expectations.into_cases import (
     Refusal,
     changed_files,
@@ -64,13 +70,14 @@ def record_into_cases(
     paths, names = _divided(arguments)
     chosen = dict(selection)
     chosen["identifiers"] = (*chosen.get("identifiers", ()), *names)
-    _, plan = load_runnable(paths, **chosen)
+    suite, plan = load_runnable(paths, **chosen)
     if not plan:
         return nothing_selected(paths, chosen)
     problems = list(unsuitable(plan))
     if problems:
         raise InvalidFilesError(problems)
-    recorded, refusals, device = _recorded(plan, tested, device_options, quiet, color)
+    run = outcomes_of(suite, plan, How(tested, device_options.limits()))
+    recorded, refusals, device = _recorded(run, device_options.known_limits(), quiet, color)
     for each in changed_files(recorded, device, _save):
         if isinstance(each, Refusal):
             refusals.append(each)
@@ -95,46 +102,41 @@ def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
 
 
 def _recorded(
-    plan: Sequence[PlannedCase],
-    tested: BackendName,
-    device_options: DeviceOptions,
-    quiet: bool,
-    color: str,
+    run: Run, known: Substrate, quiet: bool, color: str
 ) -> tuple[list[tuple[PlannedCase, Mapping[str, Array]]], list[Refusal], str]:
     """Return cases with their outputs, why others have none, and what computed them."""
     recorded: dict[str, Mapping[str, Array]] = {}
     refusals: list[Refusal] = []
-    known = device_options.known_limits()
-    backend = open_backend(tested, device_options.limits())
-    try:
-        with progress(len(plan), quiet=quiet, color=color) as advance:
-            device = device_name(environment_record(backend.environment))
-            for event in executed(plan, backend):
-                if isinstance(event, Declined):
-                    reason = event.verdict.reason
-                    message = reason.message if reason is not None else "unsupported"
-                    refusals.append(Refusal(event.verdict.case, message))
-                    continue
-                case, outcome = event.case, event.outcome
-                fault = backend.faults.explaining(case, outcome)
-                limit = next((each for each in known.limits if each.explains(case, outcome)), None)
-                expected: Mapping[str, Array] | Refusal
-                if fault is not None:
-                    expected = Refusal(case.identifier, f"a known fault of {device}: {fault.name}")
-                elif limit is not None:
-                    expected = Refusal(case.identifier, f"a limit of the lab: {limit.name}")
-                else:
-                    expected = expected_of(case, outcome)
-                if isinstance(expected, Refusal):
-                    refusals.append(expected)
-                else:
-                    recorded[case.identifier] = expected
-                advance(isinstance(expected, Refusal))
-    finally:
-        backend.close()
+    with Engine(run) as engine:
+        device = device_name(environment_record(engine.backend.environment))
+
+        def outputs_of(case: Case, outcome: Outcome) -> Mapping[str, Array] | Refusal:
+            fault = engine.backend.faults.explaining(case, outcome)
+            if fault is not None:
+                return Refusal(case.identifier, f"a known fault of {device}: {fault.name}")
+            limit = next((each for each in known.limits if each.explains(case, outcome)), None)
+            if limit is not None:
+                return Refusal(case.identifier, f"a limit of the lab: {limit.name}")
+            return expected_of(case, outcome)
+
+        def keep(event: Event) -> None:
+            match event:
+                case Declined(verdict):
+                    message = verdict.reason.message if verdict.reason else "unsupported"
+                    refusals.append(Refusal(verdict.case, message))
+                case Executed(case, outcome):
+                    expected = outputs_of(case, outcome)
+                    if isinstance(expected, Refusal):
+                        refusals.append(expected)
+                    else:
+                        recorded[case.identifier] = expected
+                    advance(isinstance(expected, Refusal))
+
+        with progress(len(run.plan), quiet=quiet, color=color) as advance:
+            run_to_end(engine, keep)
     in_order = [
         (planned, recorded[planned.identifier])
-        for planned in plan
+        for planned in run.plan
         if planned.identifier in recorded
     ]
     return in_order, refusals, device
