@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 
 __all__ = ["lengths_not_clamped", "scattered_by_other_tuples", "window_read_without_gaps"]
+
+_KNOWN_DIMENSIONS: Final = 4
+"""How many dimensions SCATTER_ND's kernel for small inputs has coordinates for."""
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
@@ -51,35 +55,44 @@ def lengths_not_clamped(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return what SCATTER_ND gives of more than 4 counted index dimensions and a smaller input.
+    """Return what SCATTER_ND gives of an input of at most 4 dimensions and more of the others.
 
-    An element of the updates takes the index tuple that begins as many numbers behind the first
-    index as its coordinate along the first dimension of the blocks says; without blocks, always the
-    first tuple. Beyond the last index it reads the last one again. Of the rows {10, 20} and
-    {30, 40} for the indices [2, 0], both are written to column 0 of row 2 and column 1 of row 0,
-    so that 30 and 40 stay there.
+    The kernel knows the last 4 dimensions of the updates. Of 3 rows of 2x2x2 blocks, which are
+    updates of sizes {3, 1, 2, 2, 2}, it writes the first row alone. With sizes {1, 3, 2, 2, 2} it
+    is right.
+
+    If IndicesDimensionCount exceeds 4, an element moreover takes the index tuple that begins as
+    many numbers behind the first index as its coordinate along the first dimension of the blocks
+    says; without blocks, always the first tuple. Beyond the last index it reads the last one again.
+    Of the rows {10, 20} and {30, 40} for the indices [2, 0], both are written to column 0 of row 2
+    and column 1 of row 0, so that 30 and 40 stay there.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, updates = inputs["InputTensor"], inputs["UpdatesTensor"]
-    if desc["IndicesDimensionCount"] <= 4 or tensor.ndim > 4 or not desc["IndicesTensor"].Packed:
+    known = math.prod(updates.shape[-_KNOWN_DIMENSIONS:])
+    other_tuples = desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS
+    if tensor.ndim > _KNOWN_DIMENSIONS or (known == updates.size and not other_tuples):
+        return None
+    if other_tuples and not desc["IndicesTensor"].Packed:
         return None
     used = tensor.shape[tensor.ndim - desc["InputDimensionCount"] :]
     indices = inputs["IndicesTensor"]
     length, numbers = indices.shape[-1], indices.ravel()
     blocks = used[length:]
-    coordinates = np.indices(updates.shape)[updates.ndim - len(blocks) :]
-    begin = coordinates[0] if blocks else np.zeros(updates.shape, np.int64)
-    places = np.zeros(updates.shape, np.int64)
-    inside = np.ones(updates.shape, np.bool_)
-    for at, size in enumerate(used):
-        if at < length:
-            index = numbers[np.minimum(begin + at, numbers.size - 1)].astype(np.int64)
+    block = math.prod(blocks)
+    at = np.arange(known)
+    within = np.unravel_index(at % block, blocks) if blocks else ()
+    begin = (within[0] if blocks else np.zeros_like(at)) if other_tuples else at // block * length
+    places = np.zeros_like(at)
+    for axis, size in enumerate(used):
+        if axis < length:
+            index = numbers[np.minimum(begin + axis, numbers.size - 1)].astype(np.int64)
             index = np.where(index < 0, index + size, index)
-            inside &= (index >= 0) & (index < size)
         else:
-            index = coordinates[at - length]
+            index = within[axis - length]
         places = places * size + index
     written = tensor.ravel().copy()
-    for place, update in zip(places[inside], updates[inside], strict=True):
+    inside = (places >= 0) & (places < written.size)
+    for place, update in zip(places[inside], updates.ravel()[:known][inside], strict=True):
         written[place] = update
     return Computed({"OutputTensor": written.reshape(tensor.shape)})

@@ -252,6 +252,16 @@ SEEN = [
         "InputDimensionCount: 2, IndicesDimensionCount: 6}",
         {"OutputTensor": [1, 40, 3, 4, 30, 6]},
     ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
+        "{InputTensor: {Sizes: [3, 1, 1, 2], DataType: INT16, values: [1, 2, 3, 4, 5, 6]}, "
+        "IndicesTensor: {Sizes: [2, 1, 1], DataType: INT64, values: [-1, 0]}, "
+        "UpdatesTensor: {Sizes: [2, 1, 1, 1, 2], DataType: INT16, values: [10, 20, 30, 40]}, "
+        "OutputTensor: {Sizes: [3, 1, 1, 2], DataType: INT16}, "
+        "InputDimensionCount: 4, IndicesDimensionCount: 3}",
+        {"OutputTensor": [1, 2, 3, 4, 10, 20]},
+    ),
 ]
 
 
