@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from dmlconf.reference.windows.max_pooling import (
     max_pooling_grad,
     stored_maxima,
 )
-from dmlconf.reference.windows.sliding import elements, greatest, indexed, windows
+from dmlconf.reference.windows.sliding import Window, elements, greatest, indexed, windows
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
+    "max_pooling2_candidates",
     "max_pooling2_interval",
     "max_pooling_grad_error_scale",
 ]
@@ -28,10 +30,34 @@ _Interval = tuple[Array, Array]
 
 
 @of_fields(MaxPooling2Desc)
+def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[_Interval], ...]:
+    """Return the greatest number, negative infinity if none is greater, and NaN of NaN alone.
+
+    Indices are as in `max_pooling2_interval`.
+    """
+    over = _windows(desc)
+    (least, most), *indices = _intervals(desc, over)
+    outputs = [(least, most)]
+    numbers = np.where(np.isnan(desc.InputTensor), np.int8(-1), np.int8(1))
+    only_nan = greatest(numbers, over, np.int8(-2)) == -1
+    if only_nan.any():
+        nan = least.dtype.type(np.nan)
+        outputs.append((np.where(only_nan, nan, least), np.where(only_nan, nan, most)))
+    return outputs, *([each] for each in indices)
+
+
+@of_fields(MaxPooling2Desc)
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[_Interval, ...]:
-    """Return as `max_pooling_interval` does, and any index where there is no greatest number."""
+    """Return the greatest number or negative infinity, and any index where there is none."""
+    return _intervals(desc, _windows(desc))
+
+
+def _windows(desc: MaxPooling2Desc) -> list[Window]:
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
-    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    return windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+
+
+def _intervals(desc: MaxPooling2Desc, over: Sequence[Window]) -> tuple[_Interval, ...]:
     values, lowest = comparable(desc.InputTensor)
     maxima, indices = indexed(values, over, lowest)
     most = least = stored_maxima(maxima, desc.OutputTensor)

@@ -7,7 +7,12 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.reduction.cumulative import cumulative_product_error_scale
-from dmlconf.permitted.reduction.reduce import argmax_interval, argmin_interval, reduce_error_scale
+from dmlconf.permitted.reduction.reduce import (
+    argmax_interval,
+    argmin_interval,
+    reduce_candidates,
+    reduce_error_scale,
+)
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.reduction.reduce import argmax
 from dmlconf.tensors.datatypes import DataType
@@ -65,7 +70,7 @@ def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
 @pytest.mark.parametrize("place", ["first", "last"])
 @pytest.mark.parametrize(
     ("sizes", "axes", "whole"),
-    [((1024,), (0,), True), ((1025,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
+    [((512,), (0,), True), ((513,), (0,), False), ((3, 5), (0, 1), False), ((3, 5), (1,), True)],
 )
 def test_an_index_is_open_where_a_nan_is_among_elements_compared_in_parts(
     sizes: tuple[int, ...], axes: tuple[int, ...], whole: bool, place: str
@@ -75,7 +80,7 @@ def test_an_index_is_open_where_a_nan_is_among_elements_compared_in_parts(
     output = TensorDesc(DataType.UINT32, tuple(1 if n in axes else s for n, s in enumerate(sizes)))
     right = argmax(values, output, axes, "INCREASING")
     low, high = argmax_interval(values, output, axes, "INCREASING")
-    some = (low == 0) & (high == np.iinfo(np.uint32).max)
+    some = (low == 0) & (high == np.prod([sizes[axis] for axis in axes]) - 1)
     assert bool(some.any()) is not whole
     assert ((low == right) & (high == right) | some).all()
 
@@ -84,3 +89,14 @@ def test_without_nan_an_index_has_no_alternative() -> None:
     values = np.arange(4096, dtype=np.float32)
     output = TensorDesc(DataType.UINT32, (1,))
     assert [int(end) for end in argmin_interval(values, output, (0,), "DECREASING")] == [0, 0]
+
+
+@pytest.mark.parametrize("function", ["MIN", "MAX"])
+def test_the_extremum_of_nan_alone_is_infinite_or_nan(function: str) -> None:
+    values = np.full((2, 4096), np.nan, np.float32)
+    values[1, 7] = 5
+    output = TensorDesc(DataType.FLOAT32, (2, 1))
+    candidates = reduce_candidates(function, values, output, (1,))
+    infinity = np.inf if function == "MIN" else -np.inf
+    assert sorted(str(low.ravel()[0]) for low, _ in candidates) == sorted([str(infinity), "nan"])
+    assert all(low.ravel()[1] == high.ravel()[1] == 5 for low, high in candidates)

@@ -177,6 +177,23 @@ def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> N
     ((least, most),) = function_of("MAX_POOLING", "interval")(**arguments)
     assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
     assert most.ravel().tolist() == [lowest, lowest, 1]
+    assert len(function_of("MAX_POOLING", "candidates")(**arguments)[0]) == 1
+
+
+def test_a_window_of_nan_alone_may_give_nan() -> None:
+    values = np.array([np.nan, np.nan, 3], np.float32).reshape(1, 1, 1, 3)
+    arguments = {
+        "InputTensor": values,
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 1, 3)),
+        "Strides": (1, 1),
+        "WindowSize": (1, 2),
+        "StartPadding": (0, 1),
+        "EndPadding": (0, 0),
+    }
+    (candidates,) = function_of("MAX_POOLING", "candidates")(**arguments)
+    ends = [[end.ravel().tolist() for end in interval] for interval in candidates]
+    assert ends[0] == [[-np.inf, -np.inf, 3], [LOWEST, LOWEST, 3]]
+    assert [str(number) for number in ends[1][0]] == ["nan", "nan", "3.0"]
 
 
 @pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
