@@ -36,9 +36,20 @@ class Change(StrEnum):
         """The change as people read it."""
         return _LABELS.get(self, str(self))
 
+    def counted(self, cases: int) -> str:
+        """The change as people read it after a number of cases, such as `new failures` after 2."""
+        return self.label if cases == 1 else _PLURALS.get(self, self.label)
+
 
 _LABELS: Final = {Change.NEW_FAILURE: "new failure", Change.FIXED: "fixed"}
 """Words that are plainer than those of the JSON report, which stay."""
+
+_PLURALS: Final = {
+    Change.NEW_FAILURE: "new failures",
+    Change.FAILS_OTHERWISE: "fail in another way",
+    Change.STILL_FAILS: "still fail",
+    Change.DRIFTED: "drifted toward their limit",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,10 @@ def remove_unused(parent: Path) -> None:
 def unpack(target: str, folder: Path) -> None:
     """Write the files of a target to a folder."""
     with ZipFile(FILE) as file, file.open(CONTENT) as stream, ZipFile(stream) as content:
-        for name, digest in json.loads(content.read(f"{target}.json")).items():
+        files = json.loads(content.read(f"{target}.json"))
+        # In the order in which they lie there, since going back means reading from the beginning.
+        places = {info.filename: info.header_offset for info in content.infolist()}
+        for name, digest in sorted(files.items(), key=lambda item: places[item[1]]):
             data = content.read(digest)
             if sha256(data).hexdigest() != digest:
                 raise OSError(f"{FILE} is damaged")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -61,6 +64,37 @@ def test_notes_are_the_changes_of_the_version() -> None:
 
 def test_this_version_has_notes() -> None:
     assert notes(f"v{__version__}", __version__, (ROOT / "CHANGELOG.md").read_text("utf-8"))
+
+
+IO = Path("/proc/self/io")
+
+
+@pytest.mark.skipif(not os.access(IO, os.R_OK), reason="only Linux counts what a process reads")
+def test_unpacking_reads_the_file_forward(tmp_path: Path) -> None:
+    spec = spec_from_file_location("start", ROOT / "release" / "boot" / "start.py")
+    assert spec is not None
+    assert spec.loader is not None
+    boot: Any = module_from_spec(spec)
+    spec.loader.exec_module(boot)
+    contents = {f"{number:02}.bin": os.urandom(1 << 16) for number in range(40)}
+    digests = {name: sha256(data).hexdigest() for name, data in contents.items()}
+    with ZipFile(tmp_path / boot.CONTENT, "w") as inner:
+        inner.writestr("here.json", json.dumps(digests))
+        for name in reversed(contents):
+            inner.writestr(digests[name], contents[name])
+    boot.FILE = tmp_path / "file.pyz"
+    with ZipFile(boot.FILE, "w") as outer:
+        outer.write(tmp_path / boot.CONTENT, boot.CONTENT)
+    before = read_so_far()
+    boot.unpack("here", tmp_path / "unpacked")
+    assert read_so_far() - before < 10 * boot.FILE.stat().st_size
+    for name, data in contents.items():
+        assert (tmp_path / "unpacked" / name).read_bytes() == data
+
+
+def read_so_far() -> int:
+    """Return how many bytes this process has read."""
+    return int(IO.read_text("ascii").partition("rchar: ")[2].split()[0])
 
 
 def this_target() -> Target | None:

@@ -178,7 +178,8 @@ def _counts(comparison: Comparison) -> Table:
     counts = Counter(entry.change for entry in comparison.changes)
     for change in Change:
         if counts[change]:
-            table.add_row(f"{counts[change]:,}", _text(change.label, _STYLES[change]))
+            words = _text(change.counted(counts[change]), _STYLES[change])
+            table.add_row(f"{counts[change]:,}", words)
     return table
 
 

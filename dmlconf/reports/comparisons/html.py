@@ -103,7 +103,7 @@ def _changes(number: int, comparison: Comparison) -> Iterator[dict[str, Any]]:
             continue
         listed = [] if change is Change.SAME else entries[:MOST_CASES]
         yield {
-            "name": change.label,
+            "name": change.counted(len(entries)),
             "heading": heading(change),
             "style": _STYLES.get(change, ""),
             "anchor": f"{change.name.lower().replace('_', '-')}-{number}",

@@ -121,11 +121,19 @@
     more.hidden = visible >= shown.length;
   }
 
+  // Parameters in brackets, with places where a line may break.
+  function listed(own) {
+    const node = make("span", "[", "soft");
+    own.forEach((each, place) => node.append(...(place ? [",", make("wbr")] : []), each));
+    node.append("]");
+    return node;
+  }
+
   function item(index) {
     const entry = data.cases[index], row = make("li"), details = make("details");
     const summary = make("summary"), head = make("span", undefined, "head");
     const [stem, own] = parameters(entry.i), code = make("code", stem);
-    if (own.length) code.append(make("span", `[${own.join(",")}]`, "soft"));
+    if (own.length) code.append(listed(own));
     head.append(make("span", named(entry.s), `status ${css(entry.s)}`), make("span", entry.h, "handle mono"));
     if (entry.r) head.append(make("span", entry.r.kind, "kind soft"));
     summary.append(head, code);
