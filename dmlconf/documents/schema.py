@@ -197,6 +197,10 @@ def _unknown_keys(
             continue
         near = nearest(key, (name for name in known if name not in error.instance))
         hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+        fill = error.instance.get("fill")
+        if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
+            # YAML ends the value at its comma.
+            hint = "a fill has no parentheses: write `fill: {uniform: {low: -1, high: 1}}`"
         yield document.problem([*path, key], f"unknown field `{key}` in {owner}", hint, key=True)
 
 

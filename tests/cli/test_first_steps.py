@@ -64,6 +64,13 @@ def test_run_refuses_what_validate_refuses_in_the_same_words(tmp_path: Path) -> 
     assert run.stderr == validate.stderr
 
 
+def test_a_fill_with_parentheses_shows_how_it_is_written(tmp_path: Path) -> None:
+    wrong = TILE.replace("values: [1, 2]", "fill: uniform(-1, 1)")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, wrong).name)
+    assert done.returncode == 3
+    assert "hint: a fill has no parentheses: write `fill: {uniform: {low: -1," in done.stderr
+
+
 def test_validate_shows_problems_as_json(tmp_path: Path) -> None:
     wrong = write(tmp_path, TILE.replace("Repeats: [2]", "Repets: [3]")).name
     done = dmlconf_here(tmp_path, "validate", wrong, "--json")

@@ -81,6 +81,17 @@ def test_every_snapshot_is_of_something_shown() -> None:
     assert {path.name for path in SNAPSHOTS.iterdir()} == names
 
 
+def test_a_long_identifier_breaks_after_commas() -> None:
+    parameters = [f"Parameter{number}=CROSS_CORRELATION" for number in range(9)]
+    case = f"convolution/matrix[{','.join(parameters)}]"
+    wrong = next(v for v in logs.everything().verdicts if v.status is Status.FAILED)
+    text = printed(logs.run_log(replace(wrong, case=case)), 80)
+    assert max(len(line) for line in text.split("\n") if "Parameter" in line) <= 80
+    first = text[text.index("FAILED convolution") :].partition(":")[0]
+    assert first.replace("\n", "") == f"FAILED {case}"
+    assert all(line.endswith(",") for line in first.split("\n")[:-1])
+
+
 @pytest.mark.parametrize("width", [80, 140])
 def test_only_what_is_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
     for line in printed(logs.everything(), width, verbose=True).split("\n"):

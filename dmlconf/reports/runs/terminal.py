@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +132,7 @@ def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
     entries = shared_properties.shown_failures(log, most)
     handles = summary.failing_handles(log)
     for shown in entries:
-        yield _headline(shown, handles)
+        yield _Headline(shown, handles[shown.verdict.case])
     yield from _more(log, entries)
 
 
@@ -189,20 +190,48 @@ def _environment(header: Header) -> Table:
     return grid
 
 
-def _headline(shown: ShownFailure, handles: Mapping[str, str]) -> Text:
-    from rich.text import Text
+@dataclass(frozen=True, slots=True)
+class _Headline:
+    """Status, identifier, reason and handle; an identifier that is too long breaks after commas."""
 
-    verdict = shown.verdict
-    reason = f": {verdict.reason.kind}" if verdict.reason else ""
-    return Text.assemble(
-        _text(str(verdict.status).upper(), verdict.status.traits.style),
-        " ",
-        _text(verdict.case, "bold"),
-        _text(f"{reason}{shared_properties.alike(shown)}"),
-        " (",
-        _text(handles[verdict.case], "cyan"),
-        ")",
-    )
+    shown: ShownFailure
+    handle: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        verdict = self.shown.verdict
+        status = str(verdict.status).upper()
+        reason = f": {verdict.reason.kind}" if verdict.reason else ""
+        name = printable(verdict.case)
+        yield Text.assemble(
+            _text(status, verdict.status.traits.style),
+            " ",
+            Text(_broken_after_commas(name, options.max_width, len(status) + 1), "bold"),
+            _text(f"{reason}{shared_properties.alike(self.shown)}"),
+            " (",
+            _text(self.handle, "cyan"),
+            ")",
+        )
+
+
+def _broken_after_commas(name: str, width: int, begin: int) -> str:
+    """Return an identifier on several lines if it is longer than a line.
+
+    Args:
+        name: the identifier.
+        width: how long a line may be.
+        begin: how many characters stand before it on the first line.
+    """
+    if len(name) < width:
+        return name
+    lines, room = [""], width - begin
+    for part in re.findall("[^,]+,?|,", name):
+        if lines[-1] and len(lines[-1]) + len(part) > room:
+            lines.append("")
+            room = width
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
@@ -218,7 +247,7 @@ def _failures(log: RunLog, most: int, *, with_sources: bool) -> Iterator[Rendera
     handles = summary.failing_handles(log)
     for shown in entries:
         verdict = shown.verdict
-        yield _headline(shown, handles)
+        yield _Headline(shown, handles[verdict.case])
         if verdict.reason is not None:
             yield from _particulars(verdict, verdict.reason)
         for line in rule_lines(log.header, verdict, sources):
