@@ -125,7 +125,8 @@ def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
 
 
 def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
-    documented = ["list", "--tag", "documented"]
+    paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
+    documented = ["list", *paths, "--tag", "documented"]
     scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
     assert len(scatter) == 2
     assert all(line.startswith("scatter_elements/") for line in scatter)
@@ -133,7 +134,7 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     old = dmlconf_here(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
     assert "join/documented/example-1-only-one-axis-fits" in old
     assert not any(line.startswith("gather/") for line in old)
-    quick = dmlconf_here(tmp_path, "list", *some, "--quick").stdout.splitlines()
+    quick = dmlconf_here(tmp_path, "list", *paths, *some, "--quick").stdout.splitlines()
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
     assert set(kinds) == {"boundary", "documented", "invalid", "matrix", "questions", "sizes"}
 

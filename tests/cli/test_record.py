@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.recording.file import read_recording
+from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here, write
 
@@ -332,8 +333,8 @@ def test_errors_have_their_exit_codes(
 
 def test_a_recorded_case_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
-    selected = [word for name in ("GATHER", "JOIN", "TILE") for word in ("--operator", name)]
-    done = dmlconf_here(tmp_path, "record", "-b", "numpy", "-o", path, *selected, "-k", "not sizes")
+    paths = [cases_directory() / name for name in ("gather", "join", "tile")]
+    done = dmlconf_here(tmp_path, "record", *paths, "-b", "numpy", "-o", path, "-k", "not sizes")
     assert done.returncode == 0
     entries = len(read_recording(path).entries)
     assert entries > 1000

@@ -149,6 +149,7 @@ def test_other_commands_overwrite_neither(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.breakdown
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
 @pytest.mark.parametrize(
     ("change", "problem"),

@@ -272,12 +272,14 @@ def test_a_malformed_outcome_costs_one_case(
     assert at.reason.message.startswith("the backend ")
 
 
+@pytest.mark.breakdown
 @pytest.mark.parametrize("what", ["too few", "exits", "mute", "surrogates"])
 def test_a_run_that_goes_wrong_costs_one_case(folder: Path, what: str) -> None:
     code, actual, _ = statuses(folder, what)
     assert (code, actual) == (1, ONE_BROKEN)
 
 
+@pytest.mark.breakdown
 @pytest.mark.parametrize("what", ["too many", "endless"])
 def test_too_many_outcomes_cost_the_last_case_of_the_batch(folder: Path, what: str) -> None:
     code, actual, _ = statuses(folder, what)

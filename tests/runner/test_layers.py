@@ -20,8 +20,8 @@ from dmlconf.resources import cases_directory
 from dmlconf.workers.memory import tensor_bytes
 from tests.runner.wrong_results import LAYER_CHANGES, Survivor, survivors
 
-ONE_IN: Final = 5
-MOST_BYTES: Final = 1 << 19
+ONE_IN: Final = 4
+MOST_BYTES: Final = 1 << 18
 """Of the layers that a sample takes; the others take seconds each."""
 
 

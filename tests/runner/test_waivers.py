@@ -253,6 +253,7 @@ def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
     assert judged(run(tmp_path, "miniature:crash", crash, waiver())) == ("waived", "waiver")
 
 
+@pytest.mark.breakdown
 def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> None:
     crash = waiver(failure="crash", bound=None)
     assert judged(run(tmp_path, "miniature:crash,on=two", crash))[0] == "waived"
@@ -395,7 +396,13 @@ def explained(text: str) -> str:
     return text.replace(UNEXPLAINED, "The driver scales.")
 
 
-@pytest.mark.parametrize("fault", ["scaled", "zeros", "rejects", "crash", "wrong-type", "error"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("scaled", "zeros", "rejects", "wrong-type", "error"),
+        pytest.param("crash", marks=pytest.mark.breakdown),
+    ],
+)
 def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
     backend = f"miniature:{fault}"
     run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
