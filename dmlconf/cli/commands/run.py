@@ -297,8 +297,13 @@ def command(
         },
     )
     codes = []
+    # A plan of a million cases and its log do not fit into memory side by side, so nothing here
+    # holds the plan while the last backend's reports are made.
+    loaded = [(suite, plan)]
+    del suite, plan
     with connected(scheduler) as cluster:
         for name in names:
+            suite, plan = loaded.pop() if name is names[-1] else loaded[0]
             planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
             if not planned:
                 return nothing_selected(paths, selection)
@@ -306,23 +311,30 @@ def command(
             if shard is not None and not chosen.cases:
                 return empty_shard(shard, planned)
             limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
-            run = Run(
-                suite=suite,
-                paths=tuple(map(str, paths)),
-                suite_paths=suite_paths(paths),
-                plan=planned,
-                chosen=chosen,
-                how=How(name, limits, known, compare_unfused, circumstances, not no_known_faults),
-                against=against,
-                waivers=accepted.waivers if accepted else (),
-                repeat=repeat,
-                shuffle=shuffle,
-                retries=retries,
-                most_failures=1 if fail_fast else max_failures,
-                options=options,
-            )
-            with opened_targets(cluster, run, by_adapter=by_adapter) as targets:
-                codes += [run_and_report(run, target, shown) for target in targets]
+            runs = [
+                Run(
+                    suite=suite,
+                    paths=tuple(map(str, paths)),
+                    suite_paths=suite_paths(paths),
+                    plan=planned,
+                    chosen=chosen,
+                    how=How(
+                        name, limits, known, compare_unfused, circumstances, not no_known_faults
+                    ),
+                    against=against,
+                    waivers=accepted.waivers if accepted else (),
+                    repeat=repeat,
+                    shuffle=shuffle,
+                    retries=retries,
+                    most_failures=1 if fail_fast else max_failures,
+                    options=options,
+                )
+            ]
+            del suite, plan, planned, chosen
+            with opened_targets(cluster, runs, by_adapter=by_adapter) as targets:
+                while targets:
+                    taken = list(runs) if len(targets) > 1 else runs
+                    codes.append(run_and_report(taken, targets.pop(0), shown))
     return max(codes, key=severity)
 
 

@@ -66,28 +66,28 @@ def check_scheduler_options(
 
 @contextmanager
 def opened_targets(
-    cluster: Cluster | None, run: Run, *, by_adapter: bool
-) -> Iterator[Sequence[Target]]:
+    cluster: Cluster | None, runs: Sequence[Run], *, by_adapter: bool
+) -> Iterator[list[Target]]:
     """Open this machine's backend, or let a scheduler's workers open theirs.
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        run: the run to prepare.
+        runs: the run to prepare, alone; this machine's backend does not keep it.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
         BackendError: a backend or a worker cannot be used, or devices differ.
     """
     if cluster is None:
-        yield [local_target(run.how)]
+        yield [local_target(runs[0].how)]
         return
     from dmlconf.fleet.target import fleet_targets
 
     def tell(message: str) -> None:
         say(f"Warning: {message}")
 
-    with fleet_targets(cluster, run, tell, by_adapter=by_adapter) as targets:
-        yield targets
+    with fleet_targets(cluster, runs[0], tell, by_adapter=by_adapter) as targets:
+        yield list(targets)
 
 
 @contextmanager

@@ -84,14 +84,20 @@ class _Ended:
     slower: tuple[str, ...] = ()
 
 
-def run_and_report(run: Run, target: Target, shown: Presentation) -> ExitCode:
+def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> ExitCode:
     """Run the cases on a target, close it, and report.
+
+    Args:
+        runs: the run, alone. It is taken out, so that its plan is freed before reports are made.
+        target: what runs it.
+        shown: what is made of it.
 
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
         LogWriteError: the log can no longer be written.
     """
     ends: list[_Ended] = []
+    run = runs.pop()
     plan = run.plan if len(run.plan) <= MANY else ()
     try:
         _execute(run, target, shown, ends)

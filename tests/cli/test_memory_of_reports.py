@@ -1,0 +1,61 @@
+"""A large plan is freed before its reports are made."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.options.outcome import Demands
+from dmlconf.cli.runs import run_target
+from dmlconf.cli.runs.run_target import Presentation, run_and_report
+from dmlconf.engine.shards import selected
+from dmlconf.engine.target import local_target
+from dmlconf.reports.formats import Format, Report
+from dmlconf.run_log.log import RunLog
+from tests.engine.runs import run_of
+from tests.runner.cases import plan
+
+
+class Plan(list[PlannedCase]):
+    """A plan that can be watched."""
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_nothing_holds_a_large_plan_while_reports_are_made(
+    tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_target, "MANY", many)
+    planned = Plan(plan(tmp_path))
+    watched = weakref.ref(planned)
+    alive: list[bool] = []
+
+    def render(log: RunLog) -> str:
+        alive.append(watched() is not None)
+        return f"{len(log.verdicts)}\n"
+
+    runs = [replace(run_of(tmp_path, planned), chosen=selected(planned))]
+    shown = Presentation(
+        log_file=tmp_path / "run.jsonl",
+        resume=False,
+        reports=[Report(Format("count", render), tmp_path / "count.txt")],
+        dump_folder=None,
+        demands=Demands(),
+        base_run=None,
+        fail_slower=None,
+        details={
+            "verbose": False,
+            "quiet": True,
+            "color": "never",
+            "durations": 0,
+            "failures": None,
+        },
+    )
+    del planned
+    run_and_report(runs, local_target(runs[0].how), shown)
+    assert (tmp_path / "count.txt").read_text("utf-8") == "4\n"
+    # Of few cases the plan stays, for the hints at the end.
+    assert alive == [many == 1000]
