@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from dmlconf.capture.journal import JournalError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 
-__all__ = ["Captured", "CapturedGraph", "CapturedOperator", "captured_from"]
+__all__ = [
+    "Captured",
+    "CapturedDispatch",
+    "CapturedGraph",
+    "CapturedOperator",
+    "KeptArray",
+    "captured_from",
+]
+
+_ARRAY: Final = re.compile(r"[0-9a-f]{32}\.npy")
 
 
 @dataclass(slots=True)
@@ -57,25 +68,61 @@ class CapturedGraph:
     hresult: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeptArray:
+    """An array of the application that was kept.
+
+    Attributes:
+        file: its NumPy file in the folder of the journal.
+        elements: SHA-256 of its elements.
+        finite: whether no element is NaN or infinity.
+    """
+
+    file: str
+    elements: str
+    finite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedDispatch:
+    """A dispatch with its data.
+
+    Attributes:
+        what: the operator or graph.
+        inputs: by tensor.
+        outputs: by tensor.
+    """
+
+    what: CapturedOperator | CapturedGraph
+    inputs: Mapping[str, KeptArray]
+    outputs: Mapping[str, KeptArray]
+
+
 @dataclass(slots=True)
 class Captured:
     """Everything that was captured.
 
     Attributes:
         devices: how many devices the program created.
+        library: the path of the DirectML that made them; empty if unknown.
         created: operators created, by name; many are never compiled.
         refused: HRESULTs of CreateOperator, by the operator's name or number.
         operators: those that were compiled, or are nodes of graphs.
         graphs: in the order of their first compilation.
+        dispatches: those whose data was kept, in order.
+        weights: what DirectML took over at the first initialisation of each graph, by its number.
         skipped: why parts could not be captured, with how often.
         failures: what failed in dmlconf itself.
     """
 
     devices: int = 0
+    library: str = ""
     created: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     operators: list[CapturedOperator] = field(default_factory=list)
     graphs: list[CapturedGraph] = field(default_factory=list)
+    dispatches: list[CapturedDispatch] = field(default_factory=list)
+    weights: dict[int, Mapping[str, KeptArray]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -99,6 +146,9 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
     """Return what the lines of a journal say.
 
     Lines of other events than those known here are left out.
+
+    Raises:
+        JournalError: the lines contradict each other.
     """
     result = Captured()
     numbered: dict[int, CapturedOperator | CapturedGraph] = {}
@@ -107,6 +157,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
         match line.get("event"):
             case "device":
                 result.devices += 1
+                result.library = str(line.get("library", "")) or result.library
             case "created":
                 result.created[line["operator"]] += 1
             case "refused":
@@ -122,7 +173,28 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                 numbered[number].compiled += 1
             case "compiled":
                 numbered[int(line["number"])].hresult = str(line["hresult"])
+            case "dispatch":
+                sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
+                result.dispatches.append(CapturedDispatch(numbered[int(line["number"])], *sides))
+            case "weights":
+                owner = numbered[int(line["number"])]
+                if isinstance(owner, CapturedGraph):
+                    result.weights.setdefault(owner.number, _arrays(line["inputs"]))
     return result
+
+
+def _arrays(kept: Mapping[str, Any]) -> Mapping[str, KeptArray]:
+    return {
+        name: KeptArray(_file(each["file"]), str(each["elements"]), bool(each["finite"]))
+        for name, each in kept.items()
+    }
+
+
+def _file(name: Any) -> str:
+    """Return the name of a file, which must be one that `ArrayStore` gives."""
+    if not isinstance(name, str) or _ARRAY.fullmatch(name) is None:
+        raise JournalError(f"{name!r} is not the name of a kept array")
+    return name
 
 
 def _new(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
 
-__all__ = ["TAG", "Written", "write_cases"]
+__all__ = ["TAG", "Written", "execution_tags", "sound_entries", "write_cases"]
 
 TAG: Final = "captured"
 """The tag of every captured case."""
@@ -69,7 +68,7 @@ def write_cases(folder: Path, captured: Captured) -> Written:
     left_out: dict[str, str] = {}
     cases = 0
     for path, head, entries in _files(folder, captured):
-        sound = _sound(head, entries, path.parent.name, left_out)
+        sound = sound_entries(head, entries, path, left_out)
         if sound:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
@@ -189,8 +188,13 @@ def _with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {**parts, "inputs": inputs} if inputs else dict(parts)
 
 
+def execution_tags(flags: int) -> list[str]:
+    """Return the tags that say how something was compiled."""
+    return [tag for flag, tag in _FLAG_TAGS.items() if flags & flag]
+
+
 def _tags(flags: int) -> Mapping[str, Any]:
-    tags = [tag for flag, tag in _FLAG_TAGS.items() if flags & flag]
+    tags = execution_tags(flags)
     return {"tags": tags} if tags else {}
 
 
@@ -213,27 +217,39 @@ def _unique(text: str, used: set[str]) -> str:
     return name
 
 
-def _sound(head: Entry, entries: list[Entry], folder: str, left_out: dict[str, str]) -> list[Entry]:
-    """Return the entries that load; note what is wrong with the others."""
-    if not _problems(head, entries):
+def sound_entries(
+    head: Entry, entries: list[Entry], path: Path, left_out: dict[str, str]
+) -> list[Entry]:
+    """Return the entries that load; note what is wrong with the others.
+
+    Args:
+        head: the rest of their file.
+        entries: the entries.
+        path: where the file will be; data files that it names are there already.
+        left_out: receives the others' names, with what is wrong.
+    """
+    folder = path.parent
+    if not _problems(head, entries, folder):
         return entries
     sound = []
     for entry in entries:
-        problems = _problems(head, [entry])
+        problems = _problems(head, [entry], folder)
         if problems:
-            left_out[f"{folder}/{FILE}/{entry['name']}"] = problems[0].message
+            left_out[f"{folder.name}/{path.stem}/{entry['name']}"] = problems[0].message
         else:
             sound.append(entry)
     return sound
 
 
-def _problems(head: Entry, entries: Sequence[Entry]) -> list[Problem]:
-    with tempfile.TemporaryDirectory(prefix="dmlconf-capture-") as folder:
-        path = Path(folder) / f"{FILE}.yaml"
-        path.write_text(document_text({**head, "cases": list(entries)}), encoding="utf-8")
-        try:
-            for planned in load_suite([path]).plan():
-                valid_case(planned)
-        except InvalidFilesError as error:
-            return list(error.problems)
+def _problems(head: Entry, entries: Sequence[Entry], folder: Path) -> list[Problem]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".{FILE}-trial.yaml"
+    path.write_text(document_text({**head, "cases": list(entries)}), encoding="utf-8")
+    try:
+        for planned in load_suite([path]).plan():
+            valid_case(planned)
+    except InvalidFilesError as error:
+        return list(error.problems)
+    finally:
+        path.unlink()
     return []

@@ -38,7 +38,7 @@ from dmlconf.graphs.model import (
 )
 from dmlconf.limits import MOST_NODES
 
-__all__ = ["DecodedGraph", "Lookup", "decoded_graph"]
+__all__ = ["DecodedGraph", "Lookup", "decoded_graph", "slot_names"]
 
 Lookup = Callable[[int], tuple[Operator, Desc] | None]
 """Returns the operator and desc of an IDMLOperator's address, if its creation was seen."""
@@ -159,8 +159,8 @@ class _Reader:
             if known is None:
                 raise UnknownDescError("a node's operator was created before capturing began")
             operator, members = known
-            inputs = tuple(_slots(operator, members, FieldKind.INPUT))
-            outputs = tuple(_slots(operator, members, FieldKind.OUTPUT))
+            inputs = tuple(slot_names(operator, members, FieldKind.INPUT))
+            outputs = tuple(slot_names(operator, members, FieldKind.OUTPUT))
             name = self._name(_text(desc.Name), operator.name.lower().replace("_", "-"))
             return _Raw(name, operator, members, inputs, outputs)
         if native.Type == DML_GRAPH_NODE_TYPE.CONSTANT:
@@ -214,7 +214,7 @@ def _text(name: bytes | None) -> str:
     return (name or b"").decode("utf-8", "replace")
 
 
-def _slots(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
+def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str | None]:
     """Yield a node's tensors in the order of their numbers; None for one that is absent."""
     for entry in operator.of_kind(kind):
         value = desc.get(entry.name)

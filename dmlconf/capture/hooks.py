@@ -7,12 +7,12 @@ itself calls these functions from inside; only the outermost call of a thread is
 
 from __future__ import annotations
 
-import _thread
 import ctypes
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.directml.api import dml, hresult
@@ -20,43 +20,73 @@ from dmlconf.backends.directml.api.decoding import UnknownDescError, decoded_des
 from dmlconf.backends.directml.api.hresult import HResultError, failed
 from dmlconf.backends.directml.api.structs import DML_OPERATOR_DESC
 from dmlconf.backends.directml.api.vtable import HRESULT, NEW_OBJECT, ComObject, prototype
+from dmlconf.capture.arrays import ArrayStore
+from dmlconf.capture.dispatches import Dispatches
 from dmlconf.capture.entries import graph_line, operator_line
 from dmlconf.capture.graph_decoding import decoded_graph
+from dmlconf.capture.guard import Guard
 from dmlconf.capture.journal import JournalWriter
-from dmlconf.capture.loading import LoadNotification, loaded_module
+from dmlconf.capture.loading import LoadNotification, loaded_module, module_file
 from dmlconf.capture.patches import Patches
+from dmlconf.capture.slots import Compiled, graph_slots, operator_slots
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
 
-__all__ = ["Capture"]
+__all__ = ["Capture", "DataOptions"]
 
 LIBRARY: Final = "directml.dll"
 
 _POINTER: Final = ctypes.c_void_p
 _UINT: Final = ctypes.c_uint32
-_MOST_FAILURES: Final = 20
-"""Failures of dmlconf itself that are written; more of them say nothing new."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """The data of dispatches to keep.
+
+    Attributes:
+        folder: receives it.
+        dispatches: how many of each operator and graph.
+        most_bytes: of all data together.
+        weights_only: keep only what DirectML takes over at initialisations.
+    """
+
+    folder: Path
+    dispatches: int
+    most_bytes: int
+    weights_only: bool = False
 
 
 class Capture:
     """The hooks of this process; `end` removes them."""
 
-    def __init__(self, journal: JournalWriter) -> None:
+    def __init__(self, journal: JournalWriter, data: DataOptions | None = None) -> None:
         """Watch DirectML from now on, whether it is loaded already or not.
 
         Args:
             journal: receives what is seen.
+            data: the data to keep; None for none.
 
         Raises:
             OSError: the system has no notifications of loaded libraries.
         """
         self._journal = journal
         self._patches = Patches()
-        self._inside = threading.local()
+        self._guard = Guard(journal)
         self._lock = threading.Lock()
         self._operators: dict[int, tuple[Operator, Desc]] = {}
         self._numbers: dict[str, int] = {}
-        self._failures = 0
+        self._dispatches: Dispatches | None = None
+        if data is not None:
+            store = ArrayStore(data.folder, data.most_bytes)
+            self._dispatches = Dispatches(
+                self._patches,
+                self._guard,
+                journal,
+                store,
+                data.dispatches,
+                weights_only=data.weights_only,
+            )
         self._notification = LoadNotification(LIBRARY, self._loaded, self._patches.forget)
         module = loaded_module(LIBRARY)
         if module is not None:
@@ -69,25 +99,28 @@ class Capture:
 
     def _loaded(self, module: int) -> None:
         """Watch for devices of a library. Runs under the loader's lock."""
-        with self._safely():
+        with self._guard.safely():
             for name, numbers in (("DMLCreateDevice", 1), ("DMLCreateDevice1", 2)):
                 kind = prototype(HRESULT, _POINTER, *[_UINT] * numbers, *NEW_OBJECT)
                 with suppress(LookupError):  # DMLCreateDevice1 came with DirectML 1.1.
-                    self._patches.replace_export(module, name, kind, self._creating_device)
+                    self._patches.replace_export(module, name, kind, self._creating_device(module))
 
-    def _creating_device(self, original: Callable[..., int]) -> Callable[..., int]:
-        def create(*arguments: Any) -> int:
-            result = original(*arguments)
-            with self._safely():
-                if not failed(result) and arguments[-1] and arguments[-1][0]:
-                    self._watch(arguments[-1][0])
-            return result
+    def _creating_device(self, module: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
+        def make(original: Callable[..., int]) -> Callable[..., int]:
+            def create(*arguments: Any) -> int:
+                result = original(*arguments)
+                with self._guard.safely():
+                    if not failed(result) and arguments[-1] and arguments[-1][0]:
+                        self._journal.write({"event": "device", "library": module_file(module)})
+                        self._watch(arguments[-1][0], arguments[0])
+                return result
 
-        return create
+            return create
 
-    def _watch(self, address: int) -> None:
+        return make
+
+    def _watch(self, address: int, d3d: int) -> None:
         """Watch a device, and all others of its library."""
-        self._journal.write({"event": "device"})
         device = ComObject(dml.IDML_DEVICE, address)  # The application's reference: not released.
         hooks: dict[str, Callable[[Callable[..., int]], Callable[..., int]]] = {
             "CreateOperator": self._creating_operator,
@@ -99,14 +132,16 @@ class Capture:
             self._patches.replace_method(
                 newer.address, dml.IDML_DEVICE1, "CompileGraph", self._compiling_graph
             )
+        if self._dispatches is not None:
+            self._dispatches.watch(address, d3d)
 
     def _creating_operator(self, original: Callable[..., int]) -> Callable[..., int]:
         def create(this: int, desc: int, riid: Any, created: Any) -> int:
-            if self._is_inside():
+            if self._guard.inside:
                 return original(this, desc, riid, created)
-            with self._entered():
+            with self._guard.entered():
                 result = original(this, desc, riid, created)
-            with self._safely():
+            with self._guard.safely():
                 self._note_operator(desc, result, created)
             return result
 
@@ -134,41 +169,51 @@ class Capture:
 
     def _compiling_operator(self, original: Callable[..., int]) -> Callable[..., int]:
         def compile_operator(this: int, operator: int, flags: int, riid: Any, new: Any) -> int:
-            if self._is_inside():
+            if self._guard.inside:
                 return original(this, operator, flags, riid, new)
-            number = None
-            with self._safely():
+            number, compiled = None, None
+            with self._guard.safely():
                 known = self._known(operator)
                 if known is None:
                     reason = "an operator that was created before capturing began, or is skipped"
                     self._skip("operator", reason)
                 else:
                     number = self._begin(operator_line(*known, flags))
-            with self._entered():
+                    compiled = operator_slots(number, flags, *known)
+            with self._guard.entered():
                 result = original(this, operator, flags, riid, new)
-            with self._safely():
+            with self._guard.safely():
                 self._finish(number, result)
+                self._note_compiled(compiled, result, new)
             return result
 
         return compile_operator
 
     def _compiling_graph(self, original: Callable[..., int]) -> Callable[..., int]:
         def compile_graph(this: int, desc: int, flags: int, riid: Any, new: Any) -> int:
-            if self._is_inside():
+            if self._guard.inside:
                 return original(this, desc, flags, riid, new)
-            number = None
-            with self._safely():
+            number, compiled = None, None
+            with self._guard.safely():
                 try:
-                    number = self._begin(graph_line(decoded_graph(desc, self._known), flags))
+                    decoded = decoded_graph(desc, self._known)
+                    number = self._begin(graph_line(decoded, flags))
+                    compiled = graph_slots(number, flags, decoded)
                 except UnknownDescError as error:
                     self._skip("graph", str(error))
-            with self._entered():
+            with self._guard.entered():
                 result = original(this, desc, flags, riid, new)
-            with self._safely():
+            with self._guard.safely():
                 self._finish(number, result)
+                self._note_compiled(compiled, result, new)
             return result
 
         return compile_graph
+
+    def _note_compiled(self, compiled: Compiled | None, result: int, new: Any) -> None:
+        made = not failed(result) and new and new[0]
+        if self._dispatches is not None and compiled is not None and made:
+            self._dispatches.compiled(new[0], compiled)
 
     def _known(self, address: int) -> tuple[Operator, Desc] | None:
         with self._lock:
@@ -193,34 +238,3 @@ class Capture:
         if number is not None:
             name = hresult.name(result) if failed(result) else "S_OK"
             self._journal.write({"event": "compiled", "number": number, "hresult": name})
-
-    def _is_inside(self) -> bool:
-        return getattr(self._inside, "entered", False)
-
-    @contextmanager
-    def _entered(self) -> Iterator[None]:
-        """Mark that this thread is in a call of the application."""
-        self._inside.entered = True
-        try:
-            yield
-        except OSError:
-            # The processor's exception of the original, which ctypes turned into one of Python's:
-            # without hooks it would have ended the process.
-            os._exit(0xC0000005)
-        finally:
-            self._inside.entered = False
-
-    @contextmanager
-    def _safely(self) -> Iterator[None]:
-        """Note what fails here, and go on."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            # The application is to get it, once the original's result has been returned.
-            threading.Timer(0.05, _thread.interrupt_main).start()
-        except BaseException as error:
-            with suppress(BaseException):
-                self._failures += 1
-                if self._failures <= _MOST_FAILURES:
-                    reason = f"{type(error).__name__}: {error}"
-                    self._journal.write({"event": "failure", "reason": reason})

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,7 @@ from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.journal import read_journal
 from dmlconf.workers.tuning import threads_were_set
 
-__all__ = ["Launched", "launch"]
+__all__ = ["Launched", "launched"]
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _END_SECONDS: Final = 10.0
@@ -28,22 +29,26 @@ class Launched:
 
     Attributes:
         captured: what it gave to DirectML until then.
+        folder: holds the arrays that were kept.
         exit_code: how it ended.
         interrupted: whether it was interrupted.
     """
 
     captured: Captured
+    folder: Path
     exit_code: int
     interrupted: bool
 
 
-def launch(arguments: Sequence[str]) -> Launched:
+@contextmanager
+def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]:
     """Run a program until it ends, with this process's standard streams.
 
-    What it gave to DirectML is there however it ends.
+    What it gave to DirectML is there however it ends; its data until the block ends.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.
+        data: the data to keep, as `dmlconf.capture.program` reads it.
 
     Raises:
         OSError: it cannot be started, or its journal cannot be read.
@@ -52,7 +57,7 @@ def launch(arguments: Sequence[str]) -> Launched:
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"
         journal.touch()
-        command = [sys.executable, "-P", "-m", "dmlconf.capture.program", str(journal), "--"]
+        command = [sys.executable, "-P", "-m", "dmlconf.capture.program", str(journal), data, "--"]
         own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
         environment = {key: value for key, value in os.environ.items() if key not in own}
         process = subprocess.Popen([*command, *arguments], env=environment)
@@ -66,4 +71,4 @@ def launch(arguments: Sequence[str]) -> Launched:
             except subprocess.TimeoutExpired:
                 process.kill()
                 code = process.wait()
-        return Launched(captured_from(read_journal(journal)), code, interrupted)
+        yield Launched(captured_from(read_journal(journal)), Path(name), code, interrupted)

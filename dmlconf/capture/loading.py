@@ -16,10 +16,11 @@ from typing import Any, Final
 from dmlconf.backends.directml.api.vtable import prototype
 from dmlconf.capture.memory import address_of, executable, windows_library
 
-__all__ = ["LoadNotification", "loaded_module"]
+__all__ = ["LoadNotification", "loaded_module", "module_file"]
 
 _LOADED: Final = 1
 _UNLOADED: Final = 2
+_LONGEST_PATH: Final = 1 << 15
 
 
 class _UnicodeString(ctypes.Structure):
@@ -65,6 +66,15 @@ def loaded_module(name: str) -> int | None:
     get.argtypes = (ctypes.c_wchar_p,)
     module = get(name)
     return None if module is None else int(module)
+
+
+def module_file(module: int) -> str:
+    """Return the path of a loaded library."""
+    get = windows_library("kernel32").GetModuleFileNameW
+    get.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_uint32)
+    text = ctypes.create_unicode_buffer(_LONGEST_PATH)
+    get(module, text, _LONGEST_PATH)
+    return text.value
 
 
 class LoadNotification:

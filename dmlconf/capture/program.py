@@ -1,4 +1,7 @@
-"""Run a Python program with the hooks: `python -m dmlconf.capture.program JOURNAL -- PROGRAM ARGS`.
+"""Run a Python program with the hooks.
+
+`python -m dmlconf.capture.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
+`all,DISPATCHES,BYTES` or `weights,DISPATCHES,BYTES` for data in the folder of the journal.
 
 PROGRAM is a script, or `-m MODULE`. The program sees the arguments, `sys.path` and `__main__` that
 it would have without.
@@ -12,20 +15,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dmlconf.capture.hooks import Capture
+from dmlconf.capture.hooks import Capture, DataOptions
 from dmlconf.capture.journal import JournalWriter
 
-__all__ = ["run"]
+__all__ = ["parsed", "run"]
 
 
-def run(journal: Path, arguments: Sequence[str]) -> None:
+def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> None:
     """Run a program, whose exceptions are not caught.
 
     Args:
         journal: receives what it gives to DirectML.
+        data: the data to keep; None for none.
         arguments: the program and its arguments.
     """
-    capture = Capture(JournalWriter(journal))
+    capture = Capture(JournalWriter(journal), data)
     # Calls that come while Python ends would find nothing to run in.
     atexit.register(capture.end)
     program, *rest = arguments
@@ -40,6 +44,15 @@ def run(journal: Path, arguments: Sequence[str]) -> None:
         runpy.run_path(program, run_name="__main__")
 
 
+def parsed(text: str, folder: Path) -> DataOptions | None:
+    """Return the options that DATA stands for."""
+    kind, *numbers = text.split(",")
+    if kind == "none":
+        return None
+    dispatches, most_bytes = map(int, numbers)
+    return DataOptions(folder, dispatches, most_bytes, weights_only=kind == "weights")
+
+
 if __name__ == "__main__":
-    _, journal_file, _, *program_arguments = sys.argv
-    run(Path(journal_file), program_arguments)
+    _, journal_file, data_options, _, *program_arguments = sys.argv
+    run(Path(journal_file), parsed(data_options, Path(journal_file).parent), program_arguments)

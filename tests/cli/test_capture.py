@@ -7,14 +7,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
+from dmlconf.capture.arrays import ArrayStore
 from dmlconf.capture.captured import captured_from
 from dmlconf.capture.case_files import write_cases
+from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.tensors.datatypes import Array
 from tests.cli.process import dmlconf_here
 
 TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
@@ -120,6 +124,63 @@ def test_what_dmlconf_s_rules_refuse_is_left_out_and_named(tmp_path: Path) -> No
     [(name, problem)] = written.left_out.items()
     assert name == "activation_relu/captured/float32-7"
     assert "breaks" in problem
+
+
+def dispatch(number: int, store: ArrayStore, before: Array, after: Array) -> dict[str, Any]:
+    kept = {"InputTensor": store.put(before)}, {"OutputTensor": store.put(after)}
+    return {"event": "dispatch", "number": number, "inputs": kept[0], "outputs": kept[1]}
+
+
+def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path: Path) -> None:
+    store = ArrayStore(tmp_path, 1 << 20)
+    ordinary = np.array([[[[-1, 2, 3], [4, -5, 6]]]], np.float32)
+    right = np.maximum(ordinary, 0)
+    wrong = np.array([[[[0, 2, 3], [4, 0, np.inf]]]], np.float32)
+    library = tmp_path / "DirectML.dll"
+    library.write_bytes(b"DirectML/1.15.4")
+    path = journal(
+        tmp_path / "journal",
+        {"event": "device", "library": str(library)},
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        dispatch(1, store, ordinary, right),
+        dispatch(1, store, ordinary, wrong),
+        dispatch(1, store, wrong, wrong),
+    )
+    written = write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
+    assert written.left_out == {}
+    names = [file.name for file in written.files]
+    assert names == [f"{n:05}-activation-relu.yaml" for n in (1, 2, 3)]
+    cases = [valid_case(each) for each in load_suite([tmp_path / "out"]).plan()]
+    assert [("follower" in case.tags) for case in cases] == [False, False, True]
+    assert cases[2].about.note == (
+        "Dispatch 3. Its input InputTensor already holds a NaN or an infinity, which dispatch 2 "
+        "wrote."
+    )
+    folder = "out/dispatches"
+    done = dmlconf_here(tmp_path, "run", folder, "-b", f"recording:{folder}")
+    assert done.returncode == 1
+    assert "FAILED activation_relu/00002-activation-relu/dispatch-2" in done.stdout
+    assert "1 failed); 2 passed" in done.stdout
+
+
+def test_data_has_a_limit_and_equal_arrays_are_kept_once(tmp_path: Path) -> None:
+    store = ArrayStore(tmp_path, 32)
+    first = store.put(np.zeros(4, np.float32))
+    assert store.put(np.zeros(4, np.float32)) == first
+    assert store.put(np.zeros((2, 2), np.float32)) != first
+    assert len(list(tmp_path.glob("*.npy"))) == 2
+    assert store.put(np.ones(4, np.float32)) is None
+
+
+def test_a_kept_array_is_in_the_journal_s_folder(tmp_path: Path) -> None:
+    outside = {"file": "../secret.npy", "elements": "", "finite": True}
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        {"event": "dispatch", "number": 1, "inputs": {"InputTensor": outside}, "outputs": {}},
+    )
+    with pytest.raises(JournalError, match="not the name of a kept array"):
+        captured_from(read_journal(path))
 
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import click
 from dmlconf.backends.errors import LibraryError
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import Written, write_cases
+from dmlconf.capture.dispatch_cases import FOLDER, write_dispatches
 from dmlconf.capture.journal import JournalError
-from dmlconf.capture.launching import Launched, launch
+from dmlconf.capture.launching import Launched, launched
 from dmlconf.capture.patches import supported
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -43,12 +44,40 @@ _MOST_NAMED: Final = 5
     metavar="FOLDER",
     help="Write the case files to this folder, which is empty or does not exist.",
 )
-def command(program: tuple[str, ...], folder: Path) -> int:
+@option(
+    "--data",
+    type=click.Choice(["none", "all"]),
+    default="none",
+    show_default=True,
+    help="Keep no data of the program, or inputs and outputs of dispatches, weights among them.",
+)
+@option(
+    "--dispatches",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="With --data all, keep the first N dispatches of each operator and graph.",
+)
+@option(
+    "--most-data",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    help="Keep no more data than this.",
+)
+def command(
+    program: tuple[str, ...], folder: Path, data: str, dispatches: int, most_data: int
+) -> int:
     """Run PROGRAM, a Python script or `-m MODULE`, and write case files of what it compiles.
 
     Every operator and graph that the program gives to DirectML becomes a case with the tag
     `captured`, once, with its sizes, strides, attributes and flags; the data is generated. The
     program runs as it would without dmlconf, in the same Python. Nothing leaves the machine.
+
+    With --data all, each dispatch also becomes a case with the program's own data, and what the
+    program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order.
 
     Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
     on this system; 5 the program gave DirectML nothing.
@@ -60,27 +89,41 @@ def command(program: tuple[str, ...], folder: Path) -> int:
         raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise click.UsageError(f"there is no script {program[0]}")
+    options = "none" if data == "none" else f"{data},{dispatches},{most_data << 20}"
     try:
-        launched = launch(program)
-    except (JournalError, OSError) as error:
+        with launched(program, options) as ended:
+            return _written(folder, ended)
+    except JournalError as error:
         raise OutputError(f"what was captured cannot be read: {error}") from error
-    captured = launched.captured
-    _report_left_out(captured)
-    if not captured.operators and not captured.graphs:
-        say(_nothing(launched))
-        return ExitCode.NOTHING_SELECTED
-    try:
-        written = write_cases(folder, captured)
     except OSError as error:
         raise OutputError(f"-o {folder}: {error.strerror or error}") from error
-    _report(folder, captured, written)
-    if launched.interrupted:
+
+
+def _written(folder: Path, ended: Launched) -> int:
+    captured = ended.captured
+    _report_left_out(captured)
+    if not captured.operators and not captured.graphs:
+        say(_nothing(ended))
+        return ExitCode.NOTHING_SELECTED
+    _report(folder, captured, write_cases(folder, captured))
+    if captured.dispatches:
+        _report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
+    if ended.interrupted:
         say("The program was interrupted; the cases are those until then.")
         return ExitCode.INCOMPLETE
-    if launched.exit_code:
-        say(f"The program ended with {launched.exit_code}; the cases are those until then.")
+    if ended.exit_code:
+        say(f"The program ended with {ended.exit_code}; the cases are those until then.")
         return ExitCode.FAILED
     return ExitCode.SUCCESS
+
+
+def _report_dispatches(folder: Path, written: Written) -> None:
+    place = shlex.quote((folder / FOLDER).as_posix())
+    say(f"Kept the data of {written.cases:,} dispatches below {place}")
+    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
+        say(f"Left out {name}: {problem}")
+    say(f"  judge what it got        dmlconf run {place} -b recording:{place}")
+    say(f"  does it happen again?    dmlconf run {place} -b directml")
 
 
 def _report(folder: Path, captured: Captured, written: Written) -> None:
@@ -96,7 +139,7 @@ def _report(folder: Path, captured: Captured, written: Written) -> None:
         say(f"Left out {name}: {problem}")
     if len(written.left_out) > _MOST_NAMED:
         say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")
-    place = shlex.quote(str(folder))
+    place = shlex.quote(folder.as_posix())
     say("What to do next")
     say(f"  see what it is           dmlconf list {place}")
     say(f"  run it on this device    dmlconf run {place} -b directml")
@@ -112,13 +155,13 @@ def _report_left_out(captured: Captured) -> None:
         say(f"A failure of dmlconf, which the program did not notice: {failure}")
 
 
-def _nothing(launched: Launched) -> str:
-    captured = launched.captured
+def _nothing(ended: Launched) -> str:
+    captured = ended.captured
     if captured.devices:
         created = sum(captured.created.values())
         return f"The program compiled nothing; it created {created:,} operators."
-    ended = f" (it ended with {launched.exit_code})" if launched.exit_code else ""
+    code = f" (it ended with {ended.exit_code})" if ended.exit_code else ""
     return (
-        f"The program created no DirectML device{ended}. Does it use DirectML in its own process, "
+        f"The program created no DirectML device{code}. Does it use DirectML in its own process, "
         "such as ONNX Runtime's DmlExecutionProvider?"
     )

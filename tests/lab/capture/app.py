@@ -3,8 +3,13 @@
 import os
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
+
+if Path("packages").is_dir():
+    sys.path.insert(0, str(Path("packages").resolve()))
+
 import onnxruntime
 
 
@@ -29,6 +34,9 @@ def output(of: onnxruntime.InferenceSession, shift: int) -> str:
 
 def main() -> None:
     """Run the network."""
+    if "unfused" in sys.argv:
+        print(output(session(False), 0))
+        return
     sessions = [session(True), session(False)]
     for shift in range(2):
         print(*(output(each, shift) for each in sessions))

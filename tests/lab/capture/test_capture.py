@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +15,15 @@ import pytest
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from tests.cli.process import dmlconf_here
 from tests.lab.test_in_lab import SCRIPT, command
+from winelab.packages import packages_directory
 
 pytestmark = pytest.mark.lab
 
 HERE: Final = Path(__file__).parent
 FILES: Final = ("app.py", "net.onnx")
+JUDGE: Final = ("my-app/dispatches", "-b", "recording:my-app/dispatches")
 
 NODES: Final = {
     "CONVOLUTION": 2,
@@ -48,7 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def captured(folder: Path) -> subprocess.CompletedProcess[str]:
-    done = lab(folder, "run", "--", "capture", "-o", "my-app", "--", "app.py", "-o", "own")
+    options = ("-o", "my-app", "--data", "all", "--dispatches", "3")
+    done = lab(folder, "run", "--", "capture", *options, "--", "app.py", "-o", "own")
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -65,8 +71,10 @@ def test_the_application_gets_what_it_gets_without(
 def test_graphs_and_operators_become_cases(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:
-    cases = [valid_case(planned) for planned in load_suite([folder / "my-app"]).plan()]
+    suite = load_suite([folder / "my-app" / name for name in (*map(str.lower, NODES), "graphs")])
+    cases = [valid_case(planned) for planned in suite.plan()]
     assert all("captured" in case.tags for case in cases)
+    assert len(cases) == 10
     [graph] = [case for case in cases if isinstance(case, GraphCase)]
     assert Counter(node.operator_name for node in graph.graph.operator_nodes) == NODES
     assert "descriptors-volatile" in graph.tags
@@ -89,7 +97,45 @@ def test_captured_cases_run_on_the_device(
 ) -> None:
     done = lab(folder, "run", "--", "run", "my-app", "-b", "directml", "--circumstances", "none")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " failed" not in done.stdout
+    assert "PASSED: 27 passed of 27 cases" in done.stdout
+
+
+def test_every_dispatch_is_judged_right(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    assert "Kept the data of 17 dispatches" in captured.stderr
+    done = dmlconf_here(folder, "run", *JUDGE, "--report", "json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["summary"]["passed"] == 17
+    names = [each["case"].split("/")[1] for each in report["verdicts"]]
+    assert names == sorted(names)
+    assert names[1] == "00002-convolution"
+
+
+def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    wrong = folder / "wrong"
+    libraries = wrong / "packages" / "onnxruntime" / "capi"
+    shutil.copytree(packages_directory(), wrong / "packages")
+    (libraries / "DirectML.dll").rename(libraries / "real.dll")
+    compiler = ["x86_64-w64-mingw32-gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]
+    target, source = libraries / "DirectML.dll", HERE / "saboteur.c"
+    subprocess.run([*compiler, "-shared", "-o", target, source], check=True)
+    for name in FILES:
+        shutil.copy(HERE / name, wrong)
+    options = ("-o", "my-app", "--data", "all", "--", "app.py", "unfused")
+    done = lab(wrong, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    judged = dmlconf_here(wrong, "run", *JUDGE)
+    assert judged.returncode == 1
+    assert re.findall(r"^FAILED (\S+):", judged.stdout, re.M)[0] == "gemm/00004-gemm/dispatch-4"
+    assert "1 failed); 4 passed" in judged.stdout
+    [follower] = (wrong / "my-app" / "dispatches").glob("00005-*.yaml")
+    text = " ".join(follower.read_text("utf-8").split())
+    assert "InputTensor already holds a NaN or an infinity, which dispatch 4 wrote." in text
+    assert "tags: [follower]" in text
 
 
 def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:

@@ -194,7 +194,7 @@ ID3D12_DEVICE_CHILD: Final = Interface(
     "ID3D12DeviceChild",
     "905db94b-a00c-4140-9df5-2b64ca9ea357",
     ID3D12_OBJECT,
-    uncalled("GetDevice"),
+    (Method("GetDevice", NEW_OBJECT),),
 )
 
 ID3D12_PAGEABLE: Final = Interface(
@@ -287,7 +287,7 @@ ID3D12_COMMAND_LIST: Final = Interface(
     "ID3D12CommandList",
     "7116d91c-e7e4-47ce-b8c6-ec8168f437e5",
     ID3D12_DEVICE_CHILD,
-    uncalled("GetType"),
+    (Method("GetType", (), UINT),),
 )
 
 ID3D12_GRAPHICS_COMMAND_LIST: Final = Interface(
@@ -345,7 +345,7 @@ ID3D12_RESOURCE: Final = Interface(
         Method("Map", (UINT, POINTER, ctypes.POINTER(POINTER))),
         Method("Unmap", (UINT, POINTER), None),
         *uncalled("GetDesc GetGPUVirtualAddress WriteToSubresource ReadFromSubresource"),
-        *uncalled("GetHeapProperties"),
+        Method("GetHeapProperties", (POINTER, POINTER)),
     ),
 )
 

@@ -1,0 +1,53 @@
+"""The tensors of dispatches, kept as NumPy files; equal ones once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ArrayStore"]
+
+
+class ArrayStore:
+    """A folder of arrays with a bound on its size."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        """Take an existing folder.
+
+        Args:
+            folder: receives the files.
+            most_bytes: of all files together.
+        """
+        self._folder = folder
+        self._left = most_bytes
+        self._lock = Lock()
+        self._known: dict[str, Mapping[str, Any]] = {}
+
+    def put(self, array: Array) -> Mapping[str, Any] | None:
+        """Keep an array, and return what the journal says of it; None if there is no room.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        content = np.ascontiguousarray(array).tobytes()
+        elements = sha256(content).hexdigest()
+        name = sha256(f"{elements} {array.dtype.name} {array.shape}".encode()).hexdigest()[:32]
+        with self._lock:
+            known = self._known.get(name)
+            if known is not None:
+                return known
+            if array.nbytes > self._left:
+                return None
+            self._left -= array.nbytes
+            finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+            np.save(self._folder / f"{name}.npy", array, allow_pickle=False)
+            kept = {"file": f"{name}.npy", "elements": elements, "finite": finite}
+            self._known[name] = kept
+            return kept

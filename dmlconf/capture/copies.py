@@ -1,0 +1,149 @@
+"""Copy what is bound into memory that the CPU reads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.directml.api import d3d12
+from dmlconf.backends.directml.api.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.memory import Buffer
+from dmlconf.backends.directml.dispatch.placement import decode
+from dmlconf.capture.slots import Range, Slot
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Copies", "borrowed", "copying_list", "device_of"]
+
+_ALIGNMENT: Final = 512
+_ALL_SUBRESOURCES: Final = 0xFFFF_FFFF
+_TRANSITION: Final = 0
+_UAV: Final = 2
+
+
+def borrowed(interface: object, address: int) -> ComObject:
+    """Return an object of the application, whose reference is not released."""
+    return ComObject(interface, address)  # type: ignore[arg-type]
+
+
+def device_of(child: ComObject) -> ComObject:
+    """Return a reference to the ID3D12Device of an object."""
+    return child.create("GetDevice", d3d12.ID3D12_DEVICE)
+
+
+@dataclass(slots=True)
+class Copies:
+    """Tensors that are copied together.
+
+    Attributes:
+        parts: each tensor with where it is bound.
+        buffer: receives them.
+        places: where each of them begins there.
+    """
+
+    parts: Sequence[tuple[Slot, Range]]
+    buffer: Buffer
+    places: Sequence[int] = field(default_factory=tuple)
+
+    @classmethod
+    def of(cls, device: ComObject, parts: Iterable[tuple[Slot, Range]]) -> Copies | None:
+        """Return room for tensors; None if there are none.
+
+        Raises:
+            HResultError: there is not enough memory.
+        """
+        bound = [(slot, place) for slot, place in parts if slot.tensor.TotalTensorSizeInBytes]
+        places, size = [], 0
+        for slot, _ in bound:
+            places.append(size)
+            size += -(-slot.tensor.TotalTensorSizeInBytes // _ALIGNMENT) * _ALIGNMENT
+        if not bound:
+            return None
+        return cls(bound, Buffer(device, size, D3D12_HEAP_TYPE.READBACK), places)
+
+    def record(self, commands: ComObject, *, in_use: bool) -> None:
+        """Record the copies.
+
+        Args:
+            commands: a list.
+            in_use: whether it is the application's list, in which the buffers are in the state
+                UNORDERED_ACCESS, as dispatches need; in another list they have no state yet.
+        """
+        moved = sorted({place.buffer for _, place in self.parts if _on_device(place.buffer)})
+        read, written = D3D12_RESOURCE_STATES.COPY_SOURCE, D3D12_RESOURCE_STATES.UNORDERED_ACCESS
+        if in_use:
+            everything = d3d12.D3D12_RESOURCE_BARRIER(_UAV)
+            commands.call("ResourceBarrier", 1, ctypes.byref(everything))
+            _change(commands, moved, written, read)
+        for (slot, place), start in zip(self.parts, self.places, strict=True):
+            size = slot.tensor.TotalTensorSizeInBytes
+            commands.call(
+                "CopyBufferRegion", self.buffer.resource, start, place.buffer, place.offset, size
+            )
+        if in_use:
+            _change(commands, moved, read, written)
+
+    def arrays(self) -> Mapping[str, Array]:
+        """Return the tensors' elements, once the list has run."""
+        result = {}
+        for (slot, _), start in zip(self.parts, self.places, strict=True):
+            size = slot.tensor.TotalTensorSizeInBytes
+            content = ctypes.string_at(self.buffer.memory + start, size)
+            result[slot.name] = decode(slot.tensor, np.frombuffer(content, np.uint8))
+        return result
+
+    def release(self) -> None:
+        """Release the memory; no list that copies into it may run any more."""
+        self.buffer.release()
+
+
+def _on_device(buffer: int) -> bool:
+    """Return whether a buffer has states: those in upload heaps keep theirs."""
+    properties = d3d12.D3D12_HEAP_PROPERTIES()
+    resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
+    resource.call("GetHeapProperties", ctypes.byref(properties), None)
+    return int(properties.Type) not in (D3D12_HEAP_TYPE.UPLOAD, D3D12_HEAP_TYPE.READBACK)
+
+
+def _change(commands: ComObject, buffers: Sequence[int], before: int, after: int) -> None:
+    if not buffers:
+        return
+    barriers = (d3d12.D3D12_RESOURCE_BARRIER * len(buffers))(
+        *(
+            d3d12.D3D12_RESOURCE_BARRIER(
+                _TRANSITION,
+                0,
+                d3d12.D3D12_RESOURCE_TRANSITION_BARRIER(buffer, _ALL_SUBRESOURCES, before, after),
+            )
+            for buffer in buffers
+        )
+    )
+    commands.call("ResourceBarrier", len(buffers), barriers)
+
+
+@contextmanager
+def copying_list(device: ComObject, like: ComObject, copies: Copies) -> Iterator[ComObject]:
+    """Provide a closed list that does copies; it must have run when the block ends."""
+    kind = like.call("GetType")
+    with ExitStack() as owner:
+        allocator = owner.enter_context(
+            device.create("CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, kind)
+        )
+        commands = owner.enter_context(
+            device.create(
+                "CreateCommandList",
+                d3d12.ID3D12_GRAPHICS_COMMAND_LIST,
+                0,
+                kind,
+                allocator,
+                None,
+            )
+        )
+        copies.record(commands, in_use=False)
+        commands.call("Close")
+        yield commands

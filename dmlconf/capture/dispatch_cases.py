@@ -1,0 +1,176 @@
+"""Write dispatches as cases with the application's data, and a recording of what it got."""
+
+from __future__ import annotations
+
+import math
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import dmlconf
+from dmlconf.backends.directml.api.library import native_version
+from dmlconf.backends.protocol import Capabilities, Outputs
+from dmlconf.backends.recording.file import SUFFIX, recording_bytes
+from dmlconf.backends.recording.model import Entry, Recording, entry_of
+from dmlconf.capture.captured import Captured, CapturedDispatch, CapturedGraph, KeptArray
+from dmlconf.capture.case_files import TAG, Written, execution_tags, sound_entries
+from dmlconf.capture.plain_graphs import shortened
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.writing.document_text import document_text
+from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["FOLDER", "RECORDING", "write_dispatches"]
+
+FOLDER: Final = "dispatches"
+"""The folder of dispatches, below that of what was captured."""
+
+RECORDING: Final = f"captured{SUFFIX}"
+
+_DATA: Final = "data"
+_FOLLOWER: Final = "follower"
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A dispatch with its place in the order of submission, from 1."""
+
+    number: int
+    dispatch: CapturedDispatch
+
+    @property
+    def stem(self) -> str:
+        """The name of its file: files are run in the order of their names."""
+        what = self.dispatch.what
+        kind = "graph" if isinstance(what, CapturedGraph) else what.operator.lower()
+        return f"{self.number:05}-{kind.replace('_', '-')}"
+
+
+def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
+    """Write each dispatch as a case file of its own, in order, and the recording next to them.
+
+    Args:
+        folder: receives the folder `FOLDER`.
+        captured: what was captured.
+        source: the folder of the kept arrays.
+
+    Raises:
+        OSError: a file cannot be written.
+        BackendError: the outputs are larger than a recording may be.
+    """
+    target = folder / FOLDER
+    (target / _DATA).mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    left_out: dict[str, str] = {}
+    entries: dict[str, Entry] = {}
+    sources = _sources(captured.dispatches)
+    for number, dispatch in enumerate(captured.dispatches, 1):
+        each = _Numbered(number, dispatch)
+        for kept in dispatch.inputs.values():
+            shutil.copyfile(source / kept.file, target / _DATA / kept.file)
+        head, entry = _document(each, sources)
+        path = target / f"{each.stem}.yaml"
+        if not sound_entries(head, [entry], path, left_out):
+            continue
+        path.write_text(document_text({**head, "cases": [entry]}), encoding="utf-8")
+        [planned] = load_suite([path]).plan()
+        case = valid_case(planned)
+        outputs = {name: _read(source, kept) for name, kept in dispatch.outputs.items()}
+        entries[case.identifier] = entry_of(case, Outputs(outputs))
+        files.append(path)
+    if entries:
+        (target / RECORDING).write_bytes(recording_bytes(_recording(entries, captured.library)))
+    return Written(tuple(files), len(files), left_out)
+
+
+def _read(source: Path, kept: KeptArray) -> Array:
+    array: Array = np.load(source / kept.file, allow_pickle=False)
+    return array
+
+
+def _sources(dispatches: Sequence[CapturedDispatch]) -> Mapping[str, int]:
+    """Return the first dispatch that wrote each array that is not finite, by its elements."""
+    sources: dict[str, int] = {}
+    for number, dispatch in enumerate(dispatches, 1):
+        for kept in dispatch.outputs.values():
+            if not kept.finite:
+                sources.setdefault(kept.elements, number)
+    return sources
+
+
+def _document(
+    each: _Numbered, sources: Mapping[str, int]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    dispatch = each.dispatch
+    what = dispatch.what
+    values = {
+        name: {"values": {"file": f"{_DATA}/{kept.file}"}} for name, kept in dispatch.inputs.items()
+    }
+    followed = _followed(each, sources)
+    note = f"Dispatch {each.number}." + (f" {followed}" if followed else "")
+    tags = [*execution_tags(what.flags), *([_FOLLOWER] if followed else [])]
+    start: dict[str, Any] = {"name": f"dispatch-{each.number}", "note": note}
+    if tags:
+        start["tags"] = tags
+    if isinstance(what, CapturedGraph):
+        inputs = {
+            name: {**tensor, **values.get(name, {})}
+            for name, tensor in what.parts.get("inputs", {}).items()
+        }
+        parts = {**what.parts, "inputs": inputs} if inputs else dict(what.parts)
+        head = {"graph": f"graph {what.number} of an application", "tags": [TAG]}
+        return head, {**start, **shortened(parts)}
+    desc = dict(what.desc)
+    for name, data in values.items():
+        field, _, index = name.partition("[")
+        if index:
+            items = list(desc[field])
+            items[int(index[:-1])] = {**items[int(index[:-1])], **data}
+            desc[field] = items
+        else:
+            desc[field] = {**desc[field], **data}
+    return {"operator": what.operator, "tags": [TAG]}, {**start, "desc": desc}
+
+
+def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
+    """Return which inputs hold a NaN or an infinity already, and which dispatch wrote it."""
+    sentences = []
+    for name, kept in each.dispatch.inputs.items():
+        if kept.finite:
+            continue
+        source = sources.get(kept.elements, math.inf)
+        made = f", which dispatch {source} wrote" if source < each.number else ""
+        sentences.append(f"Its input {name} already holds a NaN or an infinity{made}.")
+    return " ".join(sentences)
+
+
+def _recording(entries: Mapping[str, Entry], library: str) -> Recording:
+    """Return a recording; an application does not say which adapter or driver it uses."""
+    content = Path(library).read_bytes() if library else b""
+    environment = {
+        "backend": "directml",
+        "version": native_version(content),
+        "adapter": None,
+        "driver": None,
+        "details": {
+            "directml_file": library,
+            "directml_origin": "the captured application",
+            "directml_sha256": sha256(content).hexdigest(),
+        },
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+    return Recording(
+        dmlconf=dmlconf.__version__,
+        backend="directml",
+        environment=environment,
+        capabilities=Capabilities(FEATURE_LEVELS[-1], frozenset(DataType)),
+        entries=entries,
+    )

@@ -1,0 +1,447 @@
+"""Keep the data of dispatches: inputs before, outputs after.
+
+Where a dispatch's tensors are bound when it is recorded, copies are recorded around it in the same
+command list. What is compiled with DESCRIPTORS_VOLATILE may be bound until its list is submitted:
+then lists of dmlconf's own, with the copies, are submitted around that list.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from dmlconf.backends.directml.api import d3d12, dml
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.api.hresult import failed
+from dmlconf.backends.directml.api.vtable import ComObject
+from dmlconf.backends.directml.devices.fence import Fence, WaitLimit
+from dmlconf.capture.arrays import ArrayStore
+from dmlconf.capture.copies import Copies, borrowed, copying_list, device_of
+from dmlconf.capture.guard import Guard
+from dmlconf.capture.journal import JournalWriter
+from dmlconf.capture.patches import Patches
+from dmlconf.capture.slots import Compiled, Range, ranges
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Dispatches"]
+
+_POINTER: Final = ctypes.c_void_p
+_WAIT_SECONDS: Final = 20.0
+"""How long a queue may take; an application may let it wait for what it does later itself."""
+
+_Original = Callable[..., Any]
+
+
+@dataclass(slots=True)
+class _Table:
+    """A binding table."""
+
+    inputs: tuple[Range | None, ...] = ()
+    outputs: tuple[Range | None, ...] = ()
+
+
+@dataclass(slots=True)
+class _Dispatch:
+    """A recorded dispatch whose data is kept.
+
+    Attributes:
+        what: what is dispatched; for an initialiser, what it initialises.
+        table: the binding table.
+        owner: the address of the compiled operator.
+        initializes: whether it is an initialiser's.
+        late: whether the tensors may be bound until the list is submitted.
+        before: the copies of the inputs.
+        after: the copies of the outputs.
+    """
+
+    what: Compiled
+    table: _Table
+    owner: int
+    initializes: bool = False
+    late: bool = False
+    before: Copies | None = None
+    after: Copies | None = None
+
+
+@dataclass(slots=True)
+class _List:
+    """What a command list holds since it was reset."""
+
+    dispatches: list[_Dispatch] = field(default_factory=list)
+    copies: list[Copies] = field(default_factory=list)
+    submissions: int = 0
+
+
+class Dispatches:
+    """The hooks on what records and submits dispatches."""
+
+    def __init__(
+        self,
+        patches: Patches,
+        guard: Guard,
+        journal: JournalWriter,
+        store: ArrayStore,
+        most: int,
+        *,
+        weights_only: bool = False,
+    ) -> None:
+        """Keep data of at most so many dispatches of each operator and graph.
+
+        Args:
+            patches: replaces methods.
+            guard: of the hooks.
+            journal: receives a line for each dispatch.
+            store: keeps the data.
+            most: dispatches of one operator or graph.
+            weights_only: keep only what DirectML takes over at initialisations.
+        """
+        self._patches = patches
+        self._guard = guard
+        self._journal = journal
+        self._store = store
+        self._most = 0 if weights_only else most
+        self._lock = Lock()
+        self._compiled: dict[int, Compiled] = {}
+        self._initializers: dict[int, tuple[int, ...]] = {}
+        self._tables: dict[int, _Table] = {}
+        self._lists: dict[int, _List] = {}
+        self._taken: Counter[int] = Counter()
+        self._weights: dict[int, Mapping[str, Mapping[str, Any]]] = {}
+
+    def watch(self, device: int, d3d: int) -> None:
+        """Watch a DirectML device, and the queues and lists of its Direct3D device."""
+        methods: dict[str, Callable[[_Original], _Original]] = {
+            "CreateOperatorInitializer": self._creating_initializer,
+            "CreateCommandRecorder": self._creating(
+                dml.IDML_COMMAND_RECORDER, RecordDispatch=self._recording
+            ),
+            "CreateBindingTable": self._creating_table,
+        }
+        for name, make in methods.items():
+            self._patches.replace_method(device, dml.IDML_DEVICE, name, make)
+        desc = d3d12.D3D12_COMMAND_QUEUE_DESC(Type=d3d12.D3D12_COMMAND_LIST_TYPE.COMPUTE)
+        direct3d = borrowed(d3d12.ID3D12_DEVICE, d3d)
+        with direct3d.create(
+            "CreateCommandQueue", d3d12.ID3D12_COMMAND_QUEUE, ctypes.byref(desc)
+        ) as queue:
+            interface = d3d12.ID3D12_COMMAND_QUEUE
+            self._patches.replace_method(
+                queue.address, interface, "ExecuteCommandLists", self._executing
+            )
+
+    def compiled(self, address: int, what: Compiled) -> None:
+        """Note what was compiled."""
+        with self._lock:
+            self._compiled[address] = what
+            self._weights.pop(address, None)
+
+    def _creating(
+        self, interface: Any, **methods: Callable[[_Original], _Original]
+    ) -> Callable[[_Original], _Original]:
+        """Return the hook on a method that creates objects whose methods are to be replaced."""
+
+        def make(original: _Original) -> _Original:
+            def create(this: int, riid: Any, new: Any) -> int:
+                result = int(original(this, riid, new))
+                with self._guard.safely():
+                    if not failed(result) and new and new[0]:
+                        for name, hook in methods.items():
+                            self._patches.replace_method(new[0], interface, name, hook)
+                return result
+
+            return create
+
+        return make
+
+    def _creating_initializer(self, original: _Original) -> _Original:
+        def create(this: int, count: int, operators: int, riid: Any, new: Any) -> int:
+            result = int(original(this, count, operators, riid, new))
+            with self._guard.safely():
+                if not failed(result) and new and new[0]:
+                    self._initializes(new[0], count, operators)
+                    interface = dml.IDML_OPERATOR_INITIALIZER
+                    self._patches.replace_method(new[0], interface, "Reset", self._resetting)
+            return result
+
+        return create
+
+    def _resetting(self, original: _Original) -> _Original:
+        def reset(this: int, count: int, operators: int) -> int:
+            result = int(original(this, count, operators))
+            with self._guard.safely():
+                if not failed(result):
+                    self._initializes(this, count, operators)
+            return result
+
+        return reset
+
+    def _initializes(self, initializer: int, count: int, operators: int) -> None:
+        addresses = (_POINTER * count).from_address(operators) if count else ()
+        with self._lock:
+            self._compiled.pop(initializer, None)
+            self._initializers[initializer] = tuple(each or 0 for each in addresses)
+
+    def _creating_table(self, original: _Original) -> _Original:
+        def create(this: int, desc: int, riid: Any, new: Any) -> int:
+            result = int(original(this, desc, riid, new))
+            with self._guard.safely():
+                if not failed(result) and new and new[0]:
+                    with self._lock:
+                        self._tables[new[0]] = _Table()
+                    for name, make in {
+                        "BindInputs": self._binding("inputs"),
+                        "BindOutputs": self._binding("outputs"),
+                        "Reset": self._resetting_table,
+                    }.items():
+                        interface = dml.IDML_BINDING_TABLE
+                        self._patches.replace_method(new[0], interface, name, make)
+            return result
+
+        return create
+
+    def _binding(self, side: str) -> Callable[[_Original], _Original]:
+        def make(original: _Original) -> _Original:
+            def bind(this: int, count: int, bindings: int | None) -> None:
+                original(this, count, bindings)
+                with self._guard.safely():
+                    with self._lock:
+                        table = self._tables.setdefault(this, _Table())
+                    setattr(table, side, ranges(count, bindings))
+
+            return bind
+
+        return make
+
+    def _resetting_table(self, original: _Original) -> _Original:
+        def reset(this: int, desc: int | None) -> int:
+            result = int(original(this, desc))
+            with self._guard.safely(), self._lock:
+                self._tables[this] = _Table()
+            return result
+
+        return reset
+
+    def _recording(self, original: _Original) -> _Original:
+        def record(this: int, commands: int, dispatchable: int, table: int) -> None:
+            if self._guard.inside:
+                original(this, commands, dispatchable, table)
+                return
+            dispatches: list[_Dispatch] = []
+            with self._guard.safely():
+                dispatches = self._wanted(dispatchable, table)
+                self._before(commands, dispatches)
+            with self._guard.entered():
+                original(this, commands, dispatchable, table)
+            with self._guard.safely():
+                for dispatch in dispatches:
+                    if dispatch.after is not None:
+                        dispatch.after.record(_list(commands), in_use=True)
+
+        return record
+
+    def _wanted(self, dispatchable: int, table: int) -> list[_Dispatch]:
+        with self._lock:
+            bound = self._tables.setdefault(table, _Table())
+            if dispatchable in self._initializers:
+                return self._initializations(self._initializers[dispatchable], bound)
+            what = self._compiled.get(dispatchable)
+            if what is None or self._taken[what.number] >= self._most:
+                return []
+            self._taken[what.number] += 1
+        late = bool(what.flags & DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE)
+        return [_Dispatch(what, bound, dispatchable, late=late)]
+
+    def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
+        """Return what an initialiser initialises; its bindings are those of all, in order."""
+        found, start = [], 0
+        for owner in owners:
+            what = self._compiled.get(owner)
+            if what is None:
+                break  # Where the next one's inputs begin is not known.
+            part = _Table(bound.inputs[start : start + len(what.inputs)])
+            start += len(what.inputs)
+            if any(slot is not None and slot.owned for slot in what.inputs):
+                found.append(_Dispatch(what, part, owner, initializes=True))
+        return found
+
+    def _before(self, commands: int, dispatches: Sequence[_Dispatch]) -> None:
+        if not dispatches:
+            return
+        commands_object = _list(commands)
+        interface = d3d12.ID3D12_GRAPHICS_COMMAND_LIST
+        self._patches.replace_method(commands, interface, "Reset", self._resetting_list)
+        with device_of(commands_object) as device:
+            for dispatch in dispatches:
+                if not dispatch.late:
+                    _prepare(dispatch, device)
+                if dispatch.before is not None and not dispatch.late:
+                    dispatch.before.record(commands_object, in_use=True)
+        with self._lock:
+            content = self._lists.setdefault(commands, _List())
+            content.dispatches += dispatches
+            for dispatch in dispatches:
+                content.copies += [c for c in (dispatch.before, dispatch.after) if c is not None]
+
+    def _resetting_list(self, original: _Original) -> _Original:
+        def reset(this: int, allocator: int | None, state: int | None) -> int:
+            result = int(original(this, allocator, state))
+            with self._guard.safely():
+                with self._lock:
+                    content = self._lists.pop(this, None)
+                # A list that ran more than once may still run: its copies keep their memory.
+                if content is not None and content.submissions == 1 and not failed(result):
+                    for copies in content.copies:
+                        copies.release()
+            return result
+
+        return reset
+
+    def _executing(self, original: _Original) -> _Original:
+        def execute(this: int, count: int, lists: int) -> None:
+            if self._guard.inside:
+                original(this, count, lists)
+                return
+            addresses: tuple[int, ...] = ()
+            pending: dict[int, list[_Dispatch]] = {}
+            with self._guard.safely():
+                addresses = tuple((_POINTER * count).from_address(lists)) if count else ()
+                pending = self._pending(addresses)
+            if not pending:
+                original(this, count, lists)
+                return
+            _Submission(self._guard, original, this, addresses, pending, self._keep).run()
+
+        return execute
+
+    def _pending(self, lists: Sequence[int]) -> dict[int, list[_Dispatch]]:
+        """Return the dispatches whose data is to be kept, by the place of their list."""
+        pending = {}
+        with self._lock:
+            for place, commands in enumerate(lists):
+                content = self._lists.get(commands)
+                if content is None:
+                    continue
+                content.submissions += 1
+                if content.dispatches:
+                    pending[place], content.dispatches = content.dispatches, []
+        return pending
+
+    def _keep(self, dispatch: _Dispatch) -> None:
+        """Keep the data of a dispatch that has run."""
+        before = {} if dispatch.before is None else self._kept(dispatch.before.arrays())
+        after = {} if dispatch.after is None else self._kept(dispatch.after.arrays())
+        if dispatch.initializes:
+            if before is not None:
+                with self._lock:
+                    self._weights[dispatch.owner] = before
+                self._journal.write(
+                    {"event": "weights", "number": dispatch.what.number, "inputs": before}
+                )
+            return
+        with self._lock:
+            weights = self._weights.get(dispatch.owner, {})
+        if before is None or after is None:
+            reason = "the data of dispatches is larger than the limit"
+            self._journal.write({"event": "skipped", "what": "data", "reason": reason})
+            return
+        inputs = {**weights, **before}
+        line = {"event": "dispatch", "number": dispatch.what.number}
+        self._journal.write({**line, "inputs": inputs, "outputs": after})
+
+    def _kept(self, arrays: Mapping[str, Array]) -> dict[str, Mapping[str, Any]] | None:
+        kept = {}
+        for name, array in arrays.items():
+            entry = self._store.put(array)
+            if entry is None:
+                return None
+            kept[name] = entry
+        return kept
+
+
+@dataclass(slots=True)
+class _Submission:
+    """One call of ExecuteCommandLists that has dispatches whose data is kept."""
+
+    guard: Guard
+    original: _Original
+    queue: int
+    lists: Sequence[int]
+    pending: Mapping[int, list[_Dispatch]]
+    keep: Callable[[_Dispatch], None]
+
+    def run(self) -> None:
+        """Submit every list once, in order, whatever fails in between."""
+        begun = 0
+        late = {p for p, each in self.pending.items() if any(d.late for d in each)}
+        owner = ExitStack()
+        for place in sorted(late):
+            self._submit(self.lists[begun:place])
+            with self.guard.safely():
+                self._around(place, owner, after=False)
+            self._submit(self.lists[place : place + 1])
+            begun = place + 1
+            with self.guard.safely():
+                self._around(place, owner, after=True)
+        self._submit(self.lists[begun:])
+        with self.guard.safely():
+            self._wait()
+            # If the queue still runs, nothing that it uses may be released.
+            with owner:
+                for dispatch in (each for several in self.pending.values() for each in several):
+                    self.keep(dispatch)
+
+    def _submit(self, lists: Sequence[int]) -> None:
+        if lists:
+            array = (_POINTER * len(lists))(*lists)
+            with self.guard.entered():
+                self.original(self.queue, len(lists), ctypes.addressof(array))
+
+    def _around(self, place: int, owner: ExitStack, *, after: bool) -> None:
+        """Submit a list of dmlconf's own that copies inputs before, or outputs after a list."""
+        commands = _list(self.lists[place])
+        device = owner.enter_context(device_of(commands))
+        for dispatch in self.pending[place]:
+            if not dispatch.late:
+                continue
+            if not after:
+                _prepare(dispatch, device)
+                for copies in filter(None, (dispatch.before, dispatch.after)):
+                    owner.callback(copies.release)
+            wanted = dispatch.after if after else dispatch.before
+            if wanted is not None:
+                own = owner.enter_context(copying_list(device, commands, wanted))
+                self._submit((own.address,))
+
+    def _wait(self) -> None:
+        queue = borrowed(d3d12.ID3D12_COMMAND_QUEUE, self.queue)
+        with device_of(queue) as device:
+            fence = Fence(device, queue, WaitLimit(_WAIT_SECONDS))
+            fence.signal()
+            fence.wait()
+            fence.release()
+
+
+def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
+    """Make room for the tensors of a dispatch as they are bound now."""
+    inputs = zip(dispatch.what.inputs, dispatch.table.inputs, strict=False)
+    parts = [
+        (slot, place)
+        for slot, place in inputs
+        if slot is not None and place is not None and slot.owned is dispatch.initializes
+    ]
+    dispatch.before = Copies.of(device, parts)
+    if not dispatch.initializes:
+        outputs = zip(dispatch.what.outputs, dispatch.table.outputs, strict=False)
+        dispatch.after = Copies.of(
+            device,
+            [(slot, place) for slot, place in outputs if slot is not None and place is not None],
+        )
+
+
+def _list(address: int) -> ComObject:
+    return borrowed(d3d12.ID3D12_GRAPHICS_COMMAND_LIST, address)

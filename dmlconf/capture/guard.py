@@ -1,0 +1,66 @@
+"""What every hook needs: telling the application's calls from others, and failing in silence."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from dmlconf.capture.journal import JournalWriter
+
+__all__ = ["Guard"]
+
+_MOST_FAILURES: Final = 20
+"""Failures of dmlconf itself that are written; more of them say nothing new."""
+
+_ACCESS_VIOLATION: Final = 0xC0000005
+
+
+class Guard:
+    """Marks the threads that are inside a hooked call, and writes down what fails in hooks."""
+
+    def __init__(self, journal: JournalWriter) -> None:
+        """Take the journal that receives failures."""
+        self._journal = journal
+        self._inside = threading.local()
+        self._failures = 0
+
+    @property
+    def inside(self) -> bool:
+        """Whether this thread is in a hooked call: another is DirectML's own, or dmlconf's."""
+        return getattr(self._inside, "entered", False)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Mark that this thread calls an original for the application."""
+        self._inside.entered = True
+        try:
+            yield
+        except OSError:
+            # The processor's exception of the original, which ctypes turned into one of Python's:
+            # without hooks it would have ended the process.
+            os._exit(_ACCESS_VIOLATION)
+        finally:
+            self._inside.entered = False
+
+    @contextmanager
+    def safely(self) -> Iterator[None]:
+        """Do something of dmlconf's own; write down what fails, and go on."""
+        before = self.inside
+        self._inside.entered = True
+        try:
+            yield
+        except KeyboardInterrupt:
+            # The application is to get it, once the original's result has been returned.
+            threading.Timer(0.05, _thread.interrupt_main).start()
+        except BaseException as error:
+            with suppress(BaseException):
+                self._failures += 1
+                if self._failures <= _MOST_FAILURES:
+                    reason = f"{type(error).__name__}: {error}"
+                    self._journal.write({"event": "failure", "reason": reason})
+        finally:
+            self._inside.entered = before

@@ -1,0 +1,110 @@
+"""What is bound to something compiled: its tensors, in the order of their bindings."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.backends.directml.api.dml import (
+    DML_BINDING_DESC,
+    DML_BINDING_TYPE,
+    DML_BUFFER_ARRAY_BINDING,
+    DML_BUFFER_BINDING,
+)
+from dmlconf.capture.graph_decoding import DecodedGraph, slot_names
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+
+__all__ = ["Compiled", "Range", "Slot", "graph_slots", "operator_slots", "ranges"]
+
+_MOST_BINDINGS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A tensor that is bound, by its name in a case."""
+
+    name: str
+    tensor: TensorDesc
+
+    @property
+    def owned(self) -> bool:
+        """Whether DirectML takes its data over at the initialisation."""
+        return "OWNED_BY_DML" in self.tensor.Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What was compiled.
+
+    Attributes:
+        number: of the operator or graph in the journal.
+        flags: the DML_EXECUTION_FLAGS.
+        inputs: in the order of their bindings; None for nothing.
+        outputs: the same.
+    """
+
+    number: int
+    flags: int
+    inputs: tuple[Slot | None, ...]
+    outputs: tuple[Slot | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a buffer, as it is bound."""
+
+    buffer: int
+    offset: int
+
+
+def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> Compiled:
+    """Return what is bound to an operator."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    tensors = {name: tensor for name, _, tensor in tensors_of(operator, desc, *kinds)}
+    inputs, outputs = (
+        tuple(
+            None if name is None else Slot(name, tensors[name])
+            for name in slot_names(operator, desc, kind)
+        )
+        for kind in kinds
+    )
+    return Compiled(number, flags, inputs, outputs)
+
+
+def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
+    """Return what is bound to a graph."""
+    graph = decoded.graph
+    by_number = dict(zip(decoded.inputs, graph.inputs.items(), strict=True))
+    inputs = tuple(
+        Slot(*by_number[index]) if index in by_number else None
+        for index in range(max(decoded.inputs, default=-1) + 1)
+    )
+    outputs = tuple(Slot(name, tensor) for name, tensor in graph.outputs.items())
+    return Compiled(number, flags, inputs, outputs)
+
+
+def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
+    """Return what a call binds; a buffer array is its buffers."""
+    return tuple(_ranges(min(count, _MOST_BINDINGS), bindings))
+
+
+def _ranges(count: int, bindings: int | None) -> Iterator[Range | None]:
+    for index in range(count if bindings else 0):
+        place = (bindings or 0) + index * ctypes.sizeof(DML_BINDING_DESC)
+        binding = DML_BINDING_DESC.from_address(place)
+        if binding.Type == DML_BINDING_TYPE.BUFFER and binding.Desc:
+            yield _range(DML_BUFFER_BINDING.from_address(binding.Desc))
+        elif binding.Type == DML_BINDING_TYPE.BUFFER_ARRAY and binding.Desc:
+            array = DML_BUFFER_ARRAY_BINDING.from_address(binding.Desc)
+            size = ctypes.sizeof(DML_BUFFER_BINDING)
+            for item in range(min(array.BindingCount, _MOST_BINDINGS)):
+                yield _range(DML_BUFFER_BINDING.from_address(array.Bindings + item * size))
+        else:
+            yield None
+
+
+def _range(binding: DML_BUFFER_BINDING) -> Range | None:
+    return Range(binding.Buffer, binding.Offset) if binding.Buffer else None
