@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dmlconf.reference.fields import of_fields
+from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.rounding import STEP, rounded_interval
-from dmlconf.reference.training import AdamOptimizerDesc, corrected_rate, moving_average
+from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -41,7 +42,8 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array
     with np.errstate(all="ignore"):
         moments = _moments(desc)
         m, v, m_error, v_error = moments
-        alpha, least_alpha, greatest_alpha = corrected_rate(desc)
+        alpha = bias_correction(desc)
+        least_alpha, greatest_alpha = _bias_correction_ends(desc)
         rate = single(desc.LearningRate)
         steps = rate * alpha * m / (np.sqrt(v) + epsilon)
         m_room, least, most = _stored(moments, dtype)
@@ -148,3 +150,28 @@ def _underflow(value: Any) -> Any:
     """Return how much rounding may take from FLOAT64 numbers that FLOAT32 does not hold."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)
+
+
+def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
+    """Return the least and the greatest Alpha that powers and roots of FLOAT32 numbers give."""
+    count = float(desc.TrainingStepTensor.ravel()[0])
+    if count == 0:
+        return 1.0, 1.0
+    (first, first_error), (second, second_error) = (
+        _one_less_power(single(beta), count) for beta in (desc.Beta1, desc.Beta2)
+    )
+    greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)
+    least = np.sqrt(np.maximum(second - second_error, 0)) / (first + first_error)
+    return float(least * (1 - 4 * STEP)), float(greatest * (1 + 4 * STEP))
+
+
+def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
+    """Return `1 - base ** exponent` and its error where powers are made of log2 and exp2."""
+    power = np.float64(base) ** exponent
+    logarithm = np.log2(np.float64(base))
+    if not np.isfinite(logarithm):
+        return 1 - power, np.float64(0)
+    size = abs(logarithm)
+    error_of_argument = exponent * (max(1.0, size) * LOG2_ERROR + 2 * STEP * size)
+    error = np.exp2(exponent * logarithm + error_of_argument) - power + power * EXP2_ERROR
+    return 1 - power, error + STEP * np.abs(1 - power)

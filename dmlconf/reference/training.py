@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "AdamOptimizerDesc",
     "adam_optimizer",
-    "corrected_rate",
+    "bias_correction",
     "moving_average",
 ]
 
@@ -76,8 +73,7 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
     x, m, v = desc.InputParametersTensor, desc.InputFirstMomentTensor, desc.InputSecondMomentTensor
     g, dtype = desc.GradientTensor, desc.OutputParametersTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        alpha, _, _ = corrected_rate(desc)
-        rate = single(desc.LearningRate) * alpha
+        rate = single(desc.LearningRate) * bias_correction(desc)
         return (
             in_blocks(updated_x, x, m, v, g, dtype=dtype),
             in_blocks(updated_m, m, g, dtype=dtype),
@@ -98,27 +94,10 @@ def moving_average(old: Array, new: Array, decay: float) -> Array:
     return np.where(np.isinf(old), old + (1 - decay) * (new - old), moment)
 
 
-def corrected_rate(desc: AdamOptimizerDesc) -> tuple[float, float, float]:
-    """Return Alpha, which corrects the bias of the moments, and the least and the greatest one."""
+def bias_correction(desc: AdamOptimizerDesc) -> float:
+    """Return Alpha, which corrects the bias of the moments."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
-        return 1.0, 1.0, 1.0
-    (first, first_error), (second, second_error) = (
-        _one_less_power(single(beta), count) for beta in (desc.Beta1, desc.Beta2)
-    )
-    exact = np.float64(np.sqrt(second)) / first
-    greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)
-    least = np.sqrt(np.maximum(second - second_error, 0)) / (first + first_error)
-    return float(exact), float(least * (1 - 4 * STEP)), float(greatest * (1 + 4 * STEP))
-
-
-def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
-    """Return `1 - base ** exponent` and its error where powers are made of log2 and exp2."""
-    power = np.float64(base) ** exponent
-    logarithm = np.log2(np.float64(base))
-    if not np.isfinite(logarithm):
-        return 1 - power, np.float64(0)
-    size = abs(logarithm)
-    error_of_argument = exponent * (max(1.0, size) * LOG2_ERROR + 2 * STEP * size)
-    error = np.exp2(exponent * logarithm + error_of_argument) - power + power * EXP2_ERROR
-    return 1 - power, error + STEP * np.abs(1 - power)
+        return 1.0
+    first, second = (1 - np.float64(single(beta)) ** count for beta in (desc.Beta1, desc.Beta2))
+    return float(np.sqrt(second) / first)

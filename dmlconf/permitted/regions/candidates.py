@@ -16,16 +16,16 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.rounding import STEP
-from dmlconf.reference.regions.sampling import (
-    Block,
-    Reading,
-    Samples,
-    of_samples,
-    output_sizes,
+from dmlconf.permitted.regions.sampling import (
+    UncertainBlock,
+    UncertainSamples,
+    greatest,
     possible_shifts,
-    sample_blocks,
+    uncertain_blocks,
+    unsure,
 )
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.regions.sampling import Reading, of_samples, output_sizes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Candidate", "reduced_candidates"]
@@ -74,7 +74,7 @@ class _Side:
 
 
 def reduced_candidates(
-    reading: Reading, y: Samples, x: Samples, function: str
+    reading: Reading, y: UncertainSamples, x: UncertainSamples, function: str
 ) -> Iterator[Candidate]:
     """Yield the samples of each output for each choice of places.
 
@@ -86,14 +86,14 @@ def reduced_candidates(
         y, x: where the samples lie.
         function: AVERAGE or MAX.
     """
-    unsure = reading.unsure(y, 1), reading.unsure(x, 2)
-    counts = [axis.sum(axis=1) for axis in unsure]
+    open_sides = unsure(reading, y, 1), unsure(reading, x, 2)
+    counts = [axis.sum(axis=1) for axis in open_sides]
     bits = _tried(counts, prod(output_sizes(reading, y, x)))
     many = [count > most for count, most in zip(counts, bits, strict=True)]
     crowded = many[0][:, :, np.newaxis] | many[1][:, np.newaxis, :]
     hull = _reduced(reading, y, x, function, None) if crowded.any() else None
     for down, across in product(range(1 << bits[0]), range(1 << bits[1])):
-        sides = _Side(unsure[0], down), _Side(unsure[1], across)
+        sides = _Side(open_sides[0], down), _Side(open_sides[1], across)
         candidate = _reduced(reading, y, x, function, sides)
         yield candidate if hull is None else _chosen(crowded[..., np.newaxis], hull, candidate)
 
@@ -120,7 +120,11 @@ def _chosen(where: Array, one: Candidate, other: Candidate) -> Candidate:
 
 
 def _reduced(
-    reading: Reading, y: Samples, x: Samples, function: str, sides: tuple[_Side, _Side] | None
+    reading: Reading,
+    y: UncertainSamples,
+    x: UncertainSamples,
+    function: str,
+    sides: tuple[_Side, _Side] | None,
 ) -> Candidate:
     """Return the results of one choice, or of all of them."""
     moved = 0.0
@@ -135,14 +139,14 @@ def _reduced(
         )
     sizes = output_sizes(reading, y, x)
     candidate = Candidate(np.empty(sizes), np.empty(sizes), np.empty(sizes))
-    for block in sample_blocks(y, x, sizes[-1]):
+    for block in uncertain_blocks(y, x, sizes[-1]):
         here = block.outputs
         ends = _ends(reading.of(block), block, function, moved)
         candidate.least[here], candidate.most[here], candidate.error[here] = ends
     return candidate
 
 
-def _moved(at: Samples, side: _Side, *, steady: bool) -> Samples:
+def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
     """Return samples of which the unsure ones are moved to their side.
 
     Args:
@@ -155,7 +159,7 @@ def _moved(at: Samples, side: _Side, *, steady: bool) -> Samples:
 
 
 def _ends(
-    reading: Reading, block: Block, function: str, moved: float
+    reading: Reading, block: UncertainBlock, function: str, moved: float
 ) -> tuple[Array, Array, Array]:
     """Return the least and the greatest result, and the error of the arithmetic.
 
@@ -166,7 +170,7 @@ def _ends(
     samples = [reading.at(block.y + down, block.x + across) for down, across in shifts]
     extremes = np.minimum.reduce(samples), np.maximum.reduce(samples)
     least, most = (of_samples(extreme, block, function) for extreme in extremes)
-    error_scale = of_samples(reading.greatest(block.y, block.x), block, function)
+    error_scale = of_samples(greatest(reading, block.y, block.x), block, function)
     totals = block.counts if function == "AVERAGE" else 1
     operations = totals - 1 + (_INTERPOLATION + 2 * moved / STEP if reading.linear else 0)
     beyond = error_scale * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max

@@ -5,16 +5,50 @@ Derived in docs/bounds.md, Gradients of regions of interest.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
 import numpy as np
 
+from dmlconf.permitted.regions.parts import UncertainPart, slope_scales
+from dmlconf.permitted.regions.sampling import (
+    UncertainSamples,
+    special,
+    uncertain,
+    uncertain_block,
+    uncertain_blocks,
+)
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
-from dmlconf.reference.regions.gradients import RoiAlignGradDesc, gradient_problem
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.reference.regions.gradients import (
+    RoiAlignGradDesc,
+    RoiGradients,
+    add_at,
+    placements,
+    roi_gradients,
+)
+from dmlconf.reference.regions.parts import elements_of
+from dmlconf.reference.regions.slopes import slopes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "roi_align_grad_interval",
 ]
+
+
+_SHARE_OPERATIONS: Final = 6
+"""FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
+product, that with the gradient, and a quotient, which may be the product with a reciprocal."""
+
+_SLOPE_OPERATIONS: Final = 5
+"""FLOAT32 operations of a slope: three differences, a product and a sum, each at most as large as
+what the slope is a difference of."""
+
+_WEIGHT_OPERATIONS: Final = 7
+"""FLOAT32 operations of what a slope gives a region: the product with the gradient, two quotients
+of two steps each, and two products."""
 
 
 @of_fields(RoiAlignGradDesc)
@@ -23,7 +57,7 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[tuple[Array, Array]
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     intervals = []
     with np.errstate(all="ignore"):
-        problem = gradient_problem(desc)
+        problem = _UncertainGradients.of(desc)
         gradients = problem.input_gradient, problem.region_gradient
         errors = problem.input_errors, problem.region_errors
         for gradient, error, output in zip(gradients, errors, outputs, strict=True):
@@ -38,3 +72,187 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[tuple[Array, Array]
                 )
                 intervals.append(anything_where(np.isinf(below), ends))
     return tuple(intervals)
+
+
+@dataclass(frozen=True)
+class _UncertainGradients(RoiGradients):
+    """The gradients, with samples whose coordinates are not certain."""
+
+    y: UncertainSamples
+    x: UncertainSamples
+
+    @classmethod
+    def of(cls, desc: RoiAlignGradDesc) -> _UncertainGradients:
+        """Return what the gradients are made of, from the operator's fields."""
+        right = roi_gradients(desc)
+        y, x = map(uncertain, placements(desc))
+        return cls(right.reading, y, x, right.gradients, right.greatest)
+
+    def uncertain_parts(self) -> Iterator[UncertainPart]:
+        """Yield the samples of some outputs after another."""
+        for part in self.parts():
+            block = uncertain_block(part.block, self.y, self.x)
+            yield UncertainPart(block, part.reading, part.gradient)
+
+    def input_errors(self) -> tuple[Array, Array]:
+        """Return how far the gradient of the input may be below and above; sizes as it has.
+
+        A sample whose coordinate is uncertain gives an element between the least and the greatest
+        of its shares, or nothing if it may be outside.
+        """
+        sizes = self.reading.values.size
+        sums, below, above, error_scales, terms = (np.zeros(sizes) for _ in range(5))
+        for part in self.uncertain_parts():
+            inner, certain = part.inner_gradient(), part.certainly_inside()
+            possible = part.possible_gradient()
+            size = np.abs(possible)
+            for places, share in part.shares():
+                contribution = inner * share.share
+                ends = possible * np.where(certain, share.least, 0), possible * share.most
+                add_at(sums, places, contribution)
+                add_at(below, places, contribution - np.minimum(*ends))
+                add_at(above, places, np.maximum(*ends) - contribution)
+                add_at(error_scales, places, size * share.most)
+                add_at(terms, places, np.where(size * share.most > 0, 1.0, 0.0))
+        error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
+        self._open_elements(error)
+        is_open = np.isinf(error)
+        low, high = (np.where(is_open, np.inf, end + error) for end in (below, above))
+        return self.in_input_order(low), self.in_input_order(high)
+
+    def _undefined(self) -> Array:
+        """Return of which regions FLOAT32 holds no coordinates."""
+        return self.y.undefined | self.x.undefined
+
+    def _special(self, *, image: bool) -> Array:
+        """Return which outputs have special gradients, or samples of special elements."""
+        marked = ~(np.abs(self.gradients) <= float(np.finfo(np.float32).max) / 4)
+        reading = special(self.reading) if image else None
+        if reading is not None:
+            for block in uncertain_blocks(self.y, self.x, marked.shape[-1]):
+                nearest = reading.of(block).nearest(block.y, block.x) > 0
+                marked[block.outputs] |= (block.used & nearest).any(axis=(1, 2))
+        return marked
+
+    def _open_elements(self, errors: Array) -> None:
+        """Set infinite errors where any result is right.
+
+        That is around the samples of outputs with special numbers, which a kernel may multiply by a
+        share of 0 or pass over, and wherever regions of unknown coordinates may be read. A sample
+        beside the tensor is made of its first two elements, with a share of 0 for the second.
+        """
+        errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
+        special = self._special(image=self.greatest)
+        if not special.any():
+            return
+        for block in uncertain_blocks(self.y, self.x, special.shape[-1]):
+            chosen = block.used & special[block.outputs][:, np.newaxis, np.newaxis]
+            reading = self.reading.of(block)
+            height, width = self.reading.values.shape[1:3]
+            y = np.floor(_beside_as_within(block.y, block.y_errors, height - 1) + 0.5)
+            x = np.floor(_beside_as_within(block.x, block.x_errors, width - 1) + 0.5)
+            for down, across in product((-1, 0, 1), repeat=2):
+                errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
+
+    def region_errors(self) -> tuple[Array, Array]:
+        """Return how far the gradient of the regions may be below and above, sizes {regions, 4}.
+
+        The slope at a sample is one of those at coordinates that are off by up to their error. All
+        samples of a row have one y, and all of a column one x.
+        """
+        sums, below, above, positive, negative, differences, terms = (
+            np.zeros((len(self.gradients), 4)) for _ in range(7)
+        )
+        for part in self.uncertain_parts():
+            regions, samples = part.block.outputs[0], (part.block.y, part.block.x)
+            gradient = part.possible_gradient()
+            size, jumps = np.abs(gradient), part.may_lie_beyond_an_element()
+            terms[regions] += np.where(size > 0, 1.0, 0.0).sum(axis=(1, 2, 3, 4, 5))[:, np.newaxis]
+            steepness = slopes(part.reading, *samples)
+            scales = slope_scales(part.reading, *samples)
+            for axis in range(2):
+                of_region = regions, slice(axis, None, 2)
+                right = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
+                low, high = self._slope_ends(part, axis)
+                sums[of_region] += right
+                below[of_region] += right - low
+                above[of_region] += high - right
+                term, whole = steepness[axis] * gradient, size * scales[axis]
+                for total, sizes in (
+                    (positive, np.where(jumps, whole, np.maximum(term, 0))),
+                    (negative, np.where(jumps, whole, np.maximum(-term, 0))),
+                    (differences, whole),
+                ):
+                    given = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
+                    total[of_region] += given
+        # The begin's share may be what the end's leaves of the whole size.
+        weighted = positive + negative
+        for sizes in (positive, negative):
+            sizes[:, :2] += weighted[:, 2:]
+        for sizes in (weighted, differences):
+            sizes[:, :2] += sizes[:, 2:]
+        error = _sum_errors(sums, np.maximum(positive, negative), terms, 0)
+        error += _SLOPE_OPERATIONS * STEP * differences
+        error += _WEIGHT_OPERATIONS * STEP * weighted
+        special = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
+        low, high = (
+            np.where(special[:, np.newaxis], np.inf, end + error) for end in (below, above)
+        )
+        return low, high
+
+    def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
+        """Return the least and the greatest that samples give the begin and the end of regions.
+
+        Sizes {regions, 2}. What changes with y is the same for all samples of a row.
+        """
+        rows, columns = part.coordinates()
+        places = [[(y, x) for x in columns] for y in rows]
+        if axis == 1:
+            places = [[(y, x) for y in rows] for x in columns]
+        ends = [
+            [self._of_slopes(part, axis, line, end) for line in places]
+            for end in (np.minimum, np.maximum)
+        ]
+        least, most = np.minimum.reduce(ends[0]), np.maximum.reduce(ends[1])
+        return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
+
+    def _of_slopes(
+        self,
+        part: UncertainPart,
+        axis: int,
+        places: Sequence[tuple[Array, Array]],
+        end: np.ufunc = np.maximum,
+    ) -> Array:
+        """Return what samples give the begin and the end of regions, as `of_ends` does.
+
+        Args:
+            part: the samples.
+            axis: 0 for x, 1 for y.
+            places: coordinates that each sample may have.
+            end: which of what these give is taken.
+        """
+        candidates = [self.slope_terms(part, axis, *place) for place in places]
+        return self.of_ends(part, axis, end.reduce(candidates))
+
+
+def _beside_as_within(places: Array, errors: Array, last: int) -> Array:
+    """Return coordinates with those of the edge for samples that may be beside the tensor."""
+    beside = (places > -1 - errors) & (places < last + 1 + errors)
+    return np.where(beside, np.clip(places, 0, last), places)
+
+
+def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
+    """Return how far sums may be off that are added up in FLOAT32, in any order.
+
+    Args:
+        sums: what is added up.
+        error_scales: the same of absolute values.
+        terms: how many numbers are added up.
+        operations: of FLOAT32, before a number is added.
+
+    Source: docs/bounds.md, Sums.
+    """
+    by_chance = np.minimum(2 * terms, 4 + 3 * np.sqrt(terms)) * error_scales
+    alike = terms * np.abs(sums)
+    errors: Array = (by_chance + alike) * (STEP / 2) + operations * STEP * error_scales
+    return errors

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.regions.candidates import Candidate, reduced_candidates
+from dmlconf.permitted.regions.sampling import special_outputs, uncertain
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
@@ -17,11 +18,8 @@ from dmlconf.reference.regions.outputs import (
     RoiAlign1Desc,
     greatest_of_parts,
     integer_regions,
-    reading_and_samples,
+    reading_and_placements,
     roi_pooling,
-)
-from dmlconf.reference.regions.sampling import (
-    special_outputs,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -60,7 +58,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        reading, y, x = reading_and_samples(desc)
+        reading, *placements = reading_and_placements(desc)
+        y, x = map(uncertain, placements)
         special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
         special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
         candidates = reduced_candidates(reading, y, x, desc.ReductionFunction)

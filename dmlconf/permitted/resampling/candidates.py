@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
 from dmlconf.permitted.resampling.estimates import (
     Estimate,
     extrapolated_estimate,
@@ -25,7 +26,7 @@ from dmlconf.permitted.resampling.estimates import (
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
-from dmlconf.reference.resampling.interpolation import Coordinates, elements_at, nearest
+from dmlconf.reference.resampling.interpolation import elements_at, nearest
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["linear_candidates", "nearest_candidates"]
@@ -37,7 +38,9 @@ _BLOCK: Final = 1 << 17
 """Elements that are computed at once."""
 
 
-def nearest_candidates(tensor: Array, at: Sequence[Coordinates], rounding: str) -> list[Interval]:
+def nearest_candidates(
+    tensor: Array, at: Sequence[UncertainCoordinates], rounding: str
+) -> list[Interval]:
     """Return what NEAREST_NEIGHBOR may give: the elements that rounding may lead to.
 
     Args:
@@ -58,7 +61,7 @@ def nearest_candidates(tensor: Array, at: Sequence[Coordinates], rounding: str) 
 def linear_candidates(
     tensor: Array,
     output: TensorDesc,
-    steps: Sequence[Sequence[Coordinates]],
+    steps: Sequence[Sequence[UncertainCoordinates]],
     input_offsets: Sequence[float],
 ) -> list[Interval]:
     """Return what LINEAR may give: one candidate for each choice of a line along each axis.
@@ -91,7 +94,7 @@ def linear_candidates(
 
 
 def _unchanged(
-    sizes: Sequence[int], steps: Sequence[Sequence[Coordinates]], shifts: Sequence[float]
+    sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> int:
     """Return how many leading axes are read element by element, exactly and in turn."""
     for axis, (size, of_axis, shift) in enumerate(zip(sizes, steps, shifts, strict=True)):
@@ -107,7 +110,7 @@ def _together(output: TensorDesc, parts: Sequence[Array]) -> Array:
 def _linear_candidates(
     tensor: Array,
     output: TensorDesc,
-    steps: Sequence[Sequence[Coordinates]],
+    steps: Sequence[Sequence[UncertainCoordinates]],
     shifts: Sequence[float],
 ) -> list[Interval]:
     estimates = [Estimate.of(tensor)]
@@ -126,7 +129,7 @@ def _linear_candidates(
 _Line = Callable[[Estimate, int], Estimate]
 
 
-def _lines(at: Coordinates, shift: float) -> list[_Line]:
+def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
     """Return the lines that values at coordinates may lie on, the documented one first.
 
     Measured: with a shift DirectML draws some lines through the elements around the shifted
@@ -142,12 +145,12 @@ def _lines(at: Coordinates, shift: float) -> list[_Line]:
     return lines
 
 
-def _documented(of: Estimate, axis: int, *, at: Coordinates) -> Estimate:
+def _documented(of: Estimate, axis: int, *, at: UncertainCoordinates) -> Estimate:
     return interpolated_estimate(of, axis, at)
 
 
 def _drawn_elsewhere(
-    of: Estimate, axis: int, *, at: Coordinates, places: Array, weights: Array
+    of: Estimate, axis: int, *, at: UncertainCoordinates, places: Array, weights: Array
 ) -> Estimate:
     return extrapolated_estimate(of, axis, at.errors, places, weights)
 
@@ -182,7 +185,7 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
 
 
 def _near_special(
-    tensor: Array, steps: Sequence[Sequence[Coordinates]], shifts: Sequence[float]
+    tensor: Array, steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> Array | bool:
     """Return which elements lie between special ones and others, which may have a weight of 0.
 

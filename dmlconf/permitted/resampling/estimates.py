@@ -7,15 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP
-from dmlconf.reference.resampling.interpolation import (
-    PRECISION,
-    Coordinates,
-    along,
-    neighbours,
-    quanta,
-)
+from dmlconf.reference.resampling.interpolation import along, neighbours
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -63,7 +58,7 @@ class Estimate:
         return np.where(exact, 0.0, self.errors)
 
 
-def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
+def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
     """Return the same with a bound of the error.
 
     The error of a coordinate counts as often as the elements around it differ, on either side of an
@@ -94,7 +89,7 @@ def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
 
 
 def _exactness(
-    of: Estimate, axis: int, at: Coordinates, first: Array, second: Array, weight: Array
+    of: Estimate, axis: int, at: UncertainCoordinates, first: Array, second: Array, weight: Array
 ) -> tuple[Array, Array]:
     """Return quanta and spans of what is between two elements, or of a single one at weight 0."""
     single_element = along(weight == 0, axis, of.values.ndim)

@@ -15,17 +15,12 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
 from dmlconf.permitted.resampling.spreading import reached
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
-from dmlconf.reference.resampling.interpolation import (
-    Coordinates,
-    along,
-    nearest,
-    neighbours,
-    quanta,
-)
+from dmlconf.reference.resampling.interpolation import along, nearest, neighbours
 from dmlconf.reference.resampling.spreading import spread, summed, weighted
 from dmlconf.tensors.datatypes import Array
 
@@ -35,14 +30,13 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 
 _LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
-_PRECISION: Final = 24
-"""Bits of a FLOAT32 number."""
-
 _MOST_CANDIDATES: Final = 64
 """Candidates that are tried: four along each of three axes."""
 
 
-def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDesc) -> Interval:
+def linear_interval(
+    gradient: Array, at: Sequence[UncertainCoordinates], output: TensorDesc
+) -> Interval:
     """Return the least and the greatest right sums of weighted gradients.
 
     A weight is off by as much as its coordinate, and the neighbour of an element within that error
@@ -82,13 +76,13 @@ def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDe
     return _rounded(sums, errors, error_scales, quantum, output, beyond)
 
 
-def _without_errors_outside(at: Coordinates, size: int) -> Coordinates:
+def _without_errors_outside(at: UncertainCoordinates, size: int) -> UncertainCoordinates:
     """Return coordinates that are certain where both neighbours are the first or last element."""
     outside = (at.values + at.errors <= 0) | (at.values - at.errors >= size - 1)
     return replace(at, errors=np.where(outside, 0.0, at.errors))
 
 
-def _spread_errors(values: Array, axis: int, at: Coordinates, size: int) -> Array:
+def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int) -> Array:
     """Add each element to its neighbours by the greatest weights that its coordinate may have.
 
     Where the error is a whole element or more, everything within it is a neighbour.
@@ -128,7 +122,7 @@ def _between(low: Array, high: Array) -> tuple[Array, Array]:
     return elements, places
 
 
-def _counts(at: Coordinates, size: int) -> Array:
+def _counts(at: UncertainCoordinates, size: int) -> Array:
     """Return how many elements add something to each place."""
     first, second, weight = neighbours(at.values, size)
     places = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
@@ -147,7 +141,7 @@ def _rounded(
 
     Where the error scale exceeds the largest number, a sum on the way may have overflowed.
     """
-    exact = (error_scales <= quantum * 2.0**_PRECISION) & (quantum >= _LEAST_NORMAL)
+    exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= _LEAST_NORMAL)
     room = np.where(exact, 0.0, errors)
     room = np.where(np.isfinite(error_scales) & (error_scales > _LARGEST), ANY_RESULT, room)
     return anything_where(
@@ -157,7 +151,7 @@ def _rounded(
 
 
 def nearest_candidates(
-    gradient: Array, at: Sequence[Coordinates], rounding: str, output: TensorDesc
+    gradient: Array, at: Sequence[UncertainCoordinates], rounding: str, output: TensorDesc
 ) -> list[Interval]:
     """Return the sums with each gradient that is near a boundary on either side of it.
 

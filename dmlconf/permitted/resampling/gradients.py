@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dmlconf.permitted.resampling.coordinates import uncertain
 from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
@@ -23,7 +24,7 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
     to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
-    at = element_coordinates(desc)
+    at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
     if desc.InterpolationMode == "LINEAR":
         return [linear_interval(gradient, at, output)]
     return nearest_candidates(gradient, at, desc.RoundingDirection, output)
@@ -32,6 +33,5 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
 @of_fields(ResampleGrad1Desc)
 def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
     """Return the least and the greatest right sums of LINEAR."""
-    return linear_interval(
-        desc.InputGradientTensor, element_coordinates(desc), desc.OutputGradientTensor
-    )
+    at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
+    return linear_interval(desc.InputGradientTensor, at, desc.OutputGradientTensor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dmlconf.permitted.resampling.candidates import linear_candidates, nearest_candidates
+from dmlconf.permitted.resampling.coordinates import uncertain
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.resampling.resample import Resample3Desc, coordinates_of_axes, steps_of_axes
@@ -23,6 +24,7 @@ def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
     InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
     """
     if desc.InterpolationMode == "LINEAR":
-        steps = steps_of_axes(desc)
+        steps = [[uncertain(at) for at in of_axis] for of_axis in steps_of_axes(desc)]
         return linear_candidates(desc.InputTensor, desc.OutputTensor, steps, desc.InputPixelOffsets)
-    return nearest_candidates(desc.InputTensor, coordinates_of_axes(desc), desc.RoundingDirection)
+    at = [uncertain(of_axis) for of_axis in coordinates_of_axes(desc)]
+    return nearest_candidates(desc.InputTensor, at, desc.RoundingDirection)

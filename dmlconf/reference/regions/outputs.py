@@ -15,11 +15,11 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.regions.sampling import (
+    Placement,
     Reading,
-    Samples,
     channels_last,
+    placed,
     reduced,
-    samples,
     slices,
 )
 from dmlconf.tensors.datatypes import Array
@@ -30,7 +30,7 @@ __all__ = [
     "axes",
     "greatest_of_parts",
     "integer_regions",
-    "reading_and_samples",
+    "reading_and_placements",
     "roi_align1",
     "roi_pooling",
 ]
@@ -191,15 +191,16 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
     """
     with np.errstate(all="ignore"):
-        reading, y, x = reading_and_samples(desc)
-        output = np.moveaxis(reduced(reading, y, x, desc.ReductionFunction), -1, 1)
+        reading, y, x = reading_and_placements(desc)
+        samples = reduced(reading, y.samples(), x.samples(), desc.ReductionFunction)
+        output = np.moveaxis(samples, -1, 1)
         dtype = desc.OutputTensor.DataType.dtype
         if desc.ReductionFunction == "MAX":
             output = np.maximum(output, np.finfo(dtype).min)
         return output.astype(dtype)
 
 
-def reading_and_samples(desc: RoiAlign1Desc) -> tuple[Reading, Samples, Samples]:
+def reading_and_placements(desc: RoiAlign1Desc) -> tuple[Reading, Placement, Placement]:
     """Return how the input is read, and where the rows and the columns of samples lie."""
     sizes, corners = desc.OutputTensor.Sizes[2:], desc.AlignRegionsToCorners
     scales = desc.SpatialScaleY, desc.SpatialScaleX
@@ -218,7 +219,7 @@ def axes(
     offsets: tuple[float, float],
     *,
     corners: bool,
-) -> tuple[Samples, Samples]:
+) -> tuple[Placement, Placement]:
     """Return where the rows and the columns of the samples of each region lie.
 
     Args:
@@ -231,7 +232,7 @@ def axes(
     """
     ends = regions.reshape(-1, 4)
     y, x = (
-        samples(ends[:, first::2], scale, size, counts, offsets, corners=corners)
+        placed(ends[:, first::2], scale, size, counts, offsets, corners=corners)
         for first, scale, size in zip((1, 0), scales, sizes, strict=True)
     )
     return y, x

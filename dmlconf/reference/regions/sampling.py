@@ -1,51 +1,75 @@
-"""Samples of a tensor at coordinates within regions of interest.
-
-Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
-comes with a bound of what it may be off.
-"""
+"""Samples of a tensor at coordinates within regions of interest."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "COLUMNS",
+    "ROWS",
     "Block",
+    "Placement",
     "Reading",
     "Samples",
     "around",
     "channels_last",
     "of_samples",
     "output_sizes",
-    "possible_shifts",
+    "placed",
     "reduced",
     "sample_blocks",
-    "samples",
     "slices",
-    "special_outputs",
 ]
 
 _DOUBLE: Final = np.dtype(np.float64)
 
+ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
+COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
+"""How rows and columns {regions, samples, outputs} lie in a block."""
+
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
 
-_DIFFERENCE: Final = 2
-"""FLOAT32 operations of an extent that is rounded: a difference, before or after a scale."""
 
-_DIVISIONS: Final = 4
-"""FLOAT32 operations of quotients by outputs and by samples, each by way of a reciprocal."""
+@dataclass(frozen=True)
+class Placement:
+    """How samples lie along one axis: at `shares * (end - begin) + begin - shift`.
 
-_QUARTER: Final = float(np.finfo(np.float32).max) / 4
+    Attributes:
+        begin, end: of each region, scaled, sizes {regions, 1, 1}.
+        steps: which sample of its region each is, less the offset, sizes {regions, samples,
+            outputs}.
+        length: how many steps there are from begin to end, sizes {regions, 1, 1}.
+        shares: how far each sample is between begin and end, sizes as of the steps.
+        counts: how many samples an output has, sizes {regions}.
+        shift, offset: of the input's pixels and of the output's.
+    """
+
+    begin: Array
+    end: Array
+    steps: Array
+    length: Array
+    shares: Array
+    counts: Array
+    shift: float
+    offset: float
+
+    @property
+    def part(self) -> Array:
+        """The distance of each sample from the begin of its region."""
+        part: Array = self.shares * (self.end - self.begin)
+        return part
+
+    def samples(self) -> Samples:
+        """Return where the samples lie."""
+        return Samples(self.part + self.begin - self.shift, self.counts)
 
 
 @dataclass(frozen=True)
@@ -54,21 +78,16 @@ class Samples:
 
     Attributes:
         values: coordinates in the input, FLOAT64, sizes {regions, samples, outputs}.
-        errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
         counts: how many samples an output has, sizes {regions}.
-        undefined: regions of which FLOAT32 holds no coordinates, sizes {regions}.
     """
 
     values: Array
-    errors: Array
     counts: Array
-    undefined: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some outputs, as many as the region with the most has."""
         counts = self.counts[regions]
-        part = regions, slice(counts.max(initial=1)), outputs
-        return Samples(self.values[part], self.errors[part], counts, self.undefined[regions])
+        return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
         """Return which samples a region has, sizes {regions, samples, 1}."""
@@ -84,7 +103,6 @@ class Block:
         outputs: which regions, rows and columns these are.
         y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
             columns}.
-        y_errors, x_errors: how far these may be off.
         used: which of the samples there are, sizes {regions, samples, samples, 1, 1, 1}.
         counts: how many samples an output has, sizes {regions, 1, 1, 1}.
     """
@@ -92,8 +110,6 @@ class Block:
     outputs: tuple[slice, slice, slice]
     y: Array
     x: Array
-    y_errors: Array
-    x_errors: Array
     used: Array
     counts: Array
 
@@ -130,14 +146,6 @@ class Reading:
         samples: Array = np.where(self.inside(y, x), inner, self.outside)
         return samples
 
-    def greatest(self, y: Array, x: Array) -> Array:
-        """Return the greatest absolute value that `at` makes its results of."""
-        if not self.linear:
-            return np.abs(self.at(y, x))
-        near = [np.abs(self.elements(*at)) for at in product(around(y), around(x))]
-        samples: Array = np.where(self.inside(y, x), np.maximum.reduce(near), abs(self.outside))
-        return samples
-
     def _interpolated(self, y: Array, x: Array) -> Array:
         rows, columns = self.values.shape[1:3]
         y, x = np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)
@@ -172,20 +180,6 @@ class Reading:
         index: Array = (self.batch * height + row) * width + column
         return index
 
-    def special(self) -> Reading | None:
-        """Return where infinity, NaN or what overflows when added is at most one element away.
-
-        The reading gives 1 there and 0 elsewhere; None if there is none.
-        """
-        marked = ~(np.abs(self.values) <= _QUARTER)
-        if not marked.any():
-            return None
-        for axis in (1, 2):
-            last = marked.shape[axis] - 1
-            places = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
-            marked = np.logical_or.reduce([marked.take(place, axis) for place in places])
-        return Reading(marked.astype(np.float64), self.batch, False, 0.0, self.edges)
-
     def nearest(self, y: Array, x: Array) -> Array:
         """Return the elements nearest to rows and columns."""
         return self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
@@ -195,18 +189,6 @@ class Reading:
         rows, columns = self.within(y, 1), self.within(x, 2)
         return (rows & columns)[..., np.newaxis]
 
-    def unsure(self, at: Samples, axis: int) -> Array:
-        """Return which samples along one axis lie nearer than their error to a jump.
-
-        That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
-        """
-        ends = at.values - at.errors, at.values + at.errors
-        unsure: Array = np.not_equal(*(self.within(end, axis) for end in ends))
-        if not self.linear:
-            last = self.values.shape[axis] - 1
-            unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
-        return unsure & at.used()
-
     def within(self, at: Array, axis: int) -> Array:
         """Return which coordinates along one axis are inside."""
         size = self.values.shape[axis]
@@ -214,7 +196,7 @@ class Reading:
         return inside
 
 
-def samples(
+def placed(
     ends: Array,
     scale: float,
     outputs: int,
@@ -222,8 +204,8 @@ def samples(
     offsets: tuple[float, float],
     *,
     corners: bool,
-) -> Samples:
-    """Return where along an axis the samples of regions lie.
+) -> Placement:
+    """Return how the samples of regions lie along an axis.
 
     Args:
         ends: where each region begins and ends, sizes {regions, 2}.
@@ -235,37 +217,14 @@ def samples(
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
-    extent = end - begin
-    lengths = np.abs(extent).astype(np.float32) / np.float32(outputs)
+    lengths = np.abs(end - begin).astype(np.float32) / np.float32(outputs)
     number = np.clip(np.nan_to_num(np.ceil(lengths)), *counts).astype(np.int64)
     steps = np.arange(outputs) * number[:, np.newaxis, np.newaxis]
     steps = steps + np.arange(number.max(initial=0))[:, np.newaxis] - offset
     length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
     shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
-    begin, finish, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
-    part = shares * extent
-    values = part + begin - shift
-    divided = np.frexp(np.maximum(length, 1))[0] == 0.5
-    operations = (
-        _DIFFERENCE * _inexact(extent) + _inexact(steps) + _DIVISIONS * ~divided + 1  # The product.
-    )
-    sums = np.maximum(np.abs(part + begin), np.maximum(np.abs(begin - shift), np.abs(part - shift)))
-    errors = operations * np.abs(part) + sums + np.abs(values)
-    for end, weight in ((begin, 1 + np.abs(shares)), (finish, np.abs(shares))):
-        errors += _inexact(end) * np.abs(end) * weight
-    whole = divided
-    for step in (begin, finish, extent, steps, part, part + begin, values):
-        whole = whole & ~_inexact(step)
-    sizes = np.maximum.reduce([np.abs(each) for each in (begin, finish, extent)])
-    finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
-    finite &= math.isfinite(shift) and math.isfinite(offset)
-    return Samples(values, np.where(whole, 0, errors * STEP), number, ~finite)
-
-
-def _inexact(values: Array) -> Array:
-    """Return which values FLOAT32 rounds."""
-    rounded: Array = values.astype(np.float32) != values
-    return rounded
+    begin, end = (one[:, np.newaxis, np.newaxis] for one in (begin, end))
+    return Placement(begin, end, steps, length, shares, number, shift, offset)
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
@@ -293,24 +252,6 @@ def of_samples(samples: Array, block: Block, function: str) -> Array:
     return samples
 
 
-def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
-    """Return which outputs have samples of which special numbers may be a part.
-
-    Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
-    single elements, so may samples whose coordinate is not certain, and sums of several.
-    """
-    special = reading.special()
-    outputs = np.zeros(output_sizes(reading, y, x), bool)
-    if special is None:
-        return outputs
-    for block in sample_blocks(y, x, outputs.shape[-1]):
-        samples = special.of(block).nearest(block.y, block.x)
-        uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
-        weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
-        outputs[block.outputs] = (block.used * samples * weight).sum(axis=(1, 2)) > 1
-    return outputs
-
-
 def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
     """Yield the samples of some outputs after another, few enough for the processor's cache."""
     rows, columns = y.values.shape[-1], x.values.shape[-1]
@@ -324,11 +265,10 @@ def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
 
 
 def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block:
-    down, across = np.s_[:, :, np.newaxis, :, np.newaxis], np.s_[:, np.newaxis, :, np.newaxis]
+    down, across = ROWS, COLUMNS
     used = y.used()[down] & x.used()[across]
     counts = (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
-    coordinates = y.values[down], x.values[across], y.errors[down], x.errors[across]
-    return Block(outputs, *coordinates, used[..., np.newaxis], counts)
+    return Block(outputs, y.values[down], x.values[across], used[..., np.newaxis], counts)
 
 
 def slices(count: int, sizes: int) -> Iterator[slice]:
@@ -344,11 +284,6 @@ def slices(count: int, sizes: int) -> Iterator[slice]:
 def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, int, int]:
     """Return how many regions, rows, columns and channels there are."""
     return len(y.counts), y.values.shape[-1], x.values.shape[-1], reading.values.shape[-1]
-
-
-def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return by how much coordinates may be off, zero the last."""
-    return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)
 
 
 def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:

@@ -12,28 +12,18 @@ import numpy as np
 from dmlconf.reference.regions.sampling import Reading, around
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["slope_scales", "slopes"]
+__all__ = ["elements_around", "slopes"]
 
 
 def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
     """Return the slopes along x and y at samples with these coordinates."""
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
-    top_left, top_right, bottom_left, bottom_right = _around(reading, y, x)
+    top_left, top_right, bottom_left, bottom_right = elements_around(reading, y, x)
     upper, lower = top_right - top_left, bottom_right - bottom_left
     left, right = bottom_left - top_left, bottom_right - top_right
     return upper + down * (lower - upper), left + across * (right - left)
 
 
-def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the sizes of what the slopes along x and y are differences of."""
-    down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
-    sizes = [np.abs(element) for element in _around(reading, y, x)]
-    top_left, top_right, bottom_left, bottom_right = sizes
-    upper, lower = top_left + top_right, bottom_left + bottom_right
-    left, right = top_left + bottom_left, top_right + bottom_right
-    return upper * (1 - down) + lower * down, left * (1 - across) + right * across
-
-
-def _around(reading: Reading, y: Array, x: Array) -> list[Array]:
+def elements_around(reading: Reading, y: Array, x: Array) -> list[Array]:
     """Return the elements around samples: of the row before, then of that after."""
     return [reading.elements(*at) for at in product(around(y), around(x))]

@@ -1,12 +1,7 @@
-"""Reading a tensor at coordinates between its elements, one axis after another.
-
-Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
-comes with a bound of what they may be off.
-"""
+"""Reading a tensor at coordinates between its elements, one axis after another."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,11 +10,9 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "PRECISION",
     "ROUNDING",
     "Coordinates",
     "along",
@@ -29,7 +22,6 @@ __all__ = [
     "interpolated",
     "nearest",
     "neighbours",
-    "quanta",
 ]
 
 ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
@@ -42,13 +34,6 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
 
-PRECISION: Final = 24
-"""Bits of a FLOAT32 number."""
-
-
-_ROUNDINGS: Final = 4
-"""FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
-
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
@@ -56,11 +41,13 @@ class Coordinates:
 
     Attributes:
         values: the coordinates, FLOAT64; the first element is at 0.
-        errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+        scale, input_offset, output_offset: what they were computed with, FLOAT32 numbers.
     """
 
     values: Array
-    errors: Array
+    scale: float = 1.0
+    input_offset: float = 0.0
+    output_offset: float = 0.0
 
     def is_whole(self, size: int) -> bool:
         """Return whether this reads all elements of an axis in turn."""
@@ -68,26 +55,10 @@ class Coordinates:
 
 
 def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
-    """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
-
-    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two, and FLOAT32 holds
-    whatever is computed on the way in any order, nothing is rounded: with a scale of 2^-23 the
-    coordinate 4194304 may come from 8388607.5, which is rounded.
-    """
+    """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1."""
     scale, shift, offset = map(single, (scale, output_offset, input_offset))
-    places = np.arange(count, dtype=np.float64)
-    values = (places - shift) / scale - offset
-    errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
-    if math.frexp(scale)[0] == 0.5:
-        # All on the way are multiples of a quantum, with at most 24 bits above it: before the
-        # division by the scale, and behind it, where a half may be added to round to nearest.
-        before = float(np.min(quanta(np.array([1.0, shift]))))
-        behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
-        sizes = places + abs(shift)
-        exact = sizes <= before * 2.0**PRECISION
-        exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
-        errors[exact] = 0
-    return Coordinates(values, errors)
+    values = (np.arange(count, dtype=np.float64) - shift) / scale - offset
+    return Coordinates(values, scale, offset, shift)
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
@@ -148,18 +119,6 @@ def in_leading_blocks(
         block = slice(start, start + at_once)
         result[block] = function(whole[block].astype(np.float64))
     return result.reshape(output.Sizes)
-
-
-def quanta(values: Array) -> Array:
-    """Return the greatest power of two that divides each number; 0 for infinity and NaN.
-
-    Zero is a multiple of every number, and has infinity.
-    """
-    finite = np.where(np.isfinite(values), values, 0.0)
-    fraction, exponent = np.frexp(finite)
-    whole = np.abs(fraction * 2.0**53).astype(np.int64)
-    result = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-    return np.where(np.isfinite(values), np.where(finite == 0, np.inf, result), 0.0)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
 from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import DataType
 from tests.reference.permitted import hull
 
@@ -17,7 +17,7 @@ GRADIENT = np.array([1, 2, 4], np.float32)
 
 def interval(gradient: np.ndarray, coordinates: list[float], size: int) -> tuple[list[float], ...]:
     """Return what is right where every coordinate is off by 10 at most."""
-    at = Coordinates(np.array(coordinates), np.full(len(coordinates), 10.0))
+    at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), 10.0))
     ends = linear_interval(gradient, [at], TensorDesc(DataType.FLOAT32, (size,)))
     return tuple(end.tolist() for end in ends)
 
@@ -42,7 +42,7 @@ FOUR = TensorDesc(DataType.FLOAT32, (4,))
 
 
 def nearest(gradient: list[float], coordinates: list[float], errors: float) -> list[Interval]:
-    at = Coordinates(np.array(coordinates), np.full(len(coordinates), errors))
+    at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), errors))
     return nearest_candidates(np.array(gradient, np.float32), [at], "HALF_UP", FOUR)
 
 

@@ -1,0 +1,192 @@
+"""Samples whose coordinates are not certain, since kernels compute them in FLOAT32.
+
+Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.regions.sampling import (
+    COLUMNS,
+    ROWS,
+    Block,
+    Placement,
+    Reading,
+    Samples,
+    around,
+    output_sizes,
+    sample_blocks,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "UncertainBlock",
+    "UncertainSamples",
+    "greatest",
+    "possible_shifts",
+    "special",
+    "special_outputs",
+    "uncertain",
+    "uncertain_block",
+    "uncertain_blocks",
+    "unsure",
+]
+
+_DIFFERENCE: Final = 2
+"""FLOAT32 operations of an extent that is rounded: a difference, before or after a scale."""
+
+_DIVISIONS: Final = 4
+"""FLOAT32 operations of quotients by outputs and by samples, each by way of a reciprocal."""
+
+_QUARTER: Final = float(np.finfo(np.float32).max) / 4
+
+
+@dataclass(frozen=True)
+class UncertainSamples(Samples):
+    """Where samples lie, and how far they may lie from there.
+
+    Attributes:
+        errors: how far FLOAT32 arithmetic may be off, sizes of the coordinates; 0 where it rounds
+            nothing.
+        undefined: regions of which FLOAT32 holds no coordinates, sizes {regions}.
+    """
+
+    errors: Array = field(kw_only=True)
+    undefined: Array = field(kw_only=True)
+
+    def of(self, regions: slice, outputs: slice = slice(None)) -> UncertainSamples:
+        """Return the samples of some outputs, as many as the region with the most has."""
+        counts = self.counts[regions]
+        part = regions, slice(counts.max(initial=1)), outputs
+        undefined = self.undefined[regions]
+        return UncertainSamples(
+            self.values[part], counts, errors=self.errors[part], undefined=undefined
+        )
+
+
+@dataclass(frozen=True)
+class UncertainBlock(Block):
+    """All samples of some outputs, with `y_errors` and `x_errors`: how far y and x may be off."""
+
+    y_errors: Array = field(kw_only=True)
+    x_errors: Array = field(kw_only=True)
+
+
+def uncertain(at: Placement) -> UncertainSamples:
+    """Return where samples lie with their errors: of each operation that computes a coordinate."""
+    begin, end, steps, part = at.begin, at.end, at.steps, at.part
+    extent, values = end - begin, part + begin - at.shift
+    divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
+    operations = (
+        _DIFFERENCE * _inexact(extent) + _inexact(steps) + _DIVISIONS * ~divided + 1  # The product.
+    )
+    sums = np.maximum(
+        np.abs(part + begin), np.maximum(np.abs(begin - at.shift), np.abs(part - at.shift))
+    )
+    errors = operations * np.abs(part) + sums + np.abs(values)
+    for each, weight in ((begin, 1 + np.abs(at.shares)), (end, np.abs(at.shares))):
+        errors += _inexact(each) * np.abs(each) * weight
+    whole = divided
+    for step in (begin, end, extent, steps, part, part + begin, values):
+        whole = whole & ~_inexact(step)
+    sizes = np.maximum.reduce([np.abs(each) for each in (begin, end, extent)])
+    finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
+    finite &= math.isfinite(at.shift) and math.isfinite(at.offset)
+    errors = np.where(whole, 0, errors * STEP)
+    return UncertainSamples(values, at.counts, errors=errors, undefined=~finite)
+
+
+def _inexact(values: Array) -> Array:
+    """Return which values FLOAT32 rounds."""
+    rounded: Array = values.astype(np.float32) != values
+    return rounded
+
+
+def uncertain_blocks(
+    y: UncertainSamples, x: UncertainSamples, channels: int
+) -> Iterator[UncertainBlock]:
+    """Yield the samples of some outputs after another, as `sample_blocks` does."""
+    for block in sample_blocks(y, x, channels):
+        yield uncertain_block(block, y, x)
+
+
+def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> UncertainBlock:
+    """Return a block with the errors of its coordinates."""
+    regions, rows, columns = block.outputs
+    return UncertainBlock(
+        block.outputs,
+        block.y,
+        block.x,
+        block.used,
+        block.counts,
+        y_errors=y.of(regions, rows).errors[ROWS],
+        x_errors=x.of(regions, columns).errors[COLUMNS],
+    )
+
+
+def greatest(reading: Reading, y: Array, x: Array) -> Array:
+    """Return the greatest absolute value that `Reading.at` makes its results of."""
+    if not reading.linear:
+        return np.abs(reading.at(y, x))
+    near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]
+    samples: Array = np.where(reading.inside(y, x), np.maximum.reduce(near), abs(reading.outside))
+    return samples
+
+
+def special(reading: Reading) -> Reading | None:
+    """Return where infinity, NaN or what overflows when added is at most one element away.
+
+    The reading gives 1 there and 0 elsewhere; None if there is none.
+    """
+    marked = ~(np.abs(reading.values) <= _QUARTER)
+    if not marked.any():
+        return None
+    for axis in (1, 2):
+        last = marked.shape[axis] - 1
+        places = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
+        marked = np.logical_or.reduce([marked.take(place, axis) for place in places])
+    return Reading(marked.astype(np.float64), reading.batch, False, 0.0, reading.edges)
+
+
+def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
+    """Return which samples along one axis lie nearer than their error to a jump.
+
+    That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
+    """
+    ends = at.values - at.errors, at.values + at.errors
+    unsure: Array = np.not_equal(*(reading.within(end, axis) for end in ends))
+    if not reading.linear:
+        last = reading.values.shape[axis] - 1
+        unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
+    return unsure & at.used()
+
+
+def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
+    """Return which outputs have samples of which special numbers may be a part.
+
+    Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
+    single elements, so may samples whose coordinate is not certain, and sums of several.
+    """
+    marked = special(reading)
+    outputs = np.zeros(output_sizes(reading, y, x), bool)
+    if marked is None:
+        return outputs
+    for block in uncertain_blocks(y, x, outputs.shape[-1]):
+        samples = marked.of(block).nearest(block.y, block.x)
+        uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
+        weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
+        outputs[block.outputs] = (block.used * samples * weight).sum(axis=(1, 2)) > 1
+    return outputs
+
+
+def possible_shifts(errors: Array) -> tuple[Array, ...]:
+    """Return by how much coordinates may be off, zero the last."""
+    return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

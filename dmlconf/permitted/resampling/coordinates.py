@@ -1,0 +1,69 @@
+"""How far coordinates may be off that FLOAT32 arithmetic gives.
+
+Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.resampling.interpolation import Coordinates
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["PRECISION", "UncertainCoordinates", "quanta", "uncertain"]
+
+PRECISION: Final = 24
+"""Bits of a FLOAT32 number."""
+
+_ROUNDINGS: Final = 4
+"""FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainCoordinates(Coordinates):
+    """Coordinates with their errors.
+
+    Attributes:
+        errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+    """
+
+    errors: Array = field(kw_only=True)
+
+
+def uncertain(at: Coordinates) -> UncertainCoordinates:
+    """Return coordinates with their errors.
+
+    Where the scale is a power of two, and FLOAT32 holds whatever is computed on the way in any
+    order, nothing is rounded: with a scale of 2^-23 the coordinate 4194304 may come from 8388607.5,
+    which is rounded.
+    """
+    scale, shift, offset = at.scale, at.output_offset, at.input_offset
+    places = np.arange(len(at.values), dtype=np.float64)
+    errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
+    if math.frexp(scale)[0] == 0.5:
+        # All on the way are multiples of a quantum, with at most 24 bits above it: before the
+        # division by the scale, and behind it, where a half may be added to round to nearest.
+        before = float(np.min(quanta(np.array([1.0, shift]))))
+        behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
+        sizes = places + abs(shift)
+        exact = sizes <= before * 2.0**PRECISION
+        exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
+        errors[exact] = 0
+    return UncertainCoordinates(at.values, scale, offset, shift, errors=errors)
+
+
+def quanta(values: Array) -> Array:
+    """Return the greatest power of two that divides each number; 0 for infinity and NaN.
+
+    Zero is a multiple of every number, and has infinity.
+    """
+    finite = np.where(np.isfinite(values), values, 0.0)
+    fraction, exponent = np.frexp(finite)
+    whole = np.abs(fraction * 2.0**53).astype(np.int64)
+    result = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(np.isfinite(values), np.where(finite == 0, np.inf, result), 0.0)
