@@ -170,6 +170,31 @@ def test_precision_takes_only_its_rules_from_the_catalogue() -> None:
                 assert str(node.module).startswith(allowed)
 
 
+PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
+"""What the names of functions end with that say what a rule permits."""
+
+
+@for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
+def test_the_reference_computes_nothing_but_what_is_right(path: Path) -> None:
+    names = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
+    assert not [name for name in names if name.endswith(PERMITTED)]
+    taken = [part for part in imported(path) if part in ("precision", "permitted")]
+    assert not taken, f"imports {', '.join(taken)}"
+
+
+def test_what_is_permitted_stands_beside_the_function_that_it_is_permitted_of() -> None:
+    folders = [
+        path.parent.relative_to(PACKAGE / "permitted")
+        for path in MODULES
+        if part(path) == "permitted"
+    ]
+    assert {str(folder) for folder in folders} - {".", "graphs"} <= {
+        str(path.parent.relative_to(PACKAGE / "reference"))
+        for path in MODULES
+        if part(path) == "reference"
+    }
+
+
 CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
 """Recordings are files that the judge reads too, so they are not among these."""
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
+from dmlconf.permitted.numbers.half import STORES
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["one_product_of_filter_and_input", "squares_left_out", "zeros_of_a_dilation_of_zero"]

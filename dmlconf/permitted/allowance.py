@@ -13,10 +13,10 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.permitted.graphs.allowance import graph_candidates
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import arguments, evaluate
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 

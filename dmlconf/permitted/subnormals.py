@@ -17,10 +17,9 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Operator
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = ["without_subnormals"]
-
-_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 
 def without_subnormals(case: Case) -> Case:
@@ -71,7 +70,7 @@ def _without_in_desc(operator: Operator, desc: Desc) -> Desc:
 def _without_in_value(value: Any) -> Any:
     """Return an attribute's value with zeros for subnormal numbers; itself where it has none."""
     if isinstance(value, float):
-        small = 0 < abs(value) < _LEAST_NORMAL
+        small = 0 < abs(value) < LEAST_NORMAL_FLOAT32
         return math.copysign(0.0, value) if small else value
     if isinstance(value, Mapping):
         members = {key: _without_in_value(member) for key, member in value.items()}

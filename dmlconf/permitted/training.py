@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "adam_optimizer_interval",
 ]
-
-_LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 class _Moments(NamedTuple):
@@ -111,7 +110,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
         error = np.maximum(of_sum, of_terms)
         values.append(value)
         largest = (np.abs(new) + np.abs(old)) * max(1.0, abs(share), abs(decay))
-        overflowing = np.isfinite(largest) & (largest > _LARGEST)
+        overflowing = np.isfinite(largest) & (largest > LARGEST_FLOAT32)
         error += np.where(error > 0, STEP * np.abs(value), _underflow(value))
         errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)

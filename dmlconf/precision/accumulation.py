@@ -25,18 +25,16 @@ import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
 
 __all__ = ["Accumulation", "places", "roundings"]
 
 _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
 """The relative error of one addition, by the output's type; FLOAT64 sums are FLOAT64."""
 
-_LARGEST: Final = float(np.finfo(np.float32).max)
-
 _ANYTHING: Final = 2.0**300
 """An error scale from which on every value is right; FLOAT64 results may have such error scales."""
 
-_FLOAT16_PLACE: Final = 2.0**-10
 _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
 
@@ -94,7 +92,7 @@ class Accumulation:
         if self.overflows is not None:
             return True
         finite = np.isfinite(self.error_scale)
-        return bool((finite & (self.error_scale > _LARGEST)).any())
+        return bool((finite & (self.error_scale > LARGEST_FLOAT32)).any())
 
     def part(self, block: slice) -> Accumulation:
         """Return the limits of some elements."""
@@ -170,7 +168,7 @@ class Accumulation:
         """Return which elements have error scales so large that every value is right."""
         overflow = self._overflow(dtype)
         undefined: Array = np.isfinite(self.error_scale) & (
-            self.error_scale > (_ANYTHING if overflow == _LARGEST else overflow)
+            self.error_scale > (_ANYTHING if overflow == LARGEST_FLOAT32 else overflow)
         )
         return undefined
 
@@ -260,7 +258,7 @@ class Accumulation:
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
         """Return the sum of the places of FLOAT16 numbers of these magnitudes."""
-        return 0.0 if sizes is None else _FLOAT16_PLACE * sizes
+        return 0.0 if sizes is None else FLOAT16_PLACE * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
         """Return how many roundings of the error scale may add up, for each element."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
 from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted

@@ -20,10 +20,10 @@ from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.judging.judge import judge
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs, seen_through
-from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.verdicts.verdict import Status

@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.operators import activated, activation_parameterized_relu
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

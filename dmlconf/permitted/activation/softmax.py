@@ -11,6 +11,10 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
 from dmlconf.precision.accumulation import roundings
 from dmlconf.precision.allowance import Interval
@@ -20,11 +24,8 @@ from dmlconf.reference.activation.softmax import (
     row_powers,
     row_shares,
 )
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
-from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
-from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LEAST_NORMAL_FLOAT16
 
 __all__ = [
     "activation_hardmax1_interval",
@@ -33,13 +34,6 @@ __all__ = [
     "change_of_shares",
     "fused_softmax_error_scale",
 ]
-
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
-
-
-_FLOAT16_PLACE: Final = 2.0**-10
-
 
 _NOTHING: Final = 200.0
 """The exponential of so much below 0 is 0 in FLOAT32."""
@@ -126,7 +120,7 @@ def fused_softmax_error_scale(
 
         # Powers of what is far below have no digits left.
         powers = np.exp(below)
-        least = np.where(powers > 0, _LEAST_NORMAL, 0.0) / powers.sum(
+        least = np.where(powers > 0, LEAST_NORMAL_FLOAT16, 0.0) / powers.sum(
             distinct_axes(axes), keepdims=True
         )
         exact = error_scale.exact
@@ -165,7 +159,7 @@ def activation_log_softmax1_candidates(
         of_sum = of_powers.sum(over, keepdims=True) / total
         of_sum += roundings(powers.size // total.size) * alike(powers, over) * STEP
         if dtype == np.float16:
-            of_sum += _FLOAT16_PLACE * store_sizes(total) / total
+            of_sum += FLOAT16_PLACE * store_sizes(total) / total
         of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
         error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm

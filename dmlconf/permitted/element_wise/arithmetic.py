@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.element_wise.arithmetic import (
@@ -19,8 +20,8 @@ from dmlconf.reference.element_wise.arithmetic import (
     element_wise_min,
 )
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "LARGEST_DIVISOR",
@@ -111,7 +112,7 @@ def element_wise_mean_candidates(
     dtype = OutputTensor.DataType.dtype
     total = _sum_toward_zero(wide(ATensor), wide(BTensor))
     lowest, highest = rounded_interval(total / 2, 0.0, dtype)
-    overflows = np.isfinite(total) & (np.abs(total) > float(np.finfo(np.float32).max))
+    overflows = np.isfinite(total) & (np.abs(total) > LARGEST_FLOAT32)
     if dtype != np.float32 or not overflows.any():
         return [(lowest, highest)]
     infinity = np.copysign(dtype.type(np.inf), total)

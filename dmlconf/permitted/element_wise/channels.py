@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.reference.element_wise.channels import scaled_terms
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

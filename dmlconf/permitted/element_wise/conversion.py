@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.conversion import cast, truncated_to
-from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

@@ -14,16 +14,16 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.element_wise.scale_bias import (
     function_interval,
     scaled_interval,
     unary_interval,
 )
-from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
-from dmlconf.reference.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.erf import erf
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

@@ -9,13 +9,13 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.element_wise.modulus import (
     LEAST_QUOTIENT,
     element_wise_modulus_floor,
     element_wise_modulus_truncate,
 )
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

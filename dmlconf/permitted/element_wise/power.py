@@ -13,6 +13,8 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
 from dmlconf.permitted.element_wise.scale_bias import scaled_interval
+from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.element_wise.conversion import cast
 from dmlconf.reference.element_wise.power import (
     are_integers,
@@ -23,10 +25,9 @@ from dmlconf.reference.element_wise.power import (
     whole_power,
 )
 from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "Ends",
@@ -39,14 +40,8 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 
-_LARGEST_HALF: Final = float(np.finfo(np.float16).max)
-
-
 _ALL_EVEN: Final = 2.0**24
 """From here on every FLOAT32 number is even."""
-
-
-_TINY: Final = float(np.finfo(np.float32).tiny)
 
 
 _WORD: Final = 32
@@ -74,8 +69,8 @@ def element_wise_pow_interval(
     exact = tuple(operand(tensor, ScaleBias) for tensor in tensors)
     lowest, highest = _power_interval(exact, bases, exponents, OutputTensor)
     if InputTensor.dtype == np.float32 and ExponentTensor.dtype.itemsize < 4:
-        lowest[lowest < -_LARGEST_HALF] = -np.inf
-        highest[highest > _LARGEST_HALF] = np.inf
+        lowest[lowest < -LARGEST_FLOAT16] = -np.inf
+        highest[highest > LARGEST_FLOAT16] = np.inf
     return lowest, highest
 
 
@@ -141,10 +136,10 @@ def _power_interval(
         if around_zero.any():
             pole = np.where(around_zero & (exponent < 0), np.inf, 0.0)
             corners += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
-        subnormal = (base != 0) & (np.abs(base) < _TINY)
+        subnormal = (base != 0) & (np.abs(base) < LEAST_NORMAL_FLOAT32)
         if subnormal.any():
             # Measured: log2 of a subnormal number may be that of about 2^-127.
-            least_normal = real_power(np.copysign(_TINY, base), exponent)
+            least_normal = real_power(np.copysign(LEAST_NORMAL_FLOAT32, base), exponent)
             corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
         # The base 0 is distinguished from the others.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.element_wise.conversion import cast
 from dmlconf.reference.element_wise.scale_bias import (
     ScaleBias,
@@ -18,19 +18,14 @@ from dmlconf.reference.element_wise.scale_bias import (
     whole_part,
 )
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "function_interval",
     "scaled_interval",
     "unary_interval",
 ]
-
-_TINY: Final = float(np.finfo(np.float32).tiny)
-
-
-_LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
@@ -45,15 +40,17 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array,
     with np.errstate(all="ignore"):
         product, total = product_and_sum(tensor, scale_bias)
         terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(total)
-        flushed = (product != 0) & ((np.abs(product) < _TINY) | (np.abs(total) < _TINY))
+        flushed = (product != 0) & (
+            (np.abs(product) < LEAST_NORMAL_FLOAT32) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
+        )
         bias = single(scale_bias["Bias"])
         held = (total - product == bias) & (total - bias == product)
         held &= _is_single(wide(tensor)) & _is_single(product) & _is_single(total)
-        room = np.where(held, 0.0, terms * STEP) + np.where(flushed, _TINY, 0.0)
+        room = np.where(held, 0.0, terms * STEP) + np.where(flushed, LEAST_NORMAL_FLOAT32, 0.0)
         finite = np.isfinite(room)
         low, high = np.where(finite, total - room, exact), np.where(finite, total + room, exact)
-        low[np.minimum(low, product) < -_LARGEST] = -np.inf
-        high[np.maximum(high, product) > _LARGEST] = np.inf
+        low[np.minimum(low, product) < -LARGEST_FLOAT32] = -np.inf
+        high[np.maximum(high, product) > LARGEST_FLOAT32] = np.inf
     return low, high
 
 

@@ -20,9 +20,9 @@ from dmlconf.permitted.element_wise.scale_bias import (
     scaled_interval,
     unary_interval,
 )
+from dmlconf.permitted.numbers.rounding import anything_where, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
-from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
 from dmlconf.reference.numbers.sine import cosine, sine
 from dmlconf.tensors.datatypes import Array
 

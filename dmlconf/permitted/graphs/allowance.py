@@ -47,10 +47,10 @@ from dmlconf.permitted.graphs.samples import (
     stored,
     unrounded,
 )
+from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.numbers.rounding import anything_where
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["WIDENING", "graph_candidates"]

@@ -22,12 +22,12 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
-from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

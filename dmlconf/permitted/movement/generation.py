@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.held import held_choices
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.movement.generation import sequence_of, with_diagonals
-from dmlconf.reference.numbers.held import held_choices
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

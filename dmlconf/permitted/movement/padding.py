@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.held import held_choices
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.movement.padding import padded
-from dmlconf.reference.numbers.held import held_choices
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

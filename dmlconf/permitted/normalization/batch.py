@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
 from dmlconf.permitted.normalization.mean_variance import exact_mean, saturated, variance_loss
 from dmlconf.permitted.normalization.parameters import (
     finite_sum,
@@ -22,20 +23,21 @@ from dmlconf.permitted.normalization.parameters import (
     unbounded,
 )
 from dmlconf.permitted.normalization.spans import Statistics
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.rounding import STEP, greatest_product, overflows
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum, terms_vary
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.activation.fused import fused, fused_error_scale, fused_span
+from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.batch import (
     BatchNormalizationDesc,
     BatchNormalizationTrainingDesc,
 )
 from dmlconf.reference.normalization.parameters import deviation_of, shared_dimensions
-from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, greatest_product, overflows
-from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE
 
 __all__ = [
     "batch_normalization_error_scale",
@@ -95,7 +97,7 @@ def batch_normalization_training_error_scale(
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
         # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
-        of_mean = np.square(mean) * 2.0**-10
+        of_mean = np.square(mean) * FLOAT16_PLACE
         cancellation = 8 * STEP * np.square(size)
         spread = (squares + 2 * np.abs(centred) * size + cancellation).mean(over, keepdims=True)
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)

@@ -14,6 +14,8 @@ from dmlconf.permitted.normalization.gradient_spans import GradientInputs
 from dmlconf.permitted.normalization.mean_variance import exact_mean
 from dmlconf.permitted.normalization.parameters import finite_sum, sizes_of, unbounded
 from dmlconf.permitted.normalization.spans import parts_of
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.rounding import STEP, greatest_product, overflows, underflow_error
 from dmlconf.permitted.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.batch_gradients import (
@@ -22,15 +24,9 @@ from dmlconf.reference.normalization.batch_gradients import (
     parameter_gradients,
 )
 from dmlconf.reference.normalization.parameters import deviation_of, shared_dimensions
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import (
-    STEP,
-    greatest_product,
-    overflows,
-    underflow_error,
-)
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "batch_normalization_grad_error_scale",
@@ -86,7 +82,7 @@ def _vanishes(first: Array, *others: Array) -> Array:
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """
-    tiny = float(np.finfo(np.float32).tiny)
+    tiny = LEAST_NORMAL_FLOAT32
     vanishing: Array = (first > 0) & (first < tiny)
     for product in others:
         vanishing = vanishing | (product > 0) & (product < tiny)

@@ -12,9 +12,9 @@ import numpy as np
 
 from dmlconf.permitted.normalization.parameters import sizes_of
 from dmlconf.permitted.normalization.spans import means_of, sums_of
-from dmlconf.reference.numbers.error_scale import quantum_of
+from dmlconf.permitted.numbers.error_scale import quantum_of
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["GradientInputs"]

@@ -10,6 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
 from dmlconf.precision.accumulation import places
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.local_response import (
@@ -20,19 +23,15 @@ from dmlconf.reference.normalization.local_response import (
     power_base,
     window_sums,
 )
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.half import STORES, Store
-from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
+from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE
 
 __all__ = [
     "local_response_normalization_error_scale",
     "local_response_normalization_grad_error_scale",
 ]
-
-_FLOAT16_PLACE: Final = 2.0**-10
-
 
 _POWER: Final = 2.0**-19
 """How far a square may be off that is made by exp2 and log2, each of which is off by 2^-21."""
@@ -131,7 +130,7 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     scale = abs(single(desc.Alpha)) / desc.LocalSize
     before = single(desc.Alpha) / desc.LocalSize * store(sums) + single(desc.Bias)
     reach = off * scale + STEP * (3 * scale * sums + np.abs(before))
-    error: Array = (off * scale + _off(before, reach, store)) / _FLOAT16_PLACE
+    error: Array = (off * scale + _off(before, reach, store)) / FLOAT16_PLACE
     return error
 
 

@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
 from dmlconf.permitted.normalization.parameters import partial_mean, quotient_scale
 from dmlconf.permitted.normalization.spans import Statistics
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.rounding import greatest_product, overflows
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
-from dmlconf.reference.activation.fused import fused, fused_error_scale, fused_span
+from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.mean_variance import (
     MeanVarianceNormalization2Desc,
     squared_norm,
 )
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.rounding import greatest_product, overflows
-from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import HALF_STEP
 from dmlconf.permitted.numbers.terms import steps_beside_sum
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.rounding import HALF_STEP
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "finite_sum",
@@ -77,7 +78,7 @@ def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
 
 def unbounded(factor: Array, deviation: Array) -> Array:
     """Return where a factor is infinite, or may be since the root of a subnormal number is lost."""
-    underflow = np.square(deviation) < float(np.finfo(np.float32).tiny)
+    underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 
 

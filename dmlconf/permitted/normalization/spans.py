@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.half import STORES, Store
-from dmlconf.reference.numbers.span import Span
+from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Statistics", "means_of", "parts_of", "sums_of"]

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import HALF_STEP
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.rounding import HALF_STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["alike", "steps_beside_sum", "terms_vary"]

@@ -13,12 +13,13 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.softmax import change_of_shares
+from dmlconf.permitted.numbers.accuracy import EXP2_HALVES
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.rounding import HALF_STEP, STEP, finite_sizes
 from dmlconf.reference.activation.softmax import fused_softmax
-from dmlconf.reference.numbers.accuracy import EXP2_HALVES
-from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.half import STORES, Store
-from dmlconf.reference.numbers.rounding import HALF_STEP, STEP, finite_sizes
+from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.products.attention import (
     KEYS,
     OF_QUERIES,
@@ -30,6 +31,7 @@ from dmlconf.reference.products.attention import (
     score_terms,
 )
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "multihead_attention1_error_scale",
@@ -176,8 +178,8 @@ def _shares_error_scale(
     if dtype == np.float16 and sizes.stored is not None:
         stored = store_sizes(shares, shares == 1)
         stored += shares * carried(sizes.stored)
-        loss += (shares * sizes.stored).sum(KEYS, keepdims=True) * 2.0**-10
-    vanishing = np.where(shares < 2 * float(np.finfo(np.float32).tiny), shares / HALF_STEP, 0.0)
+        loss += (shares * sizes.stored).sum(KEYS, keepdims=True) * FLOAT16_PLACE
+    vanishing = np.where(shares < 2 * LEAST_NORMAL_FLOAT32, shares / HALF_STEP, 0.0)
     error_scale = ErrorScale(
         shares * (1 + change_of_shares(shares, rounding, KEYS)) + vanishing, stored
     )

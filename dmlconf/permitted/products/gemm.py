@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dmlconf.permitted.activation.fused import fused_error_scale
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
-from dmlconf.reference.activation.fused import fused_error_scale
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.products.gemm import GemmDesc, fused_softmax_axes, gemm_sums
 from dmlconf.tensors.datatypes import Array
 

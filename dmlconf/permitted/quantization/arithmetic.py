@@ -9,18 +9,19 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.rounding import STEP, underflow_error
 from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP, underflow_error
 from dmlconf.reference.quantization.arithmetic import (
     MatrixMultiplyIntegerToFloatDesc,
     QuantizedLinearDesc,
     centred,
 )
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LARGEST_FLOAT32
 
 __all__ = [
     "element_wise_quantized_linear_add_candidates",
@@ -90,7 +91,7 @@ def matrix_multiply_integer_to_float_error_scale(
         sums = (a @ b) * first * second
         # The product of the scales may be subnormal where the result is not.
         sums = sums + underflow_error(first, second) * (a @ b) / STEP
-        beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
+        beyond = np.isfinite(sums) & (sums > LARGEST_FLOAT32)
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
         bias = 0.0 if desc.BiasTensor is None else wide(desc.BiasTensor)
@@ -180,7 +181,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 def _saturated(numbers: Array, scale: Array) -> Array:
     """Return scaled numbers where FLOAT16 holds them before and after, without infinities."""
-    largest = float(np.finfo(np.float16).max)
+    largest = LARGEST_FLOAT16
     scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
     return scaled
 

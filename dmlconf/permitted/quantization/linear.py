@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.permitted.quantization.quotients import (
     exact_quotient,
     is_power_of_two,
     quantized_candidates,
 )
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.reference.quantization.linear import (
     bits_of,
     by_element,

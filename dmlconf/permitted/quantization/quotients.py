@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.reference.quantization.quotients import quantized
 from dmlconf.tensors.datatypes import Array, DataType
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.permitted.quantization.arithmetic import quantized_sum_candidates
 from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.quantization.arithmetic import centred
 from dmlconf.reference.quantization.windows import (
     QuantizedLinearAveragePoolingDesc,

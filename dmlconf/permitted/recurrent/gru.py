@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.recurrent.kernels import Sites
 from dmlconf.permitted.recurrent.layers import error_scales
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.recurrent.gru import GruDesc, gru_direction
 
 __all__ = [

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.permitted.numbers.half import to_nearest
 from dmlconf.permitted.recurrent.quantity import Quantity, carried, followed, followed_product
 from dmlconf.reference.activation.fused import Activation
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.half import Store, to_nearest
+from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import State, Values
 from dmlconf.tensors.datatypes import Array
 

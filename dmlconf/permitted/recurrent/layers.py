@@ -13,22 +13,20 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP
 from dmlconf.permitted.recurrent.kernels import EQUATIONS, Kernel, Kernels, Sites
 from dmlconf.permitted.recurrent.quantity import followed
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.half import STORES
-from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP
 from dmlconf.reference.recurrent.layers import AnyLayerDesc, Direction, layer_outputs
 from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE
 
 __all__ = [
     "error_scales",
 ]
-
-_FLOAT16_PLACE: Final = 2.0**-10
-
 
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
@@ -128,7 +126,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     # A scale of 0 would say that nothing is added up, and the result exact.
     least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
     room = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
-    room += (stored - stored.min(0)) * _FLOAT16_PLACE
+    room += (stored - stored.min(0)) * FLOAT16_PLACE
     room = np.where(np.isfinite(room) & (room > 0), room, 0.0)
     spans = tuple((value - each, value + each) for value, each in zip(values, room, strict=True))
     return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)

@@ -13,24 +13,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.activation.fused import activated_error_scale
+from dmlconf.permitted.numbers.error_scale import LONGEST_WHOLE, ErrorScale
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
 from dmlconf.permitted.recurrent.spread import ROUNDING, Spread, independent, sources_of
 from dmlconf.precision.accumulation import places, roundings
-from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
-from dmlconf.reference.activation.fused import Activation, activated_error_scale
-from dmlconf.reference.numbers.error_scale import LONGEST_WHOLE, ErrorScale
+from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
-from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
 from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT16, LARGEST_FLOAT32
 
 __all__ = ["Quantity", "carried", "followed", "followed_product"]
-
-_FLOAT16_PLACE: Final = 2.0**-10
-
-_LARGEST_FLOAT16: Final = float(np.finfo(np.float16).max)
-
-_LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
 
 _HELD: Final = 2.0
 """How much a store counts that is off by as much as its boundary is, in places: 5 standard
@@ -169,10 +165,10 @@ class Quantity(Values):
         finite = np.isfinite(self.value) & rows
         either = (below != above) & finite
         place = np.where(either, places(self.value), 0.0)
-        beyond = finite & (np.abs(self.value) > _LARGEST_FLOAT16)
+        beyond = finite & (np.abs(self.value) > LARGEST_FLOAT16)
         kept = either | np.logical_not(rows)
         nothing = ErrorScale(np.zeros_like(value))
-        scale = self.error_scale.where(kept, nothing).holding(place / _FLOAT16_PLACE)
+        scale = self.error_scale.where(kept, nothing).holding(place / FLOAT16_PLACE)
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # Where errors of stores arrive, the two differences are independent.
@@ -289,18 +285,18 @@ class Quantity(Values):
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
         # A sum of so much overflows, but errors that grew from step to step need not.
-        unbounded = (before.sums >= ANY_RESULT) | (sums > _LARGEST_FLOAT32) & np.isfinite(sums)
+        unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
         # The last store may be toward zero as well, in the direction of those before.
         last = _STORE_BIAS * places(self.value)
-        likely = np.hypot(last, half.limit / 2) / _FLOAT16_PLACE
+        likely = np.hypot(last, half.limit / 2) / FLOAT16_PLACE
         return replace(
             before,
             sums=sums,
-            stored=np.fmin(before.stored, half.limit / _FLOAT16_PLACE),
+            stored=np.fmin(before.stored, half.limit / FLOAT16_PLACE),
             deviation=np.fmin(deviation, likely),
         )
 
@@ -350,7 +346,7 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
     single = single.widened(HALF_STEP * roundings(len(right) + 1) * size)
     slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:
-        half = half.widened(_FLOAT16_PLACE * slices)
+        half = half.widened(FLOAT16_PLACE * slices)
     return Quantity(product.value, error_scale, (single, half), product.terms)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.reduction.reduce import product_error_scale
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.reduction.cumulative import cumulated
 from dmlconf.tensors.datatypes import Array

@@ -12,12 +12,13 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, overflows
 from dmlconf.permitted.numbers.terms import terms_vary
-from dmlconf.reference.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, overflows
 from dmlconf.reference.reduction.reduce import argmax, argmin, reduce, reduced_last, sum_of_squares
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "argmax_interval",
@@ -37,10 +38,6 @@ _LONGEST_WHOLE: Final = 512
 
 Measured on ten releases of DirectML: with 514 elements a NaN in place 513 hides element 1.
 """
-
-
-_TINY: Final = float(np.finfo(np.float32).tiny)
-"""Below this FLOAT32 numbers are subnormal, and may be taken for zero."""
 
 
 def argmin_interval(
@@ -130,7 +127,10 @@ def reduce_error_scale(
             vary = terms_vary(rows, (-1,))
             return ErrorScale(sizes.mean(-1), overflows=beyond, terms_vary=vary)
         squares = sum_of_squares(sizes, sizes.dtype)
-        underflow = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
+        underflow = (
+            np.count_nonzero((sizes > 0) & (np.square(sizes) < LEAST_NORMAL_FLOAT32), -1)
+            * LEAST_NORMAL_FLOAT32
+        )
         if Function == "SUM_SQUARE":
             quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
             vary = terms_vary(np.square(rows), (-1,))
@@ -152,7 +152,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     terms, weights = exact, sizes
     quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
     # Sums that are exact in any order: of zeros the result is -infinity, and no other.
-    certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= _TINY)
+    certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
         weights = terms * (EXP2_HALVES + 2 * sizes)
@@ -160,7 +160,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
     of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))
     # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
-    unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
+    unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
     beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
     return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
@@ -181,8 +181,8 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
     product = multiply(absolute)
     finite = np.where(np.isfinite(absolute), absolute, 1.0)
     ordinary = np.isfinite(product) & (product != 0)
-    largest = float(np.finfo(np.float32).max)
-    smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < _TINY
+    largest = LARGEST_FLOAT32
+    smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
     beyond |= smallest & (product > largest)
     # What is subnormal on the way may be zero, or have any share of its digits left.

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.permitted.regions.sampling import (
     UncertainBlock,
     UncertainSamples,
@@ -24,7 +25,6 @@ from dmlconf.permitted.regions.sampling import (
     uncertain_blocks,
     unsure,
 )
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.regions.sampling import Reading, of_samples, output_sizes
 from dmlconf.tensors.datatypes import Array
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.permitted.regions.parts import UncertainPart, slope_scales
 from dmlconf.permitted.regions.sampling import (
     UncertainSamples,
@@ -21,7 +22,6 @@ from dmlconf.permitted.regions.sampling import (
     uncertain_blocks,
 )
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.regions.gradients import (
     RoiAlignGradDesc,
     RoiGradients,
@@ -32,6 +32,7 @@ from dmlconf.reference.regions.gradients import (
 from dmlconf.reference.regions.parts import elements_of
 from dmlconf.reference.regions.slopes import slopes
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "roi_align_grad_interval",
@@ -126,7 +127,7 @@ class _UncertainGradients(RoiGradients):
 
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients, or samples of special elements."""
-        marked = ~(np.abs(self.gradients) <= float(np.finfo(np.float32).max) / 4)
+        marked = ~(np.abs(self.gradients) <= LARGEST_FLOAT32 / 4)
         reading = special(self.reading) if image else None
         if reading is not None:
             for block in uncertain_blocks(self.y, self.x, marked.shape[-1]):

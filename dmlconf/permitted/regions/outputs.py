@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import anything_where, rounded_interval
 from dmlconf.permitted.regions.candidates import Candidate, reduced_candidates
 from dmlconf.permitted.regions.sampling import special_outputs, uncertain
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
 from dmlconf.reference.regions.outputs import (
     LOWEST,
     RoiAlign1Desc,

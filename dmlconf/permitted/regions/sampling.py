@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.reference.regions.sampling import (
     COLUMNS,
     ROWS,
@@ -26,6 +26,7 @@ from dmlconf.reference.regions.sampling import (
     sample_blocks,
 )
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "UncertainBlock",
@@ -46,7 +47,7 @@ _DIFFERENCE: Final = 2
 _DIVISIONS: Final = 4
 """FLOAT32 operations of quotients by outputs and by samples, each by way of a reciprocal."""
 
-_QUARTER: Final = float(np.finfo(np.float32).max) / 4
+_QUARTER: Final = LARGEST_FLOAT32 / 4
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import anything_where, rounded_interval
 from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
 from dmlconf.permitted.resampling.estimates import (
     Estimate,
@@ -25,9 +26,9 @@ from dmlconf.permitted.resampling.estimates import (
 )
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
 from dmlconf.reference.resampling.interpolation import elements_at, nearest
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = ["linear_candidates", "nearest_candidates"]
 
@@ -191,7 +192,7 @@ def _near_special(
 
     Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
     """
-    marked = ~(np.abs(wide(tensor)) <= float(np.finfo(np.float32).max) / 2)
+    marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():
         return False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import Array
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import STEP
 from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.resampling.interpolation import along, neighbours
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "Estimate",
     "extrapolated_estimate",
     "interpolated_estimate",
 ]
-
-_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Estimate:
         Whatever the order of the operations, multiples of a quantum with at most 24 bits above it
         are FLOAT32 numbers; smaller quanta than the least normal number may be flushed.
         """
-        exact = (self.spans <= self.quanta * 2.0**PRECISION) & (self.quanta >= _LEAST_NORMAL)
+        exact = (self.spans <= self.quanta * 2.0**PRECISION) & (self.quanta >= LEAST_NORMAL_FLOAT32)
         return np.where(exact, 0.0, self.errors)
 
 

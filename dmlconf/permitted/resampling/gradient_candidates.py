@@ -15,20 +15,17 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
 from dmlconf.permitted.resampling.spreading import reached
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.reference.resampling.interpolation import along, nearest, neighbours
 from dmlconf.reference.resampling.spreading import spread, summed, weighted
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = ["linear_interval", "nearest_candidates"]
-
-_LARGEST: Final = float(np.finfo(np.float32).max)
-
-_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 _MOST_CANDIDATES: Final = 64
 """Candidates that are tried: four along each of three axes."""
@@ -55,7 +52,7 @@ def linear_interval(
         output: the tensor that is returned.
     """
     values = wide(gradient)
-    beyond = ~(np.abs(values) <= _LARGEST / 4)
+    beyond = ~(np.abs(values) <= LARGEST_FLOAT32 / 4)
     values = np.where(beyond, 0.0, values)
     sums = values
     error_scales = uncertain = np.abs(values)
@@ -141,9 +138,9 @@ def _rounded(
 
     Where the error scale exceeds the largest number, a sum on the way may have overflowed.
     """
-    exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= _LEAST_NORMAL)
+    exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
     room = np.where(exact, 0.0, errors)
-    room = np.where(np.isfinite(error_scales) & (error_scales > _LARGEST), ANY_RESULT, room)
+    room = np.where(np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32), ANY_RESULT, room)
     return anything_where(
         np.broadcast_to(undefined, sums.shape),
         rounded_interval(sums, room, output.DataType.dtype),
@@ -220,7 +217,7 @@ def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc)
     errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
     # Finite gradients that overflow beside an infinity make NaN of it, or not, by their order.
-    return _rounded(sums, errors, error_scales, quantum, output, finite > _LARGEST)
+    return _rounded(sums, errors, error_scales, quantum, output, finite > LARGEST_FLOAT32)
 
 
 def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
@@ -263,4 +260,4 @@ def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) 
         error = (possible[0] - possible[1]) * (STEP * terms)
         least, _ = rounded_interval(lowest, error, dtype)
         _, greatest = rounded_interval(highest, error, dtype)
-    return anything_where((uncertain > 0) | (finite > _LARGEST), (least, greatest))
+    return anything_where((uncertain > 0) | (finite > LARGEST_FLOAT32), (least, greatest))

@@ -12,11 +12,12 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.activation.fused import fused, fused_error_scale
+from dmlconf.permitted.activation.fused import fused_error_scale
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
+from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.convolution import (
     ConvolutionDesc,
     by_group,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.windows.folding import FoldDesc, folded
 
 __all__ = [

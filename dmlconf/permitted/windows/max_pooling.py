@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.reference.windows.max_pooling import (
     MaxPooling2Desc,
     comparable,

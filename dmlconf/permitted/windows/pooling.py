@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.fields import of_fields
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.windows.pooling import (
     AveragePooling1Desc,
     LpPooling1Desc,

@@ -9,6 +9,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "LEAST_QUOTIENT",
@@ -17,7 +18,7 @@ __all__ = [
 ]
 
 
-LEAST_QUOTIENT: Final = float(np.finfo(np.float32).tiny)
+LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
 """Below this a quotient is subnormal in FLOAT32, and may be flushed."""
 
 _LARGE_QUOTIENT: Final = 2.0**28

@@ -10,10 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import places
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["STORES", "Store", "to_float16", "to_nearest", "toward_zero"]
+__all__ = [
+    "Store",
+    "to_float16",
+]
 
 Store = Callable[[Array], Array]
 """Gives the FLOAT16 numbers, as FLOAT64, that a kernel holds of FLOAT64 values."""
@@ -21,7 +23,6 @@ Store = Callable[[Array], Array]
 _OVERFLOW: Final = np.float32(65520)
 """The least number that is rounded to infinity."""
 
-_LARGEST: Final = float(np.finfo(np.float16).max)
 
 _LEAST_NORMAL: Final = np.float32(2.0**-14)
 
@@ -59,21 +60,3 @@ def to_float16(values: Array) -> Array:
     half = rounded.astype(np.uint16)
     half |= np.signbit(values).astype(np.uint16) << 15
     return half.view(np.float16)
-
-
-def to_nearest(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, as FLOAT64."""
-    rounded: Array = values.astype(np.float16).astype(np.float64)
-    return rounded
-
-
-def toward_zero(values: Array) -> Array:
-    """Return the FLOAT16 numbers that truncated values are, as FLOAT64; finite ones stay finite."""
-    finite = np.isfinite(values)
-    place = places(np.where(finite, values, 1.0))
-    cut = np.trunc(np.where(finite, values, 0.0) / place) * place
-    return np.where(finite, np.clip(cut, -_LARGEST, _LARGEST), values)
-
-
-STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
-"""How FLOAT16 numbers are stored: DirectML was measured to truncate, and Direct3D permits both."""

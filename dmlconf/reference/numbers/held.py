@@ -18,7 +18,10 @@ import numpy as np
 from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["held", "held_choices"]
+__all__ = [
+    "held",
+    "low_bits",
+]
 
 
 def held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
@@ -32,35 +35,9 @@ def held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
     if data_type == "FLOAT32":
         value = single(value)
         if dtype.kind != "f":
-            return _low_bits(_by_x86_64(value, dtype), dtype)
+            return low_bits(_by_x86_64(value, dtype), dtype)
     with np.errstate(over="ignore"):
         return np.array(value).astype(dtype)
-
-
-def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
-    """Return what an attribute may become: one number, or one for each kind of processor.
-
-    Args:
-        value, data_type, dtype: as for `held`, whose number is the first.
-    """
-    first = held(value, data_type, dtype)
-    number = single(value)
-    if data_type != "FLOAT32" or dtype.kind == "f" or _fits(number, dtype):
-        return [first]
-    words = [(bits, signed) for bits in (32, 64) for signed in (False, True)]
-    wide = [_by_arm64(number, bits, signed) for bits, signed in words if bits >= 8 * dtype.itemsize]
-    if dtype.kind == "u" and dtype.itemsize >= 4:
-        wide.append(-1)  # AVX-512 has a conversion to unsigned integers, which gives all ones.
-    others = (_low_bits(number, dtype) for number in wide)
-    choices = {int(first): first}
-    for other in others:
-        choices.setdefault(int(other), other)
-    return list(choices.values())
-
-
-def _fits(value: float, dtype: np.dtype[Any]) -> bool:
-    limits = np.iinfo(dtype)
-    return math.isfinite(value) and int(limits.min) <= math.trunc(value) <= int(limits.max)
 
 
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
@@ -75,15 +52,7 @@ def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
     return whole if fits else -limit
 
 
-def _by_arm64(value: float, bits: int, signed: bool) -> int:
-    """Return the integer of so many bits that is nearest, which is 0 for NaN."""
-    least = -(1 << bits - 1) if signed else 0
-    greatest = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
-    if not math.isfinite(value):
-        return 0 if math.isnan(value) else greatest if value > 0 else least
-    return min(max(math.trunc(value), least), greatest)
-
-
-def _low_bits(number: int, dtype: np.dtype[Any]) -> Array:
+def low_bits(number: int, dtype: np.dtype[Any]) -> Array:
+    """Return the integer of a type that has the low bits of a number."""
     bits = number & (1 << 8 * dtype.itemsize) - 1
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)

@@ -13,13 +13,13 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
-    LARGEST,
     Gates,
     Sequences,
     initial,
 )
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "LstmDesc",
@@ -94,7 +94,7 @@ def lstm_direction(
     desc: LstmDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
     """Return the hidden nodes after every step of one direction, and the last ones and cell."""
-    clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST
+    clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST_FLOAT32
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])
     part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))

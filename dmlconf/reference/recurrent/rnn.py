@@ -11,13 +11,13 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.sequences import (
-    LARGEST,
     Gates,
     Sequences,
     initial,
 )
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = [
     "RnnDesc",
@@ -82,7 +82,7 @@ def rnn_direction(
     def step(sums: Values, state: State) -> State:
         (hidden,) = state
         product = arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
-        return (arithmetic.activated((sums + product).clipped(LARGEST), f),)
+        return (arithmetic.activated((sums + product).clipped(LARGEST_FLOAT32), f),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
     bias = None if desc.BiasTensor is None else gates.biases[0] + gates.biases[1]

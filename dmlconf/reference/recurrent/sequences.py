@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -13,16 +12,12 @@ from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "LARGEST",
     "Gates",
     "Sequences",
     "in_data_types",
     "in_directions",
     "initial",
 ]
-
-LARGEST: Final = float(np.finfo(np.float32).max)
-"""The bounds of a gate's sums that are not clipped more narrowly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.permitted.activation.fused import fused_error_scale, slope
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.reference.activation import operators as activation
 from dmlconf.reference.activation.formulas import FORMULAS
-from dmlconf.reference.activation.fused import fused, fused_error_scale, slope
+from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.properties import examples
 from tests.reference.functions import function_of

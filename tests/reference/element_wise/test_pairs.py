@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
 from tests.reference.functions import function_of
 from tests.reference.permitted import hull, is_permitted

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
 

@@ -15,9 +15,10 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.permitted.numbers.half import STORES
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.half import Store
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
 

@@ -11,9 +11,10 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.normalization.local_response import (
     local_response_normalization_grad_error_scale,
 )
+from dmlconf.permitted.numbers.half import to_nearest, toward_zero
 from dmlconf.precision.accumulation import places
 from dmlconf.reference.normalization.local_response import local_response_normalization_grad
-from dmlconf.reference.numbers.half import Store, to_nearest, toward_zero
+from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
 
 SIZES = (2, 16, 4, 4)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.half import STORES, toward_zero
 from dmlconf.precision.accumulation import roundings
-from dmlconf.reference.numbers.half import STORES, Store, toward_zero
+from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import store_sizes
 from dmlconf.permitted.quantization.arithmetic import matrix_multiply_integer_to_float_error_scale
-from dmlconf.reference.numbers.error_scale import store_sizes
 from dmlconf.tensors.datatypes import Array, DataType
 
 

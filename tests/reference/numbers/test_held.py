@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.held import held_choices
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.held import held, held_choices
+from dmlconf.reference.numbers.held import held
 from dmlconf.tensors.datatypes import DataType
 
 INTEGERS = [data_type for data_type in DataType if data_type.bits >= 8 and not data_type.is_float]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dmlconf.reference.numbers.half import STORES
-from dmlconf.reference.numbers.span import Span
+from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.span import Span
 
 
 @np.errstate(all="ignore")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.recurrent.gru import gru_error_scale
 from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.spread import Spread, independent, sources_of
 from dmlconf.precision.accumulation import places, roundings
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.reference.recurrent.gru import gru
 from dmlconf.tensors.datatypes import Array, DataType
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.products.attention import multihead_attention1_error_scale
 from dmlconf.precision.accumulation import places
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.reference.products.attention import multihead_attention1
 from dmlconf.tensors.datatypes import Array, DataType
 

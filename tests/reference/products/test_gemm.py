@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.products.gemm import gemm_error_scale
-from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import DataType
 
 

@@ -9,8 +9,8 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.recurrent import layers
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.resources import cases_directory
 from dmlconf.workers.memory import tensor_bytes
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.recurrent.gru import gru_error_scale
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import Array, DataType
 
 STEPS, INPUTS, HIDDEN = 60, 16, 32

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.recurrent.gru import gru_error_scale
 from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
 from dmlconf.permitted.recurrent.spread import Spread
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 RELU = {"operator": "ACTIVATION_RELU"}

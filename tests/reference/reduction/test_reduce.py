@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.reduction.cumulative import cumulative_product_error_scale
 from dmlconf.permitted.reduction.reduce import (
     argmax_interval,
@@ -13,7 +14,6 @@ from dmlconf.permitted.reduction.reduce import (
     reduce_candidates,
     reduce_error_scale,
 )
-from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.reduction.reduce import argmax
 from dmlconf.tensors.datatypes import DataType
 

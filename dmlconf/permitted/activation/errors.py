@@ -14,13 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
-from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = ["ERRORS"]
-
-_TINY: Final = float(np.finfo(np.float32).tiny)
 
 _LARGE: Final = 2.0**126
 """From here on FLOAT32 may not hold a few times a number."""
@@ -33,7 +32,7 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
     """Return the error of exp(x), where x has an error itself; subnormal results are zero."""
     value = np.exp(x)
     relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
-    return np.where(value < 2 * _TINY, 2 * _TINY, value * relative)
+    return np.where(value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * relative)
 
 
 def _magnified(factor: float, value: Array, error: Array) -> Array:
@@ -112,7 +111,9 @@ def _sigmoid_of(x: Array, of_x: Array | float) -> Array:
     value = 1 / (1 + np.exp(-x))
     # Beyond the largest FLOAT32 number exp is infinite, and the quotient 0.
     of_sum = _exp(np.minimum(-x, 88.0), of_x) * value + STEP
-    return np.where(value < 2 * _TINY, 2 * _TINY, value * (of_sum + STEP))
+    return np.where(
+        value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * (of_sum + STEP)
+    )
 
 
 def _sigmoid(x: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "ANY_RESULT",
@@ -98,7 +99,7 @@ def underflow_error(*factors: Array) -> Array:
         size = np.abs(factor, dtype=np.float64)
         product = product * size
         least = least * np.minimum(size, 1.0)
-    small = (least > 0) & (least < float(np.finfo(np.float32).tiny)) & np.isfinite(product)
+    small = (least > 0) & (least < LEAST_NORMAL_FLOAT32) & np.isfinite(product)
     error: Array = np.where(small, product, 0.0)
     return error
 

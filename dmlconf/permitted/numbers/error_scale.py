@@ -12,19 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, overflows
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.rounding import ANY_RESULT, overflows
-from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT16
 
 __all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
 _MOST_SLICES: Final = 8
 LONGEST_WHOLE: Final = 128
 """The most terms of a product that GEMM adds up as one sum."""
-
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
 
 _ABOVE: Final = 1 + 2.0**-7
 """How far earlier stores may have moved a value toward the next power of two."""
@@ -253,7 +251,7 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
         Sizes of the values' shape; 0 where nothing is lost, and where a value is not finite.
     """
     size = np.abs(values)
-    _, exponent = np.frexp(np.maximum(size * _ABOVE, _LEAST_NORMAL))
+    _, exponent = np.frexp(np.maximum(size * _ABOVE, LEAST_NORMAL_FLOAT16))
     power: Array = np.ldexp(0.5, exponent)
     lossless = (values.astype(np.float16) == values) & exact
     return np.where(lossless | ~np.isfinite(size), 0.0, power)

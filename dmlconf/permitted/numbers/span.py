@@ -14,18 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
 
 import numpy as np
 
+from dmlconf.permitted.numbers.rounding import HALF_STEP, STEP
 from dmlconf.precision.accumulation import places, roundings
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.rounding import HALF_STEP, STEP
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = ["Span"]
-
-_LARGEST: Final = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +132,13 @@ class Span:
         and the values themselves, which FLOAT32 holds.
         """
         held = self.held()
-        beyond = self.greatest > _LARGEST
+        beyond = self.greatest > LARGEST_FLOAT16
         if not beyond.any():
             yield held
             return
-        least = np.where(self.least > _LARGEST, self.least, held.least)
+        least = np.where(self.least > LARGEST_FLOAT16, self.least, held.least)
         yield Span(least, np.where(beyond, self.greatest, held.greatest))
-        for end in (_LARGEST, np.inf):
+        for end in (LARGEST_FLOAT16, np.inf):
             yield Span(np.where(beyond, end, held.least), np.where(beyond, end, held.greatest))
 
     def or_any(self, others: Iterable[Span]) -> Span:
@@ -158,10 +156,10 @@ def _least_stored(values: Array) -> Array:
     place = places(size)
     truncated = np.floor(size / place) * place
     # Beyond the largest number a store toward zero makes that number, unless of infinity.
-    truncated = np.where(np.isinf(size), size, np.minimum(truncated, _LARGEST))
+    truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
     # Half way the even number may be either one.
     nearest = np.where(size - truncated >= place / 2, truncated + place, size)
-    nearest = np.where(nearest > _LARGEST, np.inf, nearest)
+    nearest = np.where(nearest > LARGEST_FLOAT16, np.inf, nearest)
     return np.where(values >= 0, truncated, -nearest)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.permitted.numbers.rounding import STEP
 
 __all__ = ["ERF_ERROR", "EXP2_ERROR", "EXP2_HALVES", "LOG2_ERROR", "LOG2_E_ERROR"]
 

@@ -1,0 +1,206 @@
+"""What a sum may be after a fused activation, which magnifies or forgets the sum's errors.
+
+Derived in docs/bounds.md, Fused activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.permitted.numbers.span import Span
+from dmlconf.reference.activation.formulas import attributes_of
+from dmlconf.reference.activation.fused import fused
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
+
+__all__ = [
+    "activated_error_scale",
+    "fused_error_scale",
+    "fused_span",
+    "slope",
+]
+
+_SLOPES: Final[Mapping[str, Callable[..., float]]] = {
+    "ACTIVATION_CELU": lambda Alpha: 1.0,
+    "ACTIVATION_ELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_GELU": lambda: 1.13,
+    "ACTIVATION_HARD_SIGMOID": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_HARD_SWISH": lambda Alpha, Beta: max(1.0, abs(2 - Beta), abs(Beta)),
+    "ACTIVATION_IDENTITY": lambda: 1.0,
+    "ACTIVATION_LEAKY_RELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_LINEAR": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_RELU": lambda: 1.0,
+    "ACTIVATION_SCALED_ELU": lambda Alpha, Gamma: abs(Gamma) * max(1.0, abs(Alpha)),
+    "ACTIVATION_SCALED_TANH": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: 1.0,
+    "ACTIVATION_SIGMOID": lambda: 0.25,
+    "ACTIVATION_SOFTPLUS": lambda Steepness: 1.0,
+    "ACTIVATION_SOFTSIGN": lambda: 1.0,
+    "ACTIVATION_SWISH": lambda SigmoidInputScale: 1.1,
+    "ACTIVATION_TANH": lambda: 1.0,
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
+    "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
+}
+
+
+def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:
+    ends = Alpha * low + Beta, Alpha * high + Beta
+    saturated = (np.fmax(*ends) < 0) | (np.fmin(*ends) > 1)
+    return np.where(saturated, 0.0, abs(Alpha))
+
+
+def _nearest_to_zero(low: Array, high: Array) -> Array:
+    return np.fmax(np.fmax(low, -high), 0.0)
+
+
+_LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
+    "ACTIVATION_HARD_SIGMOID": _slope_of_hard_sigmoid,
+    "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
+    "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
+}
+"""The greatest slope between two arguments, of activations that saturate."""
+
+
+_JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
+}
+"""Where activations jump; NaN for nowhere."""
+
+
+_MOST_ROUNDINGS: Final = 256.0
+"""How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""
+
+
+def slope(activation: Mapping[str, Any] | None) -> float:
+    """Return the most that an activation magnifies a small error of its argument.
+
+    It does not hold across the jumps of SHRINK and THRESHOLDED_RELU.
+    """
+    if activation is None:
+        return 1.0
+    return _SLOPES[activation["operator"]](**attributes_of(activation))
+
+
+def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
+    """Return the span of an activation of sums between two ends, which may be FLOAT16.
+
+    Args:
+        span: the sums.
+        activation: the activation; or None.
+    """
+    if activation is None:
+        return span
+    held = span.held()
+    width = held.greatest - held.least
+    kink = np.minimum(np.maximum(held.least, 0.0), held.greatest)
+    # Some functions have a least value, as GELU has, or one more slope, as ELU has at 0.
+    return Span.around(
+        fused(kink, activation),
+        *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),
+        fused(held.greatest, activation),
+    )
+
+
+def fused_error_scale(
+    values: Array,
+    error_scale: ErrorScale,
+    activation: Mapping[str, Any] | None,
+    dtype: np.dtype[Any],
+) -> ErrorScale:
+    """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
+
+    Derived in docs/bounds.md, Fused activations.
+
+    Args:
+        values: the sums, FLOAT64.
+        error_scale: that of the sums.
+        activation: the activation, whose own error and last rounding are added; or None.
+        dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
+    """
+    if activation is None:
+        return error_scale
+    with np.errstate(all="ignore"):
+        error = ERRORS[activation["operator"]](values, **attributes_of(activation))
+        result = fused(values, activation)
+    return activated_error_scale(values, error_scale, activation, dtype, error, result)
+
+
+def activated_error_scale(
+    values: Array,
+    error_scale: ErrorScale,
+    activation: Mapping[str, Any],
+    dtype: np.dtype[Any],
+    error: Array,
+    result: Array,
+) -> ErrorScale:
+    """Return what `fused_error_scale` does, of an activation whose values are known.
+
+    Args:
+        values, error_scale, activation, dtype: as that takes them.
+        error: the activation's own error at the sums.
+        result: the activation of the sums.
+    """
+    with np.errstate(all="ignore"):
+        own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
+        steepness: Array | float = slope(activation)
+        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
+            # The exponential then grows where its argument is negative.
+            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
+        before = error_scale
+        exact = error_scale.exact
+        if dtype == np.float16:
+            before = error_scale.holding(store_sizes(values, exact))
+        sums = np.where(exact, 0.0, error_scale.sums)
+        reach = sums * (_MOST_ROUNDINGS * STEP)
+        if before.stored is not None:
+            reach += before.stored * FLOAT16_PLACE
+        if activation["operator"] in _LOCAL_SLOPES:
+            local = _LOCAL_SLOPES[activation["operator"]]
+            within = local(values - reach, values + reach, **attributes_of(activation))
+            steepness = np.where(np.isfinite(values), within, steepness)
+        scale = steepness * sums + own + np.abs(result)
+        if dtype == np.float16:
+            # FLOAT16 may hold the sum, as its largest number or as infinity.
+            beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
+            limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
+            scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
+        if activation["operator"] in _JUMPS:
+            # Only what rounding may move over the jump: a sum exactly there is one of integers.
+            jump = _JUMPS[activation["operator"]](**attributes_of(activation))
+            gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
+            scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
+        if error_scale.overflows is not None:
+            # For an infinity an activation may return any of its limits.
+            scale = np.where(error_scale.overflows, ANY_RESULT, scale)
+        scaled = replace(before.scaled(steepness), sums=scale)
+        if activation["operator"] == "ACTIVATION_RELU" and np.isnan(result).any():
+            # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
+            zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
+            scaled = replace(scaled, others=(*scaled.others, zeros))
+        return _beside_steep_activations(scaled, values, reach, activation)
+
+
+def _beside_steep_activations(
+    scaled: ErrorScale, values: Array, reach: Array, activation: Mapping[str, Any]
+) -> ErrorScale:
+    """Return an error scale with what an activation makes of all that its sums may be.
+
+    The rule takes an error scale beyond the largest number for a sum that overflowed, so that it
+    counts as the largest number. Behind an activation that multiplies errors, as CELU with Alpha -1
+    does at -88 by 1e38, nothing has overflowed, and errors are as large as the scale says.
+    """
+    steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
+    if not steep.any():
+        return scaled
+    ends = [fused(values + side * reach, activation) for side in (-1, 0, 1)]
+    span = Span.around(*ends)
+    return scaled.spanned(Span(*(np.where(steep, end, np.nan) for end in span.ends)))

@@ -1,0 +1,36 @@
+"""How kernels store FLOAT16 numbers: rounded toward zero or to the nearest."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.numbers.half import Store
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
+
+__all__ = [
+    "STORES",
+    "to_nearest",
+    "toward_zero",
+]
+
+
+def to_nearest(values: Array) -> Array:
+    """Return the nearest FLOAT16 numbers, as FLOAT64."""
+    rounded: Array = values.astype(np.float16).astype(np.float64)
+    return rounded
+
+
+def toward_zero(values: Array) -> Array:
+    """Return the FLOAT16 numbers that truncated values are, as FLOAT64; finite ones stay finite."""
+    finite = np.isfinite(values)
+    place = places(np.where(finite, values, 1.0))
+    cut = np.trunc(np.where(finite, values, 0.0) / place) * place
+    return np.where(finite, np.clip(cut, -LARGEST_FLOAT16, LARGEST_FLOAT16), values)
+
+
+STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)
+"""How FLOAT16 numbers are stored: DirectML was measured to truncate, and Direct3D permits both."""

@@ -1,0 +1,51 @@
+"""The numbers that a data type may hold of a FLOAT32 value that it does not have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.held import held, low_bits
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "held_choices",
+]
+
+
+def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
+    """Return what an attribute may become: one number, or one for each kind of processor.
+
+    Args:
+        value, data_type, dtype: as for `held`, whose number is the first.
+    """
+    first = held(value, data_type, dtype)
+    number = single(value)
+    if data_type != "FLOAT32" or dtype.kind == "f" or _fits(number, dtype):
+        return [first]
+    words = [(bits, signed) for bits in (32, 64) for signed in (False, True)]
+    wide = [_by_arm64(number, bits, signed) for bits, signed in words if bits >= 8 * dtype.itemsize]
+    if dtype.kind == "u" and dtype.itemsize >= 4:
+        wide.append(-1)  # AVX-512 has a conversion to unsigned integers, which gives all ones.
+    others = (low_bits(number, dtype) for number in wide)
+    choices = {int(first): first}
+    for other in others:
+        choices.setdefault(int(other), other)
+    return list(choices.values())
+
+
+def _fits(value: float, dtype: np.dtype[Any]) -> bool:
+    limits = np.iinfo(dtype)
+    return math.isfinite(value) and int(limits.min) <= math.trunc(value) <= int(limits.max)
+
+
+def _by_arm64(value: float, bits: int, signed: bool) -> int:
+    """Return the integer of so many bits that is nearest, which is 0 for NaN."""
+    least = -(1 << bits - 1) if signed else 0
+    greatest = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
+    if not math.isfinite(value):
+        return 0 if math.isnan(value) else greatest if value > 0 else least
+    return min(max(math.trunc(value), least), greatest)

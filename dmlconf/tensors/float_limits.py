@@ -1,0 +1,30 @@
+"""The numbers at which FLOAT32 and FLOAT16 end, and the places in which they count."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+__all__ = [
+    "FLOAT16_PLACE",
+    "LARGEST_FLOAT16",
+    "LARGEST_FLOAT32",
+    "LEAST_NORMAL_FLOAT16",
+    "LEAST_NORMAL_FLOAT32",
+]
+
+LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
+"""The largest finite FLOAT32 number, 3.4e38."""
+
+LARGEST_FLOAT16: Final = float(np.finfo(np.float16).max)
+"""The largest finite FLOAT16 number, 65504."""
+
+LEAST_NORMAL_FLOAT32: Final = float(np.finfo(np.float32).tiny)
+"""The least positive FLOAT32 number that is not subnormal, 2^-126."""
+
+LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
+"""The least positive FLOAT16 number that is not subnormal, 2^-14."""
+
+FLOAT16_PLACE: Final = 2.0**-10
+"""The last place of a FLOAT16 number from 1 to 2; what a store toward zero loses at most."""
