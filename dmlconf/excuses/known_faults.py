@@ -40,7 +40,7 @@ from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
 from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import NoAllowance
+from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.compare import compare
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
@@ -327,7 +327,7 @@ def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: st
     if prediction.allowance is not None:
         rule, allowance = case.rule(name), prediction.allowance(name)
     elif name in prediction.changed:
-        rule, allowance = _EVERY_BIT, NoAllowance()
+        rule, allowance = _EVERY_BIT, Allowance()
     else:
         rule, allowance = case.rule(name), CaseAllowances(case).of(name)
     return compare(pair.actual, pair.expected, rule, pair.allowance(allowance)).passed

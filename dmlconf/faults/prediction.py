@@ -13,7 +13,7 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.allowance import graph_candidates
-from dmlconf.precision.allowance import Allowance, Interval, NoAllowance
+from dmlconf.precision.allowance import Allowance, Interval, SumErrors
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array
@@ -64,7 +64,7 @@ def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     terms = computed.terms
     if terms is None:
         return None
-    return lambda output: _Sums(computed.outputs[output], terms[output])
+    return lambda output: _sums(computed.outputs[output], terms[output])
 
 
 def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
@@ -77,14 +77,14 @@ def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
         if wrong is None:
             return CaseAllowances(node).of(output)
         around = _around(wrong)
-        return _Exactly(wrong.outputs[output]) if around is None else around(output)
+        return _exactly(wrong.outputs[output]) if around is None else around(output)
 
     outputs = graph_outputs(case.graph, evaluate_nodes(case, computed).outputs)
     changed = _changed(outputs, evaluate(case))
     if not changed:
         return
     candidates = graph_candidates(case, computed, permitted)
-    yield Prediction(outputs, changed, lambda output: _OneOf(outputs[output], candidates[output]))
+    yield Prediction(outputs, changed, lambda output: _one_of(outputs[output], candidates[output]))
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:
@@ -94,43 +94,18 @@ def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozen
     )
 
 
-class _OneOf(NoAllowance):
-    """An allowance of intervals, in one of which each element lies."""
-
-    def __init__(self, values: Array, intervals: Sequence[Interval]) -> None:
-        self._values, self._intervals = values, intervals
-
-    def right(self) -> Array:
-        """Return the predicted outputs."""
-        return self._values
-
-    def interval(self) -> Interval | None:
-        """Return the first interval."""
-        return self._intervals[0]
-
-    def candidates(self) -> Sequence[Interval]:
-        """Return the intervals."""
-        return self._intervals
+def _one_of(values: Array, intervals: Sequence[Interval]) -> Allowance:
+    """Return an allowance of intervals, in one of which each element lies."""
+    return Allowance(right=values, interval=intervals[0], candidates=intervals)
 
 
-class _Exactly(_OneOf):
-    """An allowance of these values alone."""
-
-    def __init__(self, values: Array) -> None:
-        super().__init__(values, [(values, values)])
-
-    def error_scale(self) -> Array | None:
-        """Return zeros: nothing is rounded."""
-        return np.zeros(self._values.shape)
+def _exactly(values: Array) -> Allowance:
+    """Return an allowance of these values alone."""
+    alone = (values, values)
+    errors = SumErrors(np.zeros(values.shape), spans=(alone,))
+    return Allowance(right=values, errors=errors, interval=alone, candidates=[alone])
 
 
-class _Sums(_OneOf):
-    """An allowance of sums whose terms have these sizes together."""
-
-    def __init__(self, values: Array, terms: Array) -> None:
-        super().__init__(values, ())
-        self._terms = terms
-
-    def error_scale(self) -> Array | None:
-        """Return the sums of the terms' sizes."""
-        return self._terms
+def _sums(values: Array, terms: Array) -> Allowance:
+    """Return an allowance of sums whose terms have these sizes together."""
+    return Allowance(right=values, errors=SumErrors(terms))

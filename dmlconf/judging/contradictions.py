@@ -66,7 +66,7 @@ def contradiction_of(
         return None
     allowance = allowances.of(output)
     try:
-        right = allowance.right()
+        right = allowance.right
     except (MissingFunction, MemoryError):
         return None
     pair = paired(expected, right)

@@ -49,7 +49,7 @@ def suspicions(
     for source, array in case.inputs().items():
         if array.shape != actual.shape or array.dtype != actual.dtype:
             continue
-        if _same_bits(actual, array) and _most(_apart(allowance.right(), array)):
+        if _same_bits(actual, array) and _most(_apart(allowance.right, array)):
             message = f"{name} is a copy of {source}, where most of it must not be"
             yield ReasonKind.INPUT_COPIED, message
 
@@ -60,16 +60,15 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     """Return which elements are certainly not zero: not flushed, not cancelled, not a choice."""
-    expected, kind = allowance.right(), case.rule(name).kind
+    expected, kind = allowance.right, case.rule(name).kind
     is_float = expected.dtype.kind == "f"
     certain: Array = (
         np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
     )
-    if kind == RuleKind.ACCUMULATE and is_float:
-        error_scale = allowance.error_scale()
-        if error_scale is not None:
-            certain &= np.abs(expected) > _CANCELLED * error_scale.reshape(expected.shape)
-        for other in allowance.others():
+    if kind == RuleKind.ACCUMULATE and is_float and allowance.errors is not None:
+        sums = allowance.errors.sums.reshape(expected.shape)
+        certain &= np.abs(expected) > _CANCELLED * sums
+        for other in allowance.errors.others:
             certain &= other.reshape(expected.shape) != 0
     for lowest, highest in permitted_intervals(kind, allowance):
         if kind == RuleKind.ONE_OF:

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.precision import RuleKind
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.permitted.graphs.allowance import graph_candidates
 from dmlconf.permitted.numbers.error_scale import ErrorScale
@@ -50,13 +47,22 @@ class CaseAllowances:
         self._outputs = list(case.outputs())
         self._right = right
 
-    def of(self, output: str) -> _OutputAllowance:
+    def of(self, output: str) -> Allowance:
         """Return the allowance of an output tensor."""
-        return _OutputAllowance(self, self._outputs.index(output), output)
+        index = self._outputs.index(output)
 
-    def accumulates(self, output: str) -> bool:
-        """Return whether the rule of an output is `accumulate`."""
-        return self._case.rule(output).kind is RuleKind.ACCUMULATE
+        def flushed() -> tuple[Array, Array] | None:
+            pair = self.flushed
+            return None if pair is None else (pair[0][output], pair[1][output])
+
+        return Allowance(
+            right=lambda: self.right[output],
+            errors=lambda: self.error_scales[index],
+            interval=lambda: self.intervals[index],
+            candidates=lambda: self.candidates[index],
+            flushed=flushed,
+            half_precision=self.half_precision,
+        )
 
     @cached_property
     def right(self) -> dict[str, Array]:
@@ -97,73 +103,3 @@ class CaseAllowances:
     def _call(self, part: Part) -> Any:
         function = permitted_function(self._case.operator_name, part)
         return function(**arguments(self._case.operator, self._case, self._case.inputs()))
-
-
-class _OutputAllowance:
-    """The allowance of one output."""
-
-    def __init__(self, case: CaseAllowances, index: int, name: str) -> None:
-        self._of_case, self._index, self._name = case, index, name
-
-    @property
-    def half_precision(self) -> bool:
-        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
-        return self._of_case.half_precision
-
-    def right(self) -> Array:
-        """Return what the reference computes."""
-        return self._of_case.right[self._name]
-
-    def error_scale(self) -> Array | None:
-        """Return what the rounding errors of sums are a share of, FLOAT64."""
-        return self._error_scale.sums
-
-    def stored(self) -> Array | None:
-        """Return the magnitudes of intermediate FLOAT16 values, FLOAT64; None if there are none."""
-        return self._whole(self._error_scale.stored)
-
-    def stored_deviation(self) -> Array | None:
-        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
-        return self._whole(self._error_scale.deviation)
-
-    def overflows(self) -> Array | None:
-        """Return where an intermediate of a finite result may overflow; None for nowhere."""
-        return self._whole(self._error_scale.overflows)
-
-    def _whole(self, part: Array | None) -> Array | None:
-        return None if part is None else np.broadcast_to(part, self._error_scale.sums.shape)
-
-    def quantum(self) -> float:
-        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
-        return self._error_scale.quantum
-
-    def terms_vary(self) -> bool:
-        """Return whether each sum has many terms whose roundings are independent."""
-        return self._error_scale.terms_vary
-
-    def sums_shared(self) -> bool:
-        """Return whether many elements share the errors of one sum."""
-        return self._error_scale.sums_shared
-
-    def others(self) -> tuple[Array, ...]:
-        """Return outputs whose elements are as right as the reference's."""
-        return self._error_scale.others
-
-    @property
-    def _error_scale(self) -> ErrorScale:
-        return self._of_case.error_scales[self._index]
-
-    def interval(self) -> Interval | None:
-        """Return the least and the greatest right values."""
-        return self._of_case.intervals[self._index]
-
-    def candidates(self) -> Sequence[Interval]:
-        """Return the intervals of which an element lies in at least one; of sums the spans."""
-        if self._of_case.accumulates(self._name):
-            return self._error_scale.spans
-        return self._of_case.candidates[self._index]
-
-    def flushed(self) -> tuple[Array, Array] | None:
-        """Return the right values with subnormal inputs as they are, and with zeros for them."""
-        pair = self._of_case.flushed
-        return None if pair is None else (pair[0][self._name], pair[1][self._name])

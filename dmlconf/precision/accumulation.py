@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
 
@@ -63,50 +64,30 @@ class Accumulation:
 
     Attributes:
         rule: the rule, with its number of terms.
-        error_scale: the scale of the rounding errors, FLOAT64.
-        stored: the magnitudes of intermediate FLOAT16 values, carried to the output; FLOAT64.
-        stored_deviation: the root of the sum of their squares; None for `stored` itself.
-        overflows: where an intermediate may overflow; None for nowhere.
-        quantum: a power of two that all terms are multiples of, 0 where there is none.
+        errors: what the errors are shares of, flat.
         half: whether sums may be FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
         terms_vary: whether what is added up differs from term to term, so that the errors of one
             sum are independent.
-        shared: whether many elements share the errors of one sum.
     """
 
     rule: PrecisionRule
-    error_scale: Array
-    stored: Array | None
-    stored_deviation: Array | None
-    overflows: Array | None
-    quantum: float
+    errors: SumErrors
     half: bool
     varied: bool
     terms_vary: bool
-    shared: bool = False
 
     @property
     def may_overflow(self) -> bool:
         """Whether some element has other right results than numbers near the expected one."""
-        if self.overflows is not None:
+        if self.errors.overflows is not None:
             return True
-        finite = np.isfinite(self.error_scale)
-        return bool((finite & (self.error_scale > LARGEST_FLOAT32)).any())
+        finite = np.isfinite(self.errors.sums)
+        return bool((finite & (self.errors.sums > LARGEST_FLOAT32)).any())
 
     def part(self, block: slice) -> Accumulation:
         """Return the limits of some elements."""
-        stored, deviation = (
-            None if values is None else values[block]
-            for values in (self.stored, self.stored_deviation)
-        )
-        return replace(
-            self,
-            error_scale=self.error_scale[block],
-            stored=stored,
-            stored_deviation=stored if deviation is None else deviation,
-            overflows=None if self.overflows is None else self.overflows[block],
-        )
+        return replace(self, errors=self.errors.at(block))
 
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values; infinite if every value is right.
@@ -123,7 +104,7 @@ class Accumulation:
         beyond = _beyond(dtype)
         with np.errstate(all="ignore"):
             values = np.clip(expected.astype(np.float64), -beyond, beyond)
-            error_scale = np.where(np.isfinite(self.error_scale), self.error_scale, np.abs(values))
+            error_scale = np.where(np.isfinite(self.errors.sums), self.errors.sums, np.abs(values))
             error_scale = np.minimum(error_scale, self._overflow(dtype))
             known = self.part(slice(None))
 
@@ -153,10 +134,10 @@ class Accumulation:
 
     def overflowing(self, dtype: np.dtype[Any]) -> Array | None:
         """Return where infinities and NaN are as right as the expected values; None for nowhere."""
-        scale = self.error_scale
+        scale = self.errors.sums
         beyond: Array = np.isfinite(scale) & (scale > self._overflow(dtype))
-        if self.overflows is not None:
-            beyond = beyond | self.overflows
+        if self.errors.overflows is not None:
+            beyond = beyond | self.errors.overflows
         return beyond if beyond.any() else None
 
     def _overflow(self, dtype: np.dtype[Any]) -> float:
@@ -167,8 +148,8 @@ class Accumulation:
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
         """Return which elements have error scales so large that every value is right."""
         overflow = self._overflow(dtype)
-        undefined: Array = np.isfinite(self.error_scale) & (
-            self.error_scale > (_ANYTHING if overflow == LARGEST_FLOAT32 else overflow)
+        undefined: Array = np.isfinite(self.errors.sums) & (
+            self.errors.sums > (_ANYTHING if overflow == LARGEST_FLOAT32 else overflow)
         )
         return undefined
 
@@ -188,8 +169,8 @@ class Accumulation:
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
             e = np.clip(expected.astype(np.float64), -beyond, beyond)
-            finite = np.isfinite(self.error_scale)
-            error_scale = np.where(finite, self.error_scale, np.abs(e))
+            finite = np.isfinite(self.errors.sums)
+            error_scale = np.where(finite, self.errors.sums, np.abs(e))
             error_scale = np.minimum(error_scale, overflow)
             overflows = self.overflowing(actual.dtype)
             error = np.abs(a - e)
@@ -199,7 +180,7 @@ class Accumulation:
         odd_elements = ~np.isfinite(share) | (error_scale == 0)
         special = np.flatnonzero(odd_elements if overflows is None else odd_elements | overflows)
         if len(special):
-            x, y, m = actual[special], expected[special], self.error_scale[special]
+            x, y, m = actual[special], expected[special], self.errors.sums[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
             undefined = self._undefined(actual.dtype)[special]
             right = same | undefined
@@ -231,7 +212,7 @@ class Accumulation:
         if self.half and dtype == np.float16:
             unit = np.maximum(error_scale * 2.0**-11, float(info.smallest_subnormal) / 2)
             unit *= self.rule.limit
-            stored = 2 * self._held(self.stored)
+            stored = 2 * self._held(self.errors.stored)
             return 2 * terms * unit + stored, math.sqrt(_TOSA_VARIANCE * terms) * unit + stored
         share = _HALF_PLACE.get(dtype, 2.0**-53)
         floor = float(info.tiny) if self.rule.flushes else float(info.smallest_subnormal) / 2
@@ -242,13 +223,13 @@ class Accumulation:
         limit = unit * self._roundings(np.abs(expected), error_scale)
         mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
         # The mean of equal errors is as large as each of them.
-        deviation = unit * (max(mean, roundings(terms) / 2) if self.shared else mean)
+        deviation = unit * (max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean)
         exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype == np.float16:
             place = places(np.maximum(np.abs(actual), np.abs(expected)))
-            stored = self._held(self.stored)
+            stored = self._held(self.errors.stored)
             limit = np.where(exact, place, limit + stores * place) + stored
-            held = self._held(self.stored_deviation)
+            held = stored if self.errors.deviation is None else self._held(self.errors.deviation)
             deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
             # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
             exact = self._exact(error_scale, _FLOAT16_BITS) & (stored == 0)
@@ -275,9 +256,9 @@ class Accumulation:
 
     def _exact(self, error_scale: Array, bits: int) -> Array:
         """Return where every sum of some terms has at most so many bits, so that it is exact."""
-        if not self.quantum:
+        if not self.errors.quantum:
             return np.zeros(error_scale.shape, bool)
-        exact: Array = error_scale <= self.quantum * 2.0**bits
+        exact: Array = error_scale <= self.errors.quantum * 2.0**bits
         return exact
 
 

@@ -1,135 +1,176 @@
-"""What a rule permits in addition to the expected values, as given by the reference."""
+"""What a rule permits in addition to the expected values, as the reference's neighbours give it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+import numpy as np
 
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Allowance", "Interval", "NoAllowance", "permitted_intervals"]
+__all__ = ["Allowance", "Interval", "SumErrors", "permitted_intervals"]
 
 Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
+_Part = TypeVar("_Part")
 
-class Allowance(Protocol):
-    """What is permitted for one output of one case; computed only if values differ."""
+_Given: TypeAlias = _Part | Callable[[], _Part]
+"""A part of an allowance, or what computes it."""
 
-    @property
-    def half_precision(self) -> bool:
-        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
-        ...
 
+@dataclass(frozen=True, slots=True)
+class SumErrors:
+    """What the errors of an output that is made of sums are shares of; arrays have its sizes.
+
+    Derived in docs/bounds.md, The error scale. Of the sum 1 + 2 - 3 in FLOAT32, which is 0, `sums`
+    is 6, and each of its roundings is at most 6 * 2^-24.
+
+    Attributes:
+        sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
+        stored: the sizes of what FLOAT16 holds between two steps, times what the output changes by
+            when they do; each may lose one place, 2^-10. None where nothing is held.
+        deviation: the root of the sum of the squares of what is held, where that is less than
+            `stored`: errors of several stores rarely add up. None for the same.
+        quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
+            FLOAT32 in any order. 0 where there is none, or where it tells nothing.
+        overflows: where something may overflow on the way, so that infinities and NaN are as right.
+            Sizes beyond FLOAT32 are so anyway. None for nowhere.
+        others: outputs in their data type whose elements are as right as the reference's.
+        terms_vary: whether each sum has many terms whose roundings are independent.
+        sums_shared: whether many elements take the errors of one sum, or of one factor.
+        spans: the least and the greatest values, FLOAT64, that an output may have before its own
+            store by what FLOAT16 holds on the way: all between are as right as the reference's.
+    """
+
+    sums: Array
+    stored: Array | None = None
+    deviation: Array | None = None
+    quantum: float = 0.0
+    overflows: Array | None = None
+    others: tuple[Array, ...] = ()
+    terms_vary: bool = False
+    sums_shared: bool = False
+    spans: tuple[Interval, ...] = ()
+
+    def at(self, places: Array | slice) -> SumErrors:
+        """Return what concerns some elements, in one row; a slice of whole rows is cut out."""
+
+        def part(array: Array | None) -> Array | None:
+            if array is None:
+                return None
+            return _at(np.broadcast_to(array, self.sums.shape), places)
+
+        return SumErrors(
+            _at(self.sums, places),
+            part(self.stored),
+            part(self.deviation),
+            self.quantum,
+            part(self.overflows),
+            tuple(_at(other, places) for other in self.others),
+            self.terms_vary,
+            self.sums_shared,
+            tuple((_at(least, places), _at(most, places)) for least, most in self.spans),
+        )
+
+
+class Allowance:
+    """What is permitted for one output of one case besides the expected values.
+
+    Each part may be given as a value or as a function, which is called when the part is first
+    needed: few cases need more than one of them.
+
+    Attributes:
+        half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+    """
+
+    def __init__(
+        self,
+        *,
+        right: _Given[Array | None] = None,
+        errors: _Given[SumErrors | None] = None,
+        interval: _Given[Interval | None] = None,
+        candidates: _Given[Sequence[Interval]] = (),
+        flushed: _Given[tuple[Array, Array] | None] = None,
+        half_precision: bool = False,
+    ) -> None:
+        """Remember the parts; without any, nothing but the expected values is right."""
+        self.half_precision = half_precision
+        self._right, self._errors, self._interval = right, errors, interval
+        self._candidates, self._flushed = candidates, flushed
+
+    @cached_property
     def right(self) -> Array:
-        """Return what the reference computes, shaped like the output."""
-        ...
+        """What the reference computes, shaped like the output.
 
-    def error_scale(self) -> Array | None:
-        """Return the scale of rounding errors, FLOAT64, shaped like the output."""
-        ...
-
-    def stored(self) -> Array | None:
-        """Return the magnitudes of intermediate FLOAT16 values, FLOAT64; None if there are none."""
-        ...
-
-    def stored_deviation(self) -> Array | None:
-        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
-        ...
-
-    def overflows(self) -> Array | None:
-        """Return where an intermediate of a finite result may overflow; None for nowhere."""
-        ...
-
-    def quantum(self) -> float:
-        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
-        ...
-
-    def terms_vary(self) -> bool:
-        """Return whether each sum certainly has many terms whose roundings are independent."""
-        ...
-
-    def sums_shared(self) -> bool:
-        """Return whether many elements share the errors of one sum."""
-        ...
-
-    def others(self) -> tuple[Array, ...]:
-        """Return outputs whose elements are as right as the expected ones."""
-        ...
-
-    def interval(self) -> Interval | None:
-        """Return the least and the greatest right values, shaped like the output."""
-        ...
-
-    def candidates(self) -> Sequence[Interval]:
-        """Return intervals, shaped like the output, of which an element lies in at least one.
-
-        Under the rule `accumulate` these are further values, FLOAT64, that may be reached and
-        stored in place of the expected one: any between the ends.
+        Raises:
+            LookupError: only the expected values are known.
         """
-        ...
+        right = _value(self._right)
+        if right is None:
+            raise LookupError("only the expected values are known")
+        return right
 
+    @cached_property
+    def errors(self) -> SumErrors | None:
+        """What the errors of sums are shares of, for the rule `accumulate`."""
+        return _value(self._errors)
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The least and the greatest right values, for the rule `interval`."""
+        return _value(self._interval)
+
+    @cached_property
+    def candidates(self) -> Sequence[Interval]:
+        """Intervals in one of which each element lies at least, for the rule `one of`."""
+        return _value(self._candidates)
+
+    @cached_property
     def flushed(self) -> tuple[Array, Array] | None:
-        """Return the right values with subnormal inputs as they are, and with zeros for them.
+        """The right values with subnormal inputs as they are, and with zeros for them.
 
         None where no input is subnormal.
         """
-        ...
+        return _value(self._flushed)
+
+    def at(self, places: Array) -> Allowance:
+        """Return the allowance of some elements of the output, in one row."""
+
+        def both(ends: Interval) -> Interval:
+            return _at(ends[0], places), _at(ends[1], places)
+
+        def errors() -> SumErrors | None:
+            return None if self.errors is None else self.errors.at(places)
+
+        def interval() -> Interval | None:
+            return None if self.interval is None else both(self.interval)
+
+        def flushed() -> tuple[Array, Array] | None:
+            return None if self.flushed is None else both(self.flushed)
+
+        return Allowance(
+            right=lambda: _at(self.right, places),
+            errors=errors,
+            interval=interval,
+            candidates=lambda: [both(ends) for ends in self.candidates],
+            flushed=flushed,
+            half_precision=self.half_precision,
+        )
 
 
-class NoAllowance:
-    """An allowance of the expected values alone."""
+def _value(given: _Given[_Part]) -> _Part:
+    """Return a part that is given, or computed."""
+    return given() if callable(given) else given
 
-    half_precision = False
 
-    def right(self) -> Array:
-        """Raise: there is no reference."""
-        raise LookupError("only the expected values are known")
-
-    def error_scale(self) -> Array | None:
-        """Return None."""
-        return None
-
-    def stored(self) -> Array | None:
-        """Return None."""
-        return None
-
-    def stored_deviation(self) -> Array | None:
-        """Return None."""
-        return None
-
-    def overflows(self) -> Array | None:
-        """Return None."""
-        return None
-
-    def quantum(self) -> float:
-        """Return 0."""
-        return 0.0
-
-    def terms_vary(self) -> bool:
-        """Return False."""
-        return False
-
-    def sums_shared(self) -> bool:
-        """Return False."""
-        return False
-
-    def others(self) -> tuple[Array, ...]:
-        """Return nothing."""
-        return ()
-
-    def interval(self) -> Interval | None:
-        """Return None."""
-        return None
-
-    def candidates(self) -> Sequence[Interval]:
-        """Return no candidates."""
-        return ()
-
-    def flushed(self) -> tuple[Array, Array] | None:
-        """Return None."""
-        return None
+def _at(array: Array, places: Array | slice) -> Array:
+    elements: Array = np.ascontiguousarray(array).ravel()[places]
+    return elements
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
@@ -140,6 +181,6 @@ def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval,
         allowance: of the output.
     """
     if kind == RuleKind.ONE_OF:
-        return tuple(allowance.candidates())
-    interval = allowance.interval() if kind == RuleKind.INTERVAL else None
+        return tuple(allowance.candidates)
+    interval = allowance.interval if kind == RuleKind.INTERVAL else None
     return () if interval is None else (interval,)

@@ -14,7 +14,7 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision import rules
 from dmlconf.precision.accumulation import Accumulation
-from dmlconf.precision.allowance import Allowance, Interval, NoAllowance, permitted_intervals
+from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
 from dmlconf.precision.ulp import UNORDERED, ulp_distance
 from dmlconf.tensors.datatypes import Array
 
@@ -111,7 +111,7 @@ def compare(
         block = slice(start, start + _BLOCK)
         if _same_bits(flat[block], target[block]):
             continue
-        applied = applied or _AppliedRule(rule, allowance or NoAllowance(), target)
+        applied = applied or _AppliedRule(rule, allowance or Allowance(), target)
         findings.add(start, flat[block], target[block], applied)
     return findings.comparison(actual.shape, target, applied)
 
@@ -133,11 +133,11 @@ class _AppliedRule:
         self.others: tuple[Array, ...] = ()
         self.spans: tuple[Interval, ...] = ()
         if self.accumulation is not None:
-            others = allowance.others()
-            self.spans = tuple((a.ravel(), b.ravel()) for a, b in allowance.candidates())
-            if others or self.spans or self.accumulation.may_overflow:
+            errors = self.accumulation.errors
+            self.spans = errors.spans
+            if errors.others or errors.spans or self.accumulation.may_overflow:
                 # A right expected value may be another device's choice among these.
-                self.others = tuple(map(np.ravel, (allowance.right(), *others)))
+                self.others = (allowance.right.ravel(), *errors.others)
         self.intervals = [
             (lowest.ravel(), highest.ravel())
             for lowest, highest in permitted_intervals(rule.kind, allowance)
@@ -151,7 +151,7 @@ class _AppliedRule:
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
         """The right values with subnormal inputs as they are, and as zeros; empty without them."""
-        return tuple(array.ravel() for array in self._allowance.flushed() or ())
+        return tuple(array.ravel() for array in self._allowance.flushed or ())
 
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
@@ -231,21 +231,16 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
     Raises:
         ValueError: the allowance has no error scale.
     """
-    error_scale = _flat(allowance.error_scale())
-    if error_scale is None:
+    if allowance.errors is None:
         raise ValueError("an accumulate rule needs the error scale")
+    errors = allowance.errors.at(slice(None))
     return Accumulation(
         rule=rule,
-        error_scale=error_scale,
-        stored=_flat(allowance.stored()),
-        stored_deviation=_flat(allowance.stored_deviation()),
-        overflows=_flat(allowance.overflows()),
-        quantum=allowance.quantum(),
+        errors=errors,
         half=allowance.half_precision,
-        shared=allowance.sums_shared(),
         varied=_varied(expected),
         # FLOAT16 shares of many elements are alike, and the FLOAT64 sizes of their sums are not.
-        terms_vary=_varied(expected) or _varied(error_scale) or allowance.terms_vary(),
+        terms_vary=_varied(expected) or _varied(errors.sums) or errors.terms_vary,
     )
 
 
@@ -312,10 +307,6 @@ class _Findings:
 
 def _coordinates(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(index) for index in np.unravel_index(place, shape))
-
-
-def _flat(values: Array | None) -> Array | None:
-    return None if values is None else np.ascontiguousarray(values).ravel()
 
 
 def _varied(values: Array) -> bool:

@@ -115,15 +115,15 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
         return expected, expected
     accumulation = accumulation_of(rule, allowance, expected)
     lowest, highest = accumulation.ends(expected)
-    for least, greatest in allowance.candidates():
-        lowest = np.fmin(lowest, accumulation.ends(least.ravel(), expected.dtype)[0])
-        highest = np.fmax(highest, accumulation.ends(greatest.ravel(), expected.dtype)[1])
+    for least, greatest in accumulation.errors.spans:
+        lowest = np.fmin(lowest, accumulation.ends(least, expected.dtype)[0])
+        highest = np.fmax(highest, accumulation.ends(greatest, expected.dtype)[1])
     return lowest, highest
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     """An expected value outside its own interval permits nothing but itself."""
-    interval = allowance.interval()
+    interval = allowance.interval
     if interval is None:
         raise ValueError("an interval rule needs the interval")
     lowest, highest = interval[0].ravel(), interval[1].ravel()

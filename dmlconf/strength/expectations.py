@@ -220,7 +220,8 @@ def _is_permitted(
 ) -> bool:
     """Return whether the ends that a rule gives around right values hold a spoiled output."""
     allowance, rule = allowances.of(name), case.rule(name)
-    others = allowance.others() if rule.kind is RuleKind.ACCUMULATE else ()
+    errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
+    others = () if errors is None else errors.others
     right = np.ascontiguousarray(allowances.right[name]).ravel()
     values = spoiled.values if isinstance(spoiled, Sample) else spoiled.ravel()
     places = spoiled.places if isinstance(spoiled, Sample) else slice(None)

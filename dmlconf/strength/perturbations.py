@@ -217,7 +217,7 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"] or site.rule.kind != RuleKind.INTERVAL:
         return everything
-    interval = allowances.of(site.name).interval()
+    interval = allowances.of(site.name).interval
     if interval is None:
         return everything
     open_ = undefined(*interval).ravel()

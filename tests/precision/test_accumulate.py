@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance, SumErrors
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 
@@ -20,54 +21,6 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
     "positive": lambda random, shape: random.uniform(0, 1, shape),
     "normal": lambda random, shape: random.standard_normal(shape),
 }
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """The error scale of a matrix product."""
-
-    bound: Array
-    half_precision: bool = False
-    held: Array | None = None
-    common: float = 0.0
-    exact: Array | None = None
-
-    def right(self) -> Array:
-        assert self.exact is not None
-        return self.exact
-
-    def error_scale(self) -> Array:
-        return self.bound
-
-    def stored(self) -> Array | None:
-        return self.held
-
-    def stored_deviation(self) -> None:
-        return None
-
-    def overflows(self) -> None:
-        return None
-
-    def quantum(self) -> float:
-        return self.common
-
-    def terms_vary(self) -> bool:
-        return False
-
-    def sums_shared(self) -> bool:
-        return False
-
-    def others(self) -> tuple[Array, ...]:
-        return ()
-
-    def interval(self) -> None:
-        return None
-
-    def candidates(self) -> tuple[()]:
-        return ()
-
-    def flushed(self) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -85,7 +38,8 @@ class Product:
             RuleKind.ACCUMULATE, 1, "test", self.a.shape[1], data_type is np.float32
         )
         exact = (a @ b).astype(data_type)
-        allowed = Allowed(np.abs(a) @ np.abs(b), half, exact=exact)
+        errors = SumErrors(np.abs(a) @ np.abs(b))
+        allowed = Allowance(right=exact, errors=errors, half_precision=half)
         return compare(actual.astype(data_type), exact, rule, allowed)
 
 
@@ -233,7 +187,8 @@ def test_long_sums_of_equal_terms_have_room_that_those_of_different_terms_lack()
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1 << 17)
     differing = np.linspace(0.25, 0.5, 128)
     for sizes, passes in ((np.full(128, 0.5), True), (differing, False)):
-        assert compare(actual, expected, rule, Allowed(sizes, exact=expected)).passed is passes
+        allowed = Allowance(right=expected, errors=SumErrors(sizes))
+        assert compare(actual, expected, rule, allowed).passed is passes
 
 
 def accumulated_evenly(pair: Product) -> Array:
@@ -260,7 +215,7 @@ def test_overflow_on_the_way_makes_no_other_number_right() -> None:
 def test_the_result_is_right_where_another_device_overflowed() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 3, True)
     exact = np.array([3e38], np.float32)
-    allowed = Allowed(np.array([9e38]), exact=exact)
+    allowed = Allowance(right=exact, errors=SumErrors(np.array([9e38])))
     for recorded in (np.inf, np.nan):
         expected = np.array([recorded], np.float32)
         assert compare(exact, expected, rule, allowed).passed
@@ -299,7 +254,7 @@ def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> 
     sums = np.array([240000.0])
     infinite, largest = np.array([np.inf], np.float16), np.array([65504], np.float16)
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "a test", products=1)
-    allowed = Allowed(sums, common=128.0, exact=infinite)
+    allowed = Allowance(right=infinite, errors=SumErrors(sums, quantum=128.0))
     assert compare(largest, infinite, rule, allowed).passed
     assert compare(infinite, largest, rule, allowed).passed
     assert not compare(np.array([60000], np.float16), infinite, rule, allowed).passed

@@ -11,29 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
-from dmlconf.precision.allowance import NoAllowance
+from dmlconf.precision.allowance import Allowance, SumErrors
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import NO_ROOM, Room, permitted_ends, room
 from dmlconf.tensors.datatypes import Array
 
 INTERVAL = PrecisionRule(RuleKind.INTERVAL, 0, "test")
 FLOATS = st.floats(-30000, 30000, width=16)
-
-
-class Allowed(NoAllowance):
-    """An allowance with an interval, or with an error scale."""
-
-    def __init__(
-        self, low: Array | None = None, high: Array | None = None, sums: Array | None = None
-    ) -> None:
-        self._ends, self._sums = (low, high), sums
-
-    def interval(self) -> tuple[Array, Array] | None:
-        low, high = self._ends
-        return None if low is None or high is None else (low, high)
-
-    def error_scale(self) -> Array | None:
-        return self._sums
 
 
 @dataclass(frozen=True)
@@ -51,13 +35,12 @@ def half(*values: float) -> Array:
 def counted(expected: Array, *ends: Ends) -> Room:
     low = np.array([end.low for end in ends], expected.dtype)
     high = np.array([end.high for end in ends], expected.dtype)
-    return room(expected, INTERVAL, Allowed(low, high))
+    return room(expected, INTERVAL, Allowance(interval=(low, high)))
 
 
 def test_an_exact_rule_leaves_no_room() -> None:
     assert (
-        room(half(1, 0, math.nan), PrecisionRule(RuleKind.EXACT, 0, "test"), NoAllowance())
-        == NO_ROOM
+        room(half(1, 0, math.nan), PrecisionRule(RuleKind.EXACT, 0, "test"), Allowance()) == NO_ROOM
     )
 
 
@@ -101,36 +84,31 @@ def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
 def test_a_sum_is_loose_by_its_error_scale_and_open_where_that_is_beyond_all_measure() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     sums = np.array([1.0, 2.0**18, 2.0**301])
-    actual = room(half(1, 1, 1), rule, Allowed(sums=sums))
+    actual = room(half(1, 1, 1), rule, Allowance(errors=SumErrors(sums)))
     assert actual == Room(open=1, loose=2)
 
 
 def test_a_sum_that_may_overflow_on_the_way_is_judged_where_it_is_finite() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
-    assert room(half(1), rule, Allowed(sums=np.array([1e39]))).open == 0
+    assert room(half(1), rule, Allowance(errors=SumErrors(np.array([1e39])))).open == 0
 
 
 def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
-    class Candidates(NoAllowance):
-        def candidates(self) -> list[tuple[Array, Array]]:
-            low, high = np.array([0], np.uint8), np.array([255], np.uint8)
-            return [(low, low), (high, high)]
-
-    actual = room(
-        np.array([255], np.uint8), PrecisionRule(RuleKind.ONE_OF, 0, "test"), Candidates()
-    )
+    low, high = np.array([0], np.uint8), np.array([255], np.uint8)
+    allowance = Allowance(candidates=[(low, low), (high, high)])
+    actual = room(high, PrecisionRule(RuleKind.ONE_OF, 0, "test"), allowance)
     assert actual == Room(open=0, loose=1)
 
 
 def test_a_sum_of_nothing_leaves_no_room() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
-    assert room(half(0), rule, Allowed(sums=np.zeros(1))) == NO_ROOM
+    assert room(half(0), rule, Allowance(errors=SumErrors(np.zeros(1)))) == NO_ROOM
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
 def test_a_rule_needs_what_the_reference_gives(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
-        room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), NoAllowance())
+        room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), Allowance())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +120,7 @@ def test_what_lies_between_the_ends_passes_and_what_lies_outside_fails(
 ) -> None:
     rule = PrecisionRule(RuleKind(kind), limit, "test", products=4)
     expected = half(*values)
-    allowed = Allowed(sums=np.abs(expected.astype(np.float64)) + size)
+    allowed = Allowance(errors=SumErrors(np.abs(expected.astype(np.float64)) + size))
     low, high = permitted_ends(expected, rule, allowed)
     for ends, toward in ((low, 0.999), (high, 0.999)):
         inside = _between(expected, ends, toward)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
@@ -27,60 +27,13 @@ def floats(*values: float, data_type: Any = np.float32) -> Array:
     return np.array(values, data_type)
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """What the reference would say of the output."""
-
-    low: Array | None = None
-    high: Array | None = None
-    alternatives: tuple[Array, Array] | None = None
-    intervals: tuple[tuple[Array, Array], ...] = ()
-    half_precision: bool = False
-
-    def right(self) -> Array:
-        raise NotImplementedError
-
-    def stored(self) -> None:
-        return None
-
-    def stored_deviation(self) -> None:
-        return None
-
-    def overflows(self) -> None:
-        return None
-
-    def quantum(self) -> float:
-        return 0.0
-
-    def terms_vary(self) -> bool:
-        return False
-
-    def sums_shared(self) -> bool:
-        return False
-
-    def others(self) -> tuple[Array, ...]:
-        return ()
-
-    def error_scale(self) -> None:
-        return None
-
-    def interval(self) -> tuple[Array, Array] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
-
-    def candidates(self) -> tuple[tuple[Array, Array], ...]:
-        return self.intervals
-
-    def flushed(self) -> tuple[Array, Array] | None:
-        return self.alternatives
-
-
 def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
     return PrecisionRule(RuleKind.ULP, limit, "test", flushes=flushes)
 
 
 def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
-    allowed = Allowed(np.array([2, 2, 2]), np.array([3, 3, 3]))
+    allowed = Allowance(interval=(np.array([2, 2, 2]), np.array([3, 3, 3])))
     expected = np.array([2, 2, 3])
     assert compare(np.array([3, 2, 2]), expected, rule, allowed).passed
     comparison = compare(np.array([4, 1, 2]), expected, rule, allowed)
@@ -89,13 +42,13 @@ def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
 
 def test_an_interval_has_the_margin_from_the_expected_value() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
-    allowed = Allowed(floats(0), floats(4))
+    allowed = Allowance(interval=(floats(0), floats(4)))
     assert compare(floats(2), floats(1), rule, allowed).margin == pytest.approx(1 / 3)
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
-def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowed]:
-    return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowed(intervals=candidates)
+def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowance]:
+    return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowance(candidates=candidates)
 
 
 def test_one_of_takes_each_candidate_and_nothing_between_them() -> None:
@@ -161,7 +114,7 @@ def test_subnormal_results_may_be_zero_where_arithmetic_flushes() -> None:
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     expected, without = floats(0.5, 2, 3), floats(math.nan, math.inf, 3)
     rule = ulp(1, flushes=True)
-    allowed = Allowed(alternatives=(expected, without))
+    allowed = Allowance(flushed=(expected, without))
     assert compare(floats(math.nan, 2, 3), expected, rule, allowed).passed
     assert compare(floats(0.5, math.inf, 3), expected, rule, allowed).passed
     assert compare(floats(0.5, math.nan, 3), expected, rule, allowed).differing == 1
@@ -172,14 +125,14 @@ def test_what_is_expected_may_be_flushed_as_well() -> None:
     rule = ulp(1, flushes=True)
     assert compare(floats(1e-40), floats(0), rule).passed
     right, without = floats(0.5, 2), floats(math.nan, math.inf)
-    allowed = Allowed(alternatives=(right, without))
+    allowed = Allowance(flushed=(right, without))
     assert compare(right, without, rule, allowed).passed
     assert not compare(right, floats(math.nan, 7), rule, allowed).passed
 
 
 def test_an_interval_does_not_excuse_a_wrong_expectation() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
-    allowed = Allowed(np.array([2]), np.array([3]))
+    allowed = Allowance(interval=(np.array([2]), np.array([3])))
     assert not compare(np.array([2]), np.array([7]), rule, allowed).passed
 
 
@@ -230,7 +183,7 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
 
 @pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])
 def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: float) -> None:
-    allowed = Allowed(floats(-math.inf, 2), floats(math.inf, 4))
+    allowed = Allowance(interval=(floats(-math.inf, 2), floats(math.inf, 4)))
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     comparison = compare(floats(actual, 3), floats(7, 3), rule, allowed)
     assert comparison.passed
@@ -240,7 +193,7 @@ def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: flo
 
 def test_signed_zeros_differ_where_the_rule_says_so() -> None:
     zeros, others = floats(0.0, -0.0, 1), floats(-0.0, -0.0, 1)
-    ends = Allowed(intervals=((others, others),))
+    ends = Allowance(candidates=((others, others),))
     for signed in (True, False):
         rule = PrecisionRule(RuleKind.ONE_OF, 0, "test", flushes=True, signed_zeros=signed)
         assert compare(zeros, others, rule, ends).differing == signed

@@ -7,21 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
-from dmlconf.precision.allowance import Interval, NoAllowance
+from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["hull", "is_permitted"]
-
-
-class _Candidates(NoAllowance):
-    """An allowance of candidates and nothing else."""
-
-    def __init__(self, intervals: Sequence[Interval]) -> None:
-        self._intervals = intervals
-
-    def candidates(self) -> Sequence[Interval]:
-        return self._intervals
 
 
 def hull(intervals: Sequence[Interval]) -> Interval:
@@ -39,8 +29,10 @@ def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:
             np.array([value], actual.dtype),
             np.array([right], expected.dtype),
             rule,
-            _Candidates(
-                [(low.ravel()[at : at + 1], high.ravel()[at : at + 1]) for low, high in intervals]
+            Allowance(
+                candidates=[
+                    (low.ravel()[at : at + 1], high.ravel()[at : at + 1]) for low, high in intervals
+                ]
             ),
         ).passed
         for at, (value, right) in enumerate(singles)

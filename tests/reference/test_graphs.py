@@ -382,6 +382,6 @@ outputs: {y: bits}
 def test_bits_of_what_is_not_exact_are_any_number(tmp_path: Path) -> None:
     case = graph_case(tmp_path, BITS)
     (right,) = evaluate(case).values()
-    (low, high), *_ = CaseAllowances(case).of("y").candidates()
+    (low, high), *_ = CaseAllowances(case).of("y").candidates
     assert low.ravel()[0] < right.ravel()[0] - 3
     assert high.ravel()[0] > right.ravel()[0] + 3

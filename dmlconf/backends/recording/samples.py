@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance, Interval
+from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, has_digest, little_endian, with_one_nan
@@ -34,7 +33,7 @@ class Pair:
 
     def allowance(self, allowance: Allowance) -> Allowance:
         """Return the allowance of the elements that are compared."""
-        return _AllowanceAt(allowance, self.sample.places) if self.sample else allowance
+        return allowance.at(self.sample.places) if self.sample else allowance
 
     def located(self, comparison: Comparison) -> Comparison:
         """Return the comparison with the coordinates that its elements have in the output."""
@@ -128,59 +127,3 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
 def _at(array: Array, places: Array) -> Array:
     elements: Array = np.ascontiguousarray(array).ravel()[places]
     return elements
-
-
-@dataclass(frozen=True, slots=True)
-class _AllowanceAt:
-    """The allowance of some elements of an output, in one row."""
-
-    whole: Allowance
-    places: Array
-
-    @property
-    def half_precision(self) -> bool:
-        return self.whole.half_precision
-
-    def right(self) -> Array:
-        return _at(self.whole.right(), self.places)
-
-    def error_scale(self) -> Array | None:
-        return self._at(self.whole.error_scale())
-
-    def stored(self) -> Array | None:
-        return self._at(self.whole.stored())
-
-    def stored_deviation(self) -> Array | None:
-        return self._at(self.whole.stored_deviation())
-
-    def overflows(self) -> Array | None:
-        return self._at(self.whole.overflows())
-
-    def quantum(self) -> float:
-        return self.whole.quantum()
-
-    def terms_vary(self) -> bool:
-        return self.whole.terms_vary()
-
-    def sums_shared(self) -> bool:
-        return self.whole.sums_shared()
-
-    def others(self) -> tuple[Array, ...]:
-        return tuple(_at(other, self.places) for other in self.whole.others())
-
-    def interval(self) -> Interval | None:
-        ends = self.whole.interval()
-        return None if ends is None else self._both(ends)
-
-    def candidates(self) -> Sequence[Interval]:
-        return [self._both(interval) for interval in self.whole.candidates()]
-
-    def flushed(self) -> tuple[Array, Array] | None:
-        both = self.whole.flushed()
-        return None if both is None else self._both(both)
-
-    def _at(self, array: Array | None) -> Array | None:
-        return None if array is None else _at(array, self.places)
-
-    def _both(self, arrays: tuple[Array, Array]) -> tuple[Array, Array]:
-        return _at(arrays[0], self.places), _at(arrays[1], self.places)

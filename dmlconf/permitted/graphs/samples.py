@@ -183,10 +183,11 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         highest = np.where(small, np.maximum(highest, 0), highest)
     overflows = None
     if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
-        beyond = accumulation_of(rule, allowance, flat).overflowing(right.dtype)
+        accumulation = accumulation_of(rule, allowance, flat)
+        beyond = accumulation.overflowing(right.dtype)
         overflows = None if beyond is None else beyond.reshape(right.shape)
-        for other in allowance.others():
-            ends = permitted_ends(np.ascontiguousarray(other).ravel(), rule, allowance)
+        for other in accumulation.errors.others:
+            ends = permitted_ends(other, rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)
             lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
     return Room(right, lowest, highest, open_elements, overflows, nan)

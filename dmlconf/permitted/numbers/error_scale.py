@@ -14,7 +14,7 @@ import numpy as np
 
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, overflows
 from dmlconf.permitted.numbers.span import Span
-from dmlconf.precision.allowance import Interval
+from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT16
 
@@ -29,37 +29,12 @@ _ABOVE: Final = 1 + 2.0**-7
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorScale:
-    """What a kernel adds and stores on the way to an output; arrays have the output's sizes.
+class ErrorScale(SumErrors):
+    """What a kernel adds and stores on the way to an output, and what later steps make of it.
 
-    Derived in docs/bounds.md, The error scale.
-
-    Attributes:
-        sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
-        stored: the sizes of what FLOAT16 holds between two steps, times what the output changes by
-            when they do; each may lose one place, 2^-10. None where nothing is held.
-        deviation: the root of the sum of the squares of what is held, where that is less than
-            `stored`: errors of several stores rarely add up. None for the same.
-        quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
-            FLOAT32 in any order. 0 where there is none, or where it tells nothing.
-        overflows: where something may overflow on the way, so that infinities and NaN are as right.
-            Sizes beyond FLOAT32 are so anyway. None for nowhere.
-        others: outputs in their data type whose elements are as right as the reference's.
-        terms_vary: whether each sum has many terms whose roundings are independent.
-        sums_shared: whether many elements take the errors of one sum, or of one factor.
-        spans: the least and the greatest values, FLOAT64, that an output may have before its own
-            store by what FLOAT16 holds on the way: all between are as right as the reference's.
+    The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
+    of `x`. Derived in docs/bounds.md, The error scale.
     """
-
-    sums: Array
-    stored: Array | None = None
-    deviation: Array | None = None
-    quantum: float = 0.0
-    overflows: Array | None = None
-    others: tuple[Array, ...] = ()
-    terms_vary: bool = False
-    sums_shared: bool = False
-    spans: tuple[Interval, ...] = ()
 
     @property
     def exact(self) -> Array:

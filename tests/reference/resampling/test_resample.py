@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.resampling.coordinates import uncertain
 from dmlconf.reference.resampling.interpolation import coordinates
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.reference.functions import function_of
@@ -297,11 +298,11 @@ def test_a_coordinate_is_certain_only_where_float32_holds_every_step() -> None:
     single = np.float32
     offsets = single(2.5) / single(2.0**-23) + single(-4194304.5)
     in_other_order = single(2) / single(2.0**-23) - offsets
-    at = coordinates(3, 2.0**-23, -4194304.5, 2.5)
+    at = uncertain(coordinates(3, 2.0**-23, -4194304.5, 2.5))
     assert at.values[2] == 0.5
     assert in_other_order == 0
     assert at.errors[2] >= 0.5
-    assert not coordinates(8, 0.25, 0.5, -0.5).errors.any()
+    assert not uncertain(coordinates(8, 0.25, 0.5, -0.5)).errors.any()
 
 
 @given(st.integers(-9, 9), st.integers(-64, 64), st.integers(-64, 64), st.integers(1, 40))
@@ -309,7 +310,7 @@ def test_where_a_coordinate_is_certain_every_order_gives_it(
     exponent: int, shift: int, offset: int, count: int
 ) -> None:
     scale, before, behind = 2.0**exponent, shift / 8, offset / 16
-    at = coordinates(count, scale, behind, before)
+    at = uncertain(coordinates(count, scale, behind, before))
     places = np.arange(count, dtype=np.float32)
     one, other, last = map(np.float32, (scale, before, behind))
     for values in ((places - other) / one - last, places / one - (other / one + last)):
