@@ -27,6 +27,9 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "RoiAlignGradDesc",
+    "RoiGradients",
+    "add_at",
+    "placements",
     "roi_align_grad",
     "roi_gradients",
 ]
