@@ -35,6 +35,7 @@ NEEDS: Final = {
     "lab": "the Wine lab (docs/wine-lab.md)",
     "layers": "many minutes (docs/precision.md)",
     "runtimes": "onnx and onnxruntime (pip install 'dmlconf[onnxruntime]')",
+    "webnn": "a Chromium with WebNN (python3 lab/chromium.py)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }
 

@@ -47,6 +47,7 @@ _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
     "numpy": _BuiltIn("dmlconf.backends.numpy.backend", isolated=False),
     "directml": _BuiltIn("dmlconf.backends.directml.backend", isolated=True),
     "onnxruntime": _BuiltIn("dmlconf.backends.onnxruntime.backend", isolated=True),
+    "webnn": _BuiltIn("dmlconf.backends.webnn.backend", isolated=True),
     "faulty": _BuiltIn("dmlconf.backends.faulty.backend", isolated=True),
     "miniature": _BuiltIn("dmlconf.backends.faulty.backend", isolated=True, old=True),
     "recording": _BuiltIn("dmlconf.backends.recording.backend", isolated=False),

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.precision.ulp import ulp_distance
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ELEMENTS"]
@@ -33,6 +34,23 @@ def _near(
         exact = right.astype(np.float64)
         within: Array = np.abs(actual - exact) <= absolute + relative * np.abs(exact)
     return within & np.isfinite(right) & np.isfinite(actual)
+
+
+def _ulp(
+    case: Case,
+    inputs: Mapping[str, Array],
+    right: Array,
+    actual: Array,
+    float32: float,
+    float16: float,
+) -> Array:
+    """Numbers within so many units in the last place, by data type."""
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    limit = float16 if right.dtype == np.float16 else float32
+    with np.errstate(invalid="ignore"):
+        within: Array = ulp_distance(actual, right) <= limit
+    return within
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
@@ -117,6 +135,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "any": _any,
     "near": _near,
+    "ulp": _ulp,
     "nan": _nan,
     "nan anywhere": _nan_anywhere,
     "not a number": _not_a_number,

@@ -14,7 +14,7 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.expressions import Expression, ExpressionError, Namespace
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Namespace
 from dmlconf.graphs.model import Constant, Node
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import element_offsets, is_packed, packed_strides
@@ -330,7 +330,8 @@ class _Scope:
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
-            and (node.func.id in _MAKERS or node.func.id in self._builder.table.functions)
+            and node.func.id not in FUNCTIONS
+            and node.func.id not in RECURRENT_VALUES
         )
 
     def _several(self, node: ast.expr) -> list[str]:

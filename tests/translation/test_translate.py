@@ -10,6 +10,9 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import Checker, bundled_schema
+from dmlconf.resources import schemas_directory
 from dmlconf.translation.program import NotExpressibleError
 from dmlconf.translation.tables import TARGETS, table
 from dmlconf.translation.translate import translated
@@ -27,10 +30,13 @@ def test_each_operator_has_an_entry(target: str) -> None:
     assert sorted(table(target).entries) == operator_names()
 
 
-def test_onnx_expresses_150_operators_and_says_why_not_the_others() -> None:
-    known = table("onnx")
+@pytest.mark.parametrize(("target", "most"), [("onnx", 155), ("webnn", 115)])
+def test_a_table_expresses_most_operators_and_says_why_not_the_others(
+    target: str, most: int
+) -> None:
+    known = table(target)
     expressed = [name for name in known.entries if known.expresses(name)]
-    assert len(expressed) >= 150
+    assert len(expressed) >= most
     for name in known.entries.keys() - set(expressed):
         forms = known.entries[name].forms
         assert known.entries[name].like or all(form.declined for form in forms), name
@@ -70,3 +76,9 @@ def test_composed_operators_of_float16_round_once() -> None:
     assert translated(valid_case(half), "onnx").operations == ("Cast", "Mul", "Add")
     single = next(each for each in plan if "DataType=FLOAT32" in each.identifier)
     assert translated(valid_case(single), "onnx").operations == ("Mul", "Add")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_table_fits_its_schema(target: str) -> None:
+    data = read_document(schemas_directory() / "translation" / f"{target}.yaml").data
+    assert not list(Checker(bundled_schema("translation")).iter_errors(data))

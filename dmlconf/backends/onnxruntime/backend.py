@@ -54,13 +54,15 @@ _LEVELS: Final[Mapping[str, str]] = {
 }
 _CHOICES: Final[Mapping[str, tuple[str, str]]] = {"optimization": ("all", "off")}
 
-_NO_KERNEL: Final = re.compile(r"Could not find an implementation for (\w+)\(")
+_NO_KERNEL: Final = re.compile(
+    r"(?:Could not find an implementation|Failed to find kernel) for (\w+)\("
+)
 _NO_TYPE: Final = re.compile(
     r"Type 'tensor\((\w+)\)' of input parameter .*? of operator \((\w+)\) .*? is invalid"
 )
 _LIMIT: Final = re.compile(
     r"(?:was false\. |Status Message: )([^\n]*?"
-    r"(?:not supported|not implemented|zero point must be|scale must be|only support)[^\n]*)"
+    r"(?:not supported|not implemented|must be|only support)[^\n]*)"
 )
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 

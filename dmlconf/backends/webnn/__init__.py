@@ -1,0 +1,1 @@
+"""The backend `webnn`: cases as WebNN graphs in Chromium."""

@@ -1,0 +1,260 @@
+"""The backend `webnn[:OPTIONS]`: runs cases as WebNN graphs in Chromium without a window.
+
+    webnn:path=/opt/chromium/chromium     which program; a path cannot contain a comma
+    webnn:device=gpu                      `cpu`, the default, `gpu` or `npu`
+
+A page serves batches of cases. Where the page, or the process that computes, ends, the browser is
+started anew, and the cases of the batch run one by one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.errors import OptionError
+from dmlconf.backends.numpy.backend import HIGHEST_LEVEL
+from dmlconf.backends.options import choose, split_options
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Declined,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.backends.webnn.devtools import Browser, BrowserEndedError, PageError
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.translation.program import BOOL, NotExpressibleError, Program
+from dmlconf.translation.translate import translated
+
+__all__ = ["OPTION_WORDS", "WebNNBackend", "create"]
+
+OPTION_WORDS: Final = ("path=", "device=")
+
+VARIABLE: Final = "DMLCONF_CHROMIUM"
+"""Names the program where no option does."""
+
+_PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_DEVICES: Final = ("cpu", "gpu", "npu")
+_FEATURE: Final = "--enable-features=WebMachineLearningNeuralNetwork"
+_PAGE: Final = Path(__file__).with_name("page.js")
+
+_TYPES: Final[Mapping[str, str]] = {
+    BOOL: "uint8",
+    **{
+        each: each.lower()
+        for each in DataType
+        if each.bits >= 8 and each not in (DataType.FLOAT64, DataType.INT16, DataType.UINT16)
+    },
+}
+"""WebNN's name of each type that it has."""
+
+_DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
+
+_RUNNING: Final = ("build", "dispatch")
+"""What follows the description of a graph, which alone may be beyond the limits."""
+
+_UNSUPPORTED: Final = re.compile(r"data ?type|rank|not supported|unsupported", re.IGNORECASE)
+
+
+class WebNNBackend:
+    """A context of WebNN on one device."""
+
+    def __init__(self, program: Path, device: str) -> None:
+        """Start the browser.
+
+        Raises:
+            BackendError: it cannot be started, or has no WebNN.
+        """
+        self._program, self._device = program, device
+        self._timeout: float | None = None
+        self._browser = self._started()
+
+    def _started(self) -> Browser:
+        libraries = [str(self._program.parent / "lib"), os.environ.get("LD_LIBRARY_PATH", "")]
+        path = os.pathsep.join(filter(None, libraries))
+        arguments = [_FEATURE]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            arguments.append("--no-sandbox")
+        try:
+            browser = Browser(self._program, arguments, {**os.environ, "LD_LIBRARY_PATH": path})
+        except (OSError, BrowserEndedError) as error:
+            raise BackendError(f"{self._program} does not start: {error}") from error
+        try:
+            browser.evaluate(_PAGE.read_text("utf-8").replace('"use strict";', "", 1))
+            self._limits = json.loads(browser.evaluate(f"open({{deviceType: '{self._device}'}})"))
+        except (PageError, BrowserEndedError) as error:
+            browser.close()
+            raise BackendError(
+                f"{self._program} has no WebNN on {self._device}: {str(error).splitlines()[0]}",
+                "lab/chromium.py fetches one that has it on Linux; name it with path=FILE or "
+                f"the variable {VARIABLE}",
+            ) from error
+        return browser
+
+    def environment(self) -> Environment:
+        """Return the browser's version and the device."""
+        details = {
+            "program": str(self._program),
+            "device": self._device,
+            "target": "webnn",
+            "operations": len(self._limits),
+        }
+        return Environment(
+            "webnn", self._browser.version, adapter=f"WebNN on {self._device}", details=details
+        )
+
+    def capabilities(self) -> Capabilities:
+        """Return every feature level and data type; what has no counterpart is declined."""
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
+
+    def limit_waits(self, seconds: float) -> None:
+        """Set how long a batch's script may take for each case."""
+        self._timeout = seconds
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case; those that can be expressed run on the page together."""
+        made = [_program_of(case) for case in cases]
+        programs = [each for each in made if isinstance(each, dict)]
+        results = iter(self._together(programs))
+        for each in made:
+            yield next(results) if isinstance(each, dict) else each
+
+    def close(self) -> None:
+        """End the browser."""
+        self._browser.close()
+
+    def _together(self, programs: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+        """Return the outcomes of a batch; alone where the browser or its context ended."""
+        if not programs:
+            return []
+        results = self._evaluated(programs)
+        if len(programs) == 1:
+            return [_outcome(results[0])]
+        if len(results) == len(programs) and not any(each.get("lost") for each in results):
+            return [_outcome(each) for each in results]
+        return [_outcome(self._evaluated([program])[0]) for program in programs]
+
+    def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return what the page makes of programs; fewer results where the browser ended."""
+        timeout = None if self._timeout is None else self._timeout * len(programs)
+        try:
+            results = self._browser.evaluate(f"runAll({json.dumps(programs)})", timeout)
+        except BrowserEndedError as error:
+            self._restart()
+            return [{"ended": str(error)}] if len(programs) == 1 else []
+        if any(each.get("lost") for each in results):
+            self._restart()
+        return list(results)
+
+    def _restart(self) -> None:
+        self._browser.close()
+        self._browser = self._started()
+
+
+def create(argument: str) -> WebNNBackend:
+    """Create the backend from the options after `webnn:` on the command line.
+
+    Raises:
+        BackendError: an option is wrong, there is no browser, or it has no WebNN.
+    """
+    words, options = split_options(argument)
+    unknown = [*words, *(options.keys() - {"path", "device"})]
+    if unknown:
+        raise OptionError(f"the backend webnn takes path= and device=, but got {unknown[0]!r}")
+    device = choose("device", options.get("device", "cpu"), _DEVICES)
+    named = options.get("path") or os.environ.get(VARIABLE)
+    found = named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if found is None:
+        raise BackendError(
+            f"the backend webnn found none of {', '.join(_PROGRAMS)}",
+            f"Name a Chromium or Edge with path=FILE or the variable {VARIABLE}",
+        )
+    return WebNNBackend(Path(found), device)
+
+
+def _program_of(case: Case) -> dict[str, Any] | Outcome:
+    """Return a case as the page takes it, or why it cannot be expressed."""
+    try:
+        program = translated(case, "webnn")
+        return _message(program, case.inputs())
+    except NotExpressibleError as error:
+        return Declined(str(error))
+    except MemoryError as error:
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error))
+
+
+def _message(program: Program, inputs: Mapping[str, Array]) -> dict[str, Any]:
+    for each in (*program.inputs.values(), *program.outputs.values()):
+        if each.data_type not in _TYPES:
+            raise NotExpressibleError(f"WebNN has no tensors of {each.data_type}")
+    owned = {name: inputs[name] for name in program.owned}
+    return {
+        "inputs": {n: _tensor(inputs[n]) for n in program.inputs if n not in program.owned},
+        "constants": {n: _tensor(a) for n, a in {**program.constants, **owned}.items()},
+        "outputs": list(program.outputs),
+        "steps": [
+            {
+                "operation": step.operation,
+                "inputs": step.inputs,
+                "outputs": step.outputs,
+                "attributes": {n: _value(value) for n, value in step.attributes.items()},
+                "operands": dict(step.operands),
+            }
+            for step in program.steps
+        ],
+    }
+
+
+def _tensor(array: Array) -> dict[str, Any]:
+    name = str(array.dtype)
+    if name not in _DTYPES:
+        raise NotExpressibleError(f"WebNN has no tensors of {name.upper()}")
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return {"dataType": name, "shape": list(array.shape), "data": data}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, str):
+        if value in (*DataType, BOOL) and value not in _TYPES:
+            raise NotExpressibleError(f"WebNN has no tensors of {value}")
+        return _TYPES.get(value, value)
+    if isinstance(value, tuple | list):
+        return [_value(each) for each in value]
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return {"number": {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]}
+    return value
+
+
+def _outcome(result: Mapping[str, Any]) -> Outcome:
+    if "outputs" in result:
+        arrays = {name: _array(each) for name, each in result["outputs"].items()}
+        return Outputs(arrays, float(result["seconds"]))
+    if "ended" in result:
+        return Breakdown(BreakdownKind.CRASH, str(result["ended"]))
+    if result["lost"]:
+        return Breakdown(BreakdownKind.CRASH, f"the context was lost: {result['lost']}")
+    message = str(result["message"])
+    stage, name = str(result["stage"]), str(result["name"])
+    if name == "NotSupportedError" or (stage not in _RUNNING and _UNSUPPORTED.search(message)):
+        text = message.partition("MLGraphBuilder': ")[2] or message
+        return Declined(f"WebNN's {stage}: {text}"[:200])
+    return Rejection(stage, name, message=message[:500])
+
+
+def _array(tensor: Mapping[str, Any]) -> Array:
+    data = base64.b64decode(tensor["data"])
+    return np.frombuffer(data, _DTYPES[tensor["dataType"]]).reshape(tensor["shape"])

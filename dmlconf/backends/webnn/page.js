@@ -1,0 +1,130 @@
+// The page of the backend webnn: builds and runs the programs that dmlconf sends, one after another.
+// The names of attributes are those of WebNN's IDL; some are parameters of their own there.
+"use strict";
+
+const POSITIONAL = {
+  argMax: ["axis"],
+  argMin: ["axis"],
+  cast: ["type"],
+  concat: ["axis"],
+  cumulativeSum: ["axis"],
+  expand: ["newShape"],
+  gru: ["steps", "hiddenSize"],
+  lstm: ["steps", "hiddenSize"],
+  pad: ["beginningPadding", "endingPadding"],
+  reshape: ["newShape"],
+  slice: ["starts", "sizes"],
+  softmax: ["axis"],
+  split: ["splits"],
+  tile: ["repetitions"],
+};
+
+let context = null;
+let lost = null;
+
+async function open(options) {
+  context = await navigator.ml.createContext(options);
+  context.lost.then((info) => {
+    lost = info.message || "the context is lost";
+  });
+  return JSON.stringify(context.opSupportLimits());
+}
+
+function bytes(text) {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+}
+
+function text(buffer) {
+  const array = new Uint8Array(buffer);
+  let binary = "";
+  for (let start = 0; start < array.length; start += 32768) {
+    binary += String.fromCharCode(...array.subarray(start, start + 32768));
+  }
+  return btoa(binary);
+}
+
+function number(value) {
+  if (Array.isArray(value)) return value.map(number);
+  return value !== null && typeof value === "object" ? Number(value.number) : value;
+}
+
+function step(builder, operands, each) {
+  const options = {};
+  const parameters = [];
+  const positional = POSITIONAL[each.operation] || [];
+  for (const [name, value] of Object.entries(each.attributes)) {
+    if (!positional.includes(name)) options[name] = number(value);
+  }
+  for (const name of positional) parameters.push(each.attributes[name]);
+  for (const [name, operand] of Object.entries(each.operands)) options[name] = operands.get(operand);
+  let inputs = each.inputs.map((name) => operands.get(name));
+  if (each.operation === "concat") inputs = [inputs];
+  const made = builder[each.operation](...inputs, ...parameters, options);
+  const results = Array.isArray(made) ? made : [made];
+  each.outputs.forEach((name, index) => {
+    if (name) operands.set(name, results[index]);
+  });
+}
+
+async function run(program) {
+  let stage = "MLGraphBuilder";
+  const tensors = [];
+  try {
+    const builder = new MLGraphBuilder(context);
+    const operands = new Map();
+    for (const [name, each] of Object.entries(program.inputs)) {
+      operands.set(name, builder.input(name, {dataType: each.dataType, shape: each.shape}));
+    }
+    for (const [name, each] of Object.entries(program.constants)) {
+      const desc = {dataType: each.dataType, shape: each.shape};
+      operands.set(name, builder.constant(desc, bytes(each.data)));
+    }
+    for (const each of program.steps) {
+      stage = each.operation;
+      step(builder, operands, each);
+    }
+    const outputs = {};
+    for (const name of program.outputs) outputs[name] = operands.get(name);
+    stage = "build";
+    const graph = await builder.build(outputs);
+    stage = "dispatch";
+    const read = {};
+    const written = {};
+    for (const [name, each] of Object.entries(program.inputs)) {
+      const desc = {dataType: each.dataType, shape: each.shape, writable: true};
+      written[name] = await context.createTensor(desc);
+      tensors.push(written[name]);
+      context.writeTensor(written[name], bytes(each.data));
+    }
+    for (const [name, operand] of Object.entries(outputs)) {
+      const desc = {dataType: operand.dataType, shape: operand.shape, readable: true};
+      read[name] = await context.createTensor(desc);
+      tensors.push(read[name]);
+    }
+    const began = performance.now();
+    context.dispatch(graph, written, read);
+    const result = {};
+    for (const [name, tensor] of Object.entries(read)) {
+      const {dataType, shape} = outputs[name];
+      result[name] = {dataType, shape, data: text(await context.readTensor(tensor))};
+    }
+    const seconds = (performance.now() - began) / 1000;
+    graph.destroy();
+    return {outputs: result, seconds};
+  } catch (error) {
+    // The promise of a lost context is resolved a little later than the error is thrown.
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return {stage, name: error.name, message: String(error.message), lost};
+  } finally {
+    for (const tensor of tensors) tensor.destroy();
+  }
+}
+
+async function runAll(programs) {
+  const results = [];
+  for (const program of programs) {
+    results.push(await run(program));
+    if (lost !== null) break;
+  }
+  return results;
+}

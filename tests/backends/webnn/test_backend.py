@@ -1,0 +1,77 @@
+"""Cases on WebNN in a Chromium that `lab/chromium.py` fetches."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outputs
+from dmlconf.backends.webnn.backend import VARIABLE, create
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.run_log.log import read_log
+from dmlconf.verdicts.verdict import ReasonKind, Status
+from tests.cli.process import dmlconf_here
+
+pytestmark = pytest.mark.webnn
+
+CASES = Path(__file__).resolve().parents[3] / "cases"
+
+
+def test_operators_pass_or_have_a_reason_why_not(tmp_path: Path) -> None:
+    assert os.environ.get(VARIABLE), f"export {VARIABLE}=$(python3 lab/chromium.py)"
+    names = ("GEMM", "CONVOLUTION", "GATHER", "ELEMENT_WISE_ADD", "TILE")
+    options = [option for name in names for option in ("-o", name)]
+    done = dmlconf_here(
+        tmp_path,
+        *("run", *options, "--tag", "documented", "--tag", "questions"),
+        *("-b", "webnn", "--quiet", "--log", "run.jsonl"),
+    )
+    verdicts = read_log(tmp_path / "run.jsonl").verdicts
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = Counter(v.operator for v in verdicts if v.status is Status.PASSED)
+    assert passed.keys() == set(names)
+    unsupported = [v.reason for v in verdicts if v.status is Status.UNSUPPORTED]
+    assert {r.kind for r in unsupported if r is not None} == {ReasonKind.NOT_EXPRESSIBLE}
+
+
+def end(kind: str) -> None:
+    """End processes of the browser as a crash does: its pages, or all."""
+    processes = [
+        each
+        for each in psutil.Process().children(recursive=True)
+        if "chromium" in each.name() and kind in " ".join(each.cmdline())
+    ]
+    assert processes
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes, 10)
+
+
+@pytest.mark.parametrize("kind", ["--type=renderer", "--headless"])
+def test_a_crash_costs_at_most_one_case(kind: str) -> None:
+    plan = list(load_suite([CASES / "tile" / "matrix.yaml"]).plan())
+    cases = [valid_case(each).with_inputs() for each in plan if "FLOAT32" in each.identifier][:3]
+    backend = create("")
+    try:
+        assert all(isinstance(each, Outputs) for each in backend.run(cases))
+        end(kind)
+        assert all(isinstance(each, Outputs) for each in backend.run(cases))
+        end(kind)
+        [alone] = backend.run(cases[:1])
+        assert isinstance(alone, Breakdown)
+        assert alone.kind is BreakdownKind.CRASH
+        assert all(isinstance(each, Outputs) for each in backend.run(cases))
+    finally:
+        backend.close()
+
+
+def test_a_browser_without_webnn_is_an_error(tmp_path: Path) -> None:
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    with pytest.raises(BackendError, match="the browser ended with 3"):
+        create(f"path={program}")
