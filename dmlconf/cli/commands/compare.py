@@ -67,24 +67,32 @@ def command(
 
     Shows how their environments differ, then which cases are new failures, are fixed, still fail,
     changed bits within the rule or drifted toward their limit, and which operators take longer on
-    the device than noise explains. The exit code is 1 if there is a new failure or --fail-slower is
-    not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common with BASE.
+    the device than noise explains. With two runs NEW or more, as of the same cases on several
+    backends, it also shows in which cases one run alone fails or alone passes. The exit code is 1
+    if there is a new failure or --fail-slower is not met, else 6 if a run NEW is incomplete, else 7
+    if it has no case in common with BASE.
     """
     from rich.console import Group
 
+    from dmlconf.comparison.alone import FEWEST_RUNS, alone
     from dmlconf.comparison.compare import compare
+    from dmlconf.reports.comparisons.alone import render_alone
     from dmlconf.reports.comparisons.changes import render_terminal
 
     reports = parse_reports(report_options, COMPARISON_FORMATS)
     old = read_run(base, suite)
+    runs = [read_run(path, suite) for path in new]
     compared: list[tuple[Comparison, tuple[str, str]]] = [
-        (compare(old, read_run(path, suite), drift), (str(base), str(path))) for path in new
+        (compare(old, run, drift), (str(base), str(path)))
+        for path, run in zip(new, runs, strict=True)
     ]
 
     parts = [
         render_terminal(comparison, names, verbose=verbose, quiet=quiet)
         for comparison, names in compared
     ]
+    if len(runs) + 1 >= FEWEST_RUNS:
+        parts += render_alone(alone([old, *runs]), [str(base), *map(str, new)])
     shown = write(reports, compared, Group(*parts), color, announce=not quiet)
     slower = [each for comparison, _ in compared for each in comparison.timing.slower]
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]

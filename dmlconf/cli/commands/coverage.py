@@ -20,6 +20,7 @@ from dmlconf.cli.options.named_operators import expand_operators
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.progress import progress
+from dmlconf.coverage.expressible import measure_target
 from dmlconf.coverage.graphs import graph_coverage
 from dmlconf.coverage.measure import measure
 from dmlconf.coverage.networks import network_coverage
@@ -28,8 +29,10 @@ from dmlconf.documents.problems import printable
 from dmlconf.engine.against import recorded_in, suite_recordings
 from dmlconf.reports.formats import COVERAGE_FORMATS, QUESTION_FORMATS, Report
 from dmlconf.reports.suites import coverage as report
+from dmlconf.reports.suites import expressible as target_report
 from dmlconf.reports.suites import questions as question_report
 from dmlconf.reports.suites.coverage import Coverage
+from dmlconf.translation.tables import TARGETS
 
 __all__ = ["command"]
 
@@ -51,6 +54,11 @@ __all__ = ["command"]
     is_flag=True,
     help="Show which questions of schemas/questions.yaml the cases ask.",
 )
+@option(
+    "--target",
+    type=click.Choice(TARGETS),
+    help="Show how many of the cases this specification can express, and why not the others.",
+)
 @option("--missing", is_flag=True, help="List what no case covers.")
 @report_option(COVERAGE_FORMATS)
 @option(
@@ -62,6 +70,7 @@ def command(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     questions: bool,
+    target: str | None,
     missing: bool,
     report_options: tuple[str, ...],
     fail_under: float | None,
@@ -77,6 +86,9 @@ def command(
     graphs: which operators feed which; each pair is listed in a --report, or if few operators are
     selected.
 
+    With --target: of how many cases of each operator ONNX or WebNN has a counterpart, by the tables
+    that the backends onnxruntime and webnn use, and why others have none. Nothing runs.
+
     With --questions: of everything that was once wrong somewhere, such as numbers at the ends of
     words, whether some case asks it of each operator and data type that it can concern.
 
@@ -91,6 +103,9 @@ def command(
     chosen = {entry.name for entry in operators}
     suite = load(paths, operators=chosen)
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
+    if target is not None:
+        chosen |= set() if names else {GRAPHS}
+        return _target(target, chosen, suite, missing, fail_under, quiet, color)
     if questions:
         chosen |= set() if names else {GRAPHS}
         return _questions(operators, chosen, suite, missing, on_questions, fail_under, quiet, color)
@@ -107,6 +122,27 @@ def command(
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+
+
+def _target(
+    target: str,
+    chosen: set[str],
+    suite: Suite,
+    missing: bool,
+    fail_under: float | None,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Report how much of each operator's cases a target can express."""
+    plan = [planned for planned in suite.plan() if planned.template.operator_name in chosen]
+    with progress(len(plan), quiet=quiet, color=color) as advance:
+        rows = measure_target(map(valid_case, plan), target, lambda: advance(False))
+    written = write([], rows, target_report.render_table(rows, missing=missing), color)
+    expressible, of = target_report.total_share(rows)
+    if fail_under is not None and 100 * expressible < fail_under * of:
+        click.echo(f"Error: {100 * expressible / of:.2f}% is below {fail_under:g}%", err=True)
         return ExitCode.FAILED
     return ExitCode.SUCCESS if written else ExitCode.OUTPUT
 

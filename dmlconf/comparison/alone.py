@@ -1,0 +1,69 @@
+"""Several runs of the same cases side by side: whose result stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import Status, Verdict
+
+__all__ = ["FEWEST_RUNS", "Alone", "alone"]
+
+FEWEST_RUNS = 3
+"""Of two runs that differ, neither stands alone."""
+
+_CONCLUSIVE = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
+"""Statuses of cases whose results were judged; others say nothing about who is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A case in which one run's result differs from those of all others, which agree.
+
+    Attributes:
+        case: its identifier.
+        operator: its operator.
+        run: the place of the run that stands alone, from 0.
+        verdicts: on the case, in the order of the runs.
+    """
+
+    case: str
+    operator: str
+    run: int
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def fails(self) -> bool:
+        """Whether the run that stands alone fails; otherwise it alone passes."""
+        return self.verdicts[self.run].status.fails_run
+
+
+def alone(runs: Sequence[RunLog]) -> list[Alone]:
+    """Return the cases in which one run alone fails, or alone passes.
+
+    A case counts if at least three runs judged it, and all of these but one agree.
+
+    Args:
+        runs: in any order; a run that did not judge a case has no say in it.
+    """
+    by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
+    found = []
+    for case in dict.fromkeys(verdict.case for run in runs for verdict in run.verdicts):
+        verdicts = [known.get(case) for known in by_case]
+        judged = [
+            (place, verdict)
+            for place, verdict in enumerate(verdicts)
+            if verdict is not None and verdict.status in _CONCLUSIVE
+        ]
+        if len(judged) < FEWEST_RUNS:
+            continue
+        failing = [place for place, verdict in judged if verdict.status.fails_run]
+        passing = [place for place, verdict in judged if not verdict.status.fails_run]
+        single = next((places for places in (failing, passing) if len(places) == 1), None)
+        if single is None:
+            continue
+        known = tuple(verdict for verdict in verdicts if verdict is not None)
+        if len(known) == len(runs):
+            found.append(Alone(case, known[0].operator, single[0], known))
+    return found

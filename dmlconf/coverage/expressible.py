@@ -1,0 +1,53 @@
+"""How many of a suite's cases a target, such as ONNX, can express."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dmlconf.cases.model import Case
+from dmlconf.translation.program import NotExpressibleError
+from dmlconf.translation.translate import translated
+
+__all__ = ["Expressible", "measure_target"]
+
+
+@dataclass(slots=True)
+class Expressible:
+    """What a target can express of one operator's cases.
+
+    Attributes:
+        operator: its name.
+        cases: how many there are.
+        expressible: how many the target has a counterpart of.
+        reasons: why it has none of others, with their number.
+    """
+
+    operator: str
+    cases: int = 0
+    expressible: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def measure_target(
+    cases: Iterable[Case], target: str, advance: Callable[[], None] = lambda: None
+) -> list[Expressible]:
+    """Return what a target can express of the cases, by operator.
+
+    Args:
+        cases: the suite's.
+        target: its name.
+        advance: called after each case.
+    """
+    rows: dict[str, Expressible] = {}
+    for case in cases:
+        row = rows.setdefault(case.operator_name, Expressible(case.operator_name))
+        row.cases += 1
+        try:
+            translated(case, target)
+            row.expressible += 1
+        except NotExpressibleError as error:
+            row.reasons[str(error)] += 1
+        advance()
+    return [rows[name] for name in sorted(rows)]

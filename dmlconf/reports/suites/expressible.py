@@ -1,0 +1,56 @@
+"""The table of what a target can express."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dmlconf.coverage.expressible import Expressible
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["render_table", "total_share"]
+
+
+def total_share(rows: Sequence[Expressible]) -> tuple[int, int]:
+    """Return how many cases are expressible, and how many there are."""
+    return sum(row.expressible for row in rows), sum(row.cases for row in rows)
+
+
+def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> RenderableType:
+    """Return the report for the terminal.
+
+    Args:
+        rows: by operator.
+        missing: whether to list each reason for which a case has no counterpart.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    expressible, of = total_share(rows)
+    operators = sum(1 for row in rows if row.expressible)
+    share = 100 * expressible / of if of else 0.0
+    closing = Text(
+        f"{expressible:,} of {of:,} cases expressible ({share:.2f}%), "
+        f"of {operators} of {len(rows)} operators",
+        "bold",
+    )
+    if missing:
+        lines = [
+            Text(f"{row.operator}: {count:,} {reason.removeprefix(f'{row.operator}: ')}")
+            for row in rows
+            for reason, count in row.reasons.most_common()
+        ]
+        return Group(*lines, closing)
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("Operator")
+    for heading in ("Cases", "Expressible"):
+        table.add_column(heading, justify="right")
+    table.add_column("Most frequent reason why not")
+    for row in rows:
+        reason = next((text for text, _ in row.reasons.most_common(1)), "")
+        table.add_row(row.operator, f"{row.cases:,}", f"{row.expressible:,}", Text(reason))
+    return Group(table, closing)
