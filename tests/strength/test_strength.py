@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,9 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.reports.strength.defects import closing_sentence, operator_strengths, survivors
+from dmlconf.reports.strength.figure import Setting
 from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
-from dmlconf.strength.parallel import measure_in_processes
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
@@ -159,11 +161,21 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     paths = [cases_directory() / "tile"]
     plan = [p for p in load_suite(paths).plan() if "invalid" not in p.template.tags][:40]
     steps: list[int] = []
-    actual, _ = measure_in_processes(plan, [cases_directory()], 2, lambda: steps.append(1))
-    alone, _ = measure_in_processes(plan, [cases_directory()], 1)
+
+    @contextmanager
+    def progress(count: int) -> Iterator[Callable[[], None]]:
+        yield lambda: steps.append(count)
+
+    def injected(jobs: int) -> Strength:
+        chosen = ("defects", "perturbations")
+        return Setting(plan, [], [cases_directory()], jobs, None, 0, chosen, progress).injected
+
+    actual = injected(2)
+    assert steps == [40] * 40
+    alone = injected(1)
     assert actual == alone
     assert actual.cases > 30
-    assert len(steps) == len(plan) == 40
+    assert len(steps) == 2 * len(plan) == 80
 
 
 def test_graphs_count_in_a_figure_of_their_own(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
 from dmlconf.documents.problems import printable
 from dmlconf.reports.markdown_text import table
+from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence, case_share
+from dmlconf.reports.strength.figure import FigureKind, Table, bullets
 from dmlconf.strength.measure import Mutant, Strength, Tally
 from dmlconf.strength.tallies import share
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "DEFECTS",
     "OperatorStrength",
     "closing_sentence",
     "operator_strengths",
@@ -237,3 +240,71 @@ def render_json(strength: Strength) -> str:
         "unused": strength.unused,
     }
     return json.dumps(data, indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _DefectFigure:
+    """Injected defects, and what each case notices of them."""
+
+    strength: Strength
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the shares by defect and by case."""
+        yield closing_sentence(self.strength)
+        yield case_sentence(self.strength.noticed)
+
+    def table(self) -> Table | None:
+        """Return none: `render_table` has more than a table."""
+        return None
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each operator with cases that notice nothing."""
+        yield from case_lines(self.strength.noticed)
+
+    def markdown(self) -> list[str]:
+        """Return the parts by case and by defect."""
+        return [
+            "## By case",
+            "",
+            f"{case_sentence(self.strength.noticed)}.",
+            "",
+            *bullets(case_lines(self.strength.noticed)),
+            "",
+            "## By defect",
+            "",
+            *render_markdown(self.strength).splitlines()[2:],
+        ]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure by case; `render_json` has the figure by defect."""
+        return {"by_case": case_data(self.strength.noticed)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the operators whose share is lower, or the share by case if that is."""
+        if name == "cases":
+            noticed = case_share(self.strength.noticed)
+            return [f"by case: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
+        rows = operator_strengths(self.strength)
+        complaints = [
+            f"{row.operator}: {share(row.caught, row.injected):.2f}% of its defects caught, "
+            f"fewer than {least:g}%"
+            for row in rows
+            if share(row.caught, row.injected) < least
+        ]
+        if not rows:
+            complaints.append("no defect was injected")
+        if self.strength.refused:
+            complaints.append(f"{len(self.strength.refused):,} legitimate differences fail")
+        return complaints
+
+
+DEFECTS: Final = FigureKind(
+    "defects",
+    lambda setting: _DefectFigure(setting.injected),
+    """\
+- By defect: kinds of defects of every operator, output and data type; one case must notice it.
+- By case: of the cases that run a defect's code, those that notice it.""",
+    "injected defects",
+    usual=True,
+    thresholds=("defects", "cases"),
+)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
+from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
+from dmlconf.strength.drivers.catalogue import driver_defects
 from dmlconf.strength.drivers.figure import (
     DriverFigure,
     Fate,
@@ -13,9 +16,17 @@ from dmlconf.strength.drivers.figure import (
     caught_in_all,
     caught_in_any,
 )
+from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.tallies import share
 
-__all__ = ["driver_data", "driver_lines", "driver_sentence", "driver_share", "report_sentence"]
+__all__ = [
+    "DRIVERS",
+    "driver_data",
+    "driver_lines",
+    "driver_sentence",
+    "driver_share",
+    "report_sentence",
+]
 
 
 def driver_share(figure: DriverFigure) -> float:
@@ -102,3 +113,58 @@ def _subject_data(one: SubjectFigure) -> dict[str, Any]:
         "missing": one.missing or None,
         "explanation": one.explanation or None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _DriverDefects:
+    """Driver defects, and which of them are caught."""
+
+    figure: DriverFigure
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share of all, and of those that were reported publicly."""
+        yield driver_sentence(self.figure)
+        if self.figure.by_report:
+            yield report_sentence(self.figure)
+
+    def table(self) -> Table | None:
+        """Return none."""
+        return None
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each pair that survives."""
+        yield from driver_lines(self.figure)
+
+    def markdown(self) -> list[str]:
+        """Return the pairs that survive."""
+        heading = "What survives, and the case that is missing:"
+        return ["## By driver defect", "", heading, "", *bullets(self.remarks()), ""]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"drivers": driver_data(self.figure)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the share if it is lower."""
+        caught = driver_share(self.figure)
+        return [f"by driver defect: {caught:.2f}%, less than {least:g}%"] if caught < least else []
+
+
+def _measured(setting: Setting) -> _DriverDefects:
+    with setting.progress(len(setting.plan)) as advance:
+        survey, noticed = measure_drivers(
+            setting.plan, setting.suite_paths, setting.jobs, setting.sample, setting.seed, advance
+        )
+    return _DriverDefects(DriverFigure.of(driver_defects(), survey, noticed))
+
+
+DRIVERS: Final = FigureKind(
+    "drivers",
+    _measured,
+    """\
+- By driver defect: a catalogue of what drivers do wrong, `dmlconf/strength/drivers/defects/`, with
+  the public report that each is rebuilt from. Each is tried on the cases that meet its conditions,
+  and caught if it is in every operator that it names.""",
+    "driver defects",
+    usual=True,
+)

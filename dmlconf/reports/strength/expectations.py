@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from dmlconf.strength.expectations import ExpectationFigure, ExpectationTally
+from dmlconf.cases.loading.loader import valid_case
+from dmlconf.cases.model import PlannedCase
+from dmlconf.judging.judge import Against
+from dmlconf.reports.markdown_text import table as markdown_table
+from dmlconf.reports.strength.figure import CHUNK, FigureKind, Setting, Table, bullets
+from dmlconf.strength.expectations import ExpectationFigure, ExpectationTally, measure_expectations
+from dmlconf.strength.parallel import measured_in_processes
 from dmlconf.strength.perturbations import KINDS
+from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import share
 
 __all__ = [
+    "EXPECTATIONS",
     "EXPECTATION_HEADINGS",
     "expectation_data",
     "expectation_lines",
@@ -127,3 +136,84 @@ def expectation_data(figure: ExpectationFigure, seed: int) -> dict[str, Any]:
             for (operator, kind), tally in sorted(figure.tallies.items())
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Expectations:
+    """Spoiled expectations, and what cases notice of them."""
+
+    figure: ExpectationFigure
+    seed: int
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share that is noticed."""
+        yield expectation_sentence(self.figure, self.seed)
+
+    def table(self) -> Table | None:
+        """Return a row for each kind."""
+        rows = expectation_table(self.figure)
+        return Table(EXPECTATION_HEADINGS, rows, EXPECTATION_HEADINGS[:1])
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what the source of a rule permits, and what is not noticed."""
+        yield from permitted_lines(self.figure)
+        yield from expectation_lines(self.figure)
+
+    def markdown(self) -> list[str]:
+        """Return the table, what the source of a rule permits, and what is not noticed."""
+        rows = expectation_table(self.figure)
+        lines = ["## By expectation", "", *markdown_table(EXPECTATION_HEADINGS, rows, "lr")]
+        for heading, each in (
+            ("What the source of a rule permits:", permitted_lines(self.figure)),
+            ("What is not noticed:", expectation_lines(self.figure)),
+        ):
+            items = bullets(each)
+            lines += ["", *([heading, "", *items] if items else [])]
+        return [*lines, ""]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"expectations": expectation_data(self.figure, self.seed)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the operators whose share is lower, and the cases that fail as they are."""
+        return [
+            f"by expectation: {operator} notices {noticed:.2f}%, less than {least:g}%"
+            for operator, noticed in weak_operators(self.figure, least).items()
+        ] + [f"by expectation: {case} fails as it is" for case in self.figure.failing]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoiling:
+    """Measures what some cases notice of their own expectations, spoiled."""
+
+    seed: int
+
+    def __call__(self, plan: Sequence[PlannedCase], against: Against) -> ExpectationFigure:
+        return measure_expectations(map(valid_case, plan), against, seed=self.seed)
+
+
+def _measured(setting: Setting) -> _Expectations:
+    cases = sampled(setting.plan, setting.sample, setting.seed)
+    with setting.progress(len(cases)) as advance:
+        figure, _ = measured_in_processes(
+            _Spoiling(setting.seed),
+            ExpectationFigure(),
+            cases,
+            setting.suite_paths,
+            jobs=setting.jobs,
+            chunk=CHUNK,
+            advance=advance,
+        )
+    return _Expectations(figure, setting.seed)
+
+
+EXPECTATIONS: Final = FigureKind(
+    "expectations",
+    _measured,
+    """\
+- By expectation: each output that a case states or that was recorded is spoiled likewise, while the
+  backend returns what the reference computes; the case must fail. What the source of a rule permits
+  is counted apart, with that source.""",
+    "spoiled expectations",
+)

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dmlconf.reports.markdown_text import table as markdown_table
+from dmlconf.reports.strength.figure import FigureKind, Table, bullets
 from dmlconf.strength.perturbations import KINDS, PerturbationTally, exceptional
 from dmlconf.strength.tallies import share
 
 __all__ = [
+    "PERTURBATIONS",
     "KindShare",
     "kind_shares",
     "perturbation_data",
@@ -20,6 +23,9 @@ __all__ = [
 ]
 
 TARGET: Final = 99.0
+
+_HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
+
 _ALL: Final = "all operators"
 
 _Perturbed = Mapping[tuple[str, str], PerturbationTally]
@@ -137,3 +143,60 @@ def perturbation_data(perturbed: _Perturbed, seed: int) -> dict[str, Any]:
             for (kind, operator), tally in sorted(perturbed.items())
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _PerturbationFigure:
+    """Perturbed elements, and what cases notice of them."""
+
+    perturbed: _Perturbed
+    seed: int
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share that is noticed."""
+        yield perturbation_sentence(self.perturbed, self.seed)
+
+    def table(self) -> Table | None:
+        """Return a row for each kind."""
+        return Table(_HEADINGS, perturbation_table(self.perturbed), _HEADINGS[:2])
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each operator below its target."""
+        yield from perturbation_lines(self.perturbed)
+
+    def markdown(self) -> list[str]:
+        """Return the table, and the operators below their target."""
+        return [
+            "## By perturbation",
+            "",
+            *markdown_table(_HEADINGS, perturbation_table(self.perturbed), "llr"),
+            "",
+            "Operators below target:",
+            "",
+            *bullets(self.remarks()),
+            "",
+        ]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"perturbations": perturbation_data(self.perturbed, self.seed)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the kinds whose share is lower, or below a lower target of their own."""
+        return [
+            f"{one.kind} ({one.operators}): {one.share:.2f}% noticed, less than "
+            f"{min(least, one.target):g}%"
+            for one in weak_kinds(self.perturbed, least)
+        ]
+
+
+PERTURBATIONS: Final = FigureKind(
+    "perturbations",
+    lambda setting: _PerturbationFigure(setting.injected.perturbed, setting.seed),
+    """\
+- By perturbation: one element of each output of each case, at a random place, is changed a
+  little; that very case must notice it. Elements that the documentation leaves undefined are left
+  alone; elements of which a rule permits any value count as not noticed.""",
+    "perturbations",
+    usual=True,
+)

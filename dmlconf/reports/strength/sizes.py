@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.reports.strength.drivers import driver_data, driver_lines
+from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
+from dmlconf.strength.drivers.catalogue import size_defects
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.tallies import share
 
 __all__ = [
+    "SIZES",
     "SIZE_HEADINGS",
     "size_data",
     "size_lines",
@@ -80,3 +86,71 @@ def _counts(subjects: Sequence[SubjectFigure]) -> tuple[int, int]:
         sum(subject.tally.caught for subject in subjects),
         sum(subject.tally.ran for subject in subjects),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _SizeDefects:
+    """Defects of size, and which of them are caught."""
+
+    figure: DriverFigure
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share that is caught."""
+        yield size_sentence(self.figure)
+
+    def table(self) -> Table | None:
+        """Return none."""
+        return None
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each pair that survives."""
+        yield from size_lines(self.figure)
+
+    def markdown(self) -> list[str]:
+        """Return the table, and the pairs that survive."""
+        return [
+            "## By defect of size",
+            "",
+            *markdown_table(SIZE_HEADINGS, size_table(self.figure), "lr"),
+            "",
+            "What survives in all cases of an operator that were tried:",
+            "",
+            *bullets(self.remarks()),
+            "",
+        ]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"sizes": size_data(self.figure)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the share if it is lower."""
+        caught = size_share(self.figure)
+        return [f"by defect of size: {caught:.2f}%, less than {least:g}%"] if caught < least else []
+
+
+def _measured(setting: Setting) -> _SizeDefects:
+    defects = size_defects()
+    with setting.progress(len(setting.models)) as advance:
+        survey, noticed = measure_drivers(
+            setting.models,
+            setting.suite_paths,
+            setting.jobs,
+            setting.sample,
+            setting.seed,
+            advance,
+            defects,
+        )
+    return _SizeDefects(DriverFigure.of(defects, survey, noticed))
+
+
+SIZES: Final = FigureKind(
+    "sizes",
+    _measured,
+    """\
+- By defect of size: a catalogue of what kernels do wrong at the sizes of real layers only,
+  `dmlconf/strength/drivers/sizes/`: tiles at the edge, remainders, sums in FLOAT16, workgroups,
+  strides, indices, owned weights. Each is tried on cases with the tag `model`, and each case in
+  which it changes an output must notice it.""",
+    "defects of size",
+)
