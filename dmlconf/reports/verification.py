@@ -31,7 +31,8 @@ def sentence(verification: Verification) -> str:
     match verification.result:
         case Result.HOLDS:
             cases = sum(verification.summary.values())
-            return f"{name}: the certificate holds: {cases:,} cases were judged again"
+            judged = "1 case was" if cases == 1 else f"{cases:,} cases were"
+            return f"{name}: the certificate holds: {judged} judged again"
         case Result.DOES_NOT_HOLD:
             return f"{name}: the certificate does not hold"
         case Result.REFUSED if verification.predicate is not None:
@@ -92,7 +93,7 @@ def _waived(verification: Verification) -> str:
     for name, waived in verification.waived.items():
         counts[name.partition(":")[0]] += len(waived)
     if not counts:
-        return f"none of {cases:,} cases"
+        return f"none of {cases:,} case{'s' if cases != 1 else ''}"
     parts = [f"{counts[kind]:,} {text}" for kind, text in _EXCUSES.items() if counts[kind]]
     return f"{share_text(counts.total(), cases)}: {', '.join(parts)}"
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from dmlconf.cli.output.progress import spoken
 from dmlconf.cli.runs.announcement import announcement
+from tests.cli.process import dmlconf_here
+from tests.graphs.suites import TWO_NODES, graph_file
 from tests.reports.logs import run_log
 
 HEADER = run_log().header
@@ -38,3 +41,15 @@ def test_times_are_spoken_in_seconds_and_minutes() -> None:
         "2 min",
         "60 min",
     ]
+
+
+def test_an_operator_says_that_its_graphs_are_taken_too(tmp_path: Path) -> None:
+    run = ["run", graph_file(tmp_path, TWO_NODES, TWO_NODES), "-o", "ACTIVATION_RELU"]
+    done = dmlconf_here(tmp_path, *run, "-b", "faulty:zeros")
+    note = (
+        "-o ACTIVATION_RELU also takes 2 graphs with such a node; without graphs: -k 'not graphs'"
+    )
+    assert note in done.stderr.splitlines()
+    assert "Error: no case was selected" in dmlconf_here(tmp_path, *run, "-k", "not graphs").stderr
+    for silent in (["-q"], ["-o", "GRAPHS"]):
+        assert "also takes" not in dmlconf_here(tmp_path, *run, *silent).stderr

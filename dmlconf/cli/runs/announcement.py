@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable
 from typing import Final
 
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.graph import is_graphs
 from dmlconf.cli.output.progress import spoken
 from dmlconf.reports.runs.heading import expected_by, recording_of
 from dmlconf.run_log.log import Header
 
-__all__ = ["announcement"]
+__all__ = ["announcement", "graphs_note"]
 
 _LEAST_CASES: Final = 1000
 """Fewer cases take seconds, and the report says what was tested."""
@@ -43,6 +47,28 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
         rate = _PER_SECOND_OF_FEW if total <= _MOST_OF_FEW else _PER_SECOND
         line += f", about {spoken(total / rate / processes)}"
     return line
+
+
+def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
+    """Return that `-o CONVOLUTION` takes graphs, too, and how to leave them out; None if not so.
+
+    Args:
+        header: of the run's log.
+        plan: the cases of the run.
+    """
+    operators = header.options.get("operators") or ()
+    if not operators or any(is_graphs(str(name).upper()) for name in operators):
+        return None
+    graphs = sum(1 for planned in plan if is_graphs(planned.template.operator_name))
+    if not graphs:
+        return None
+    count = f"{graphs:,} graph{'s' if graphs != 1 else ''}"
+    chosen = header.options.get("keywords")
+    without = f"({chosen}) and not graphs" if chosen else "not graphs"
+    name = operators[0] if len(operators) == 1 else "OPERATOR"
+    return (
+        f"-o {name} also takes {count} with such a node; without graphs: -k {shlex.quote(without)}"
+    )
 
 
 def _device(header: Header) -> str:

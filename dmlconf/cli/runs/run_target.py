@@ -18,7 +18,7 @@ from dmlconf.cli.options.resumption import earlier_run, require_same_run
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import advancing, progress
-from dmlconf.cli.runs.announcement import announcement
+from dmlconf.cli.runs.announcement import announcement, graphs_note
 from dmlconf.cli.runs.logged_run import default_log, is_in_memory
 from dmlconf.engine.consumers import Consumer, logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -154,8 +154,9 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         if earlier is not None:
             require_same_run(log, earlier, engine.header, quiet=shown.quiet)
         line = announcement(engine.header, engine.total, run.how.limits.jobs)
-        if line is not None and not shown.quiet:
-            say(line)
+        for each in (line, graphs_note(engine.header, run.plan)):
+            if each is not None and not shown.quiet:
+                say(each)
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
             consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
