@@ -44,7 +44,8 @@ def test_times_are_spoken_in_seconds_and_minutes() -> None:
 
 
 def test_an_operator_says_that_its_graphs_are_taken_too(tmp_path: Path) -> None:
-    run = ["run", graph_file(tmp_path, TWO_NODES, TWO_NODES), "-o", "ACTIVATION_RELU"]
+    file = graph_file(tmp_path, TWO_NODES, TWO_NODES)
+    run: list[str | Path] = ["run", file, "-o", "ACTIVATION_RELU"]
     done = dmlconf_here(tmp_path, *run, "-b", "faulty:zeros")
     note = (
         "-o ACTIVATION_RELU also takes 2 graphs with such a node; without graphs: -k 'not graphs'"

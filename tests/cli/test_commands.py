@@ -126,7 +126,7 @@ def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
 
 def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     paths = [cases_directory() / name for name in ("gather", "join", "scatter_elements")]
-    documented = ["list", *paths, "--tag", "documented"]
+    documented: list[str | Path] = ["list", *paths, "--tag", "documented"]
     scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
     assert len(scatter) == 2
     assert all(line.startswith("scatter_elements/") for line in scatter)

@@ -201,8 +201,13 @@ def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:
 
 def test_every_error_that_a_person_can_fix_has_an_exit_code() -> None:
     for module in walk_packages(dmlconf_package.__path__, "dmlconf."):
-        if not module.name.endswith("__main__"):
+        if module.name.endswith("__main__"):
+            continue
+        try:
             import_module(module.name)
+        except ModuleNotFoundError as error:  # Some need an extra that is not installed here.
+            if not str(error.name).startswith("onnx"):
+                raise
     known = kinds(ExpectedError)
     assert len(known) > 10
     for kind in known:

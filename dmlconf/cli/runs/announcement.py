@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dmlconf.cases.model import PlannedCase
-from dmlconf.catalogue.graph import is_graphs
 from dmlconf.cli.output.progress import spoken
 from dmlconf.reports.runs.heading import expected_by, recording_of
 from dmlconf.run_log.log import Header
@@ -56,10 +55,10 @@ def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
         header: of the run's log.
         plan: the cases of the run.
     """
-    operators = header.options.get("operators") or ()
-    if not operators or any(is_graphs(str(name).upper()) for name in operators):
-        return None
-    graphs = sum(1 for planned in plan if is_graphs(planned.template.operator_name))
+    operators: Sequence[str] = header.options.get("operators", ())
+    named = {str(name).upper() for name in operators}
+    # What is of none of the operators, such as `GRAPHS`, is there for one of its nodes.
+    graphs = sum(planned.template.operator_name not in named for planned in plan) if named else 0
     if not graphs:
         return None
     count = f"{graphs:,} graph{'s' if graphs != 1 else ''}"
