@@ -22,7 +22,7 @@ from dmlconf.reference.quantization.linear import (
     middle_of,
     range_with_zero,
 )
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "dequantize_interval",
@@ -110,30 +110,65 @@ def dynamic_quantize_linear_candidates(
     """Return what quotients become, rounded either way, also with a scale that is rounded so.
 
     Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
-    such a number is that number with its reciprocal as well. With a scale that is 0 or may count as
-    such, or where the range exceeds the largest FLOAT32 number and may become infinity, the formula
-    leaves the zero point and the output open.
+    such a number is that number with its reciprocal as well. A subnormal scale has fewer digits,
+    and may count as 0: see `_without_scale`. Where the range may be 0 or exceeds the largest
+    FLOAT32 number and may become infinity, the formula leaves the zero point and the output open.
 
-    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
+    Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
+    half a place, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
+    and 1.15.4 multiply with the reciprocal of the scale, which is infinite below 2^-128.
     """
     data_type = OutputTensor.DataType
     least, greatest = range_with_zero(InputTensor)
     with np.errstate(all="ignore"):
         scale = (greatest - least).reshape(1) / 255
+        subnormal = scale < _SINGLE.smallest_normal
         rounded = np.where(is_power_of_two(scale), 0.0, STEP)
+        rounded += np.where(subnormal, _SINGLE.smallest_subnormal / scale, 0.0)
         scales = [rounded_interval(scale, np.abs(scale) * 2 * rounded, np.dtype(np.float32))]
-        undefined = scales[0][0] < _SINGLE.smallest_normal
+        undefined = scales[0][0] <= 0
         if greatest - least > _SINGLE.max:
             infinity = np.full(1, np.inf, np.float32)
             scales.append((infinity, infinity))
             undefined |= True
+        small = (InputTensor != 0) & (np.abs(InputTensor) < _SINGLE.smallest_normal)
+        only_small = bool((small | (InputTensor == 0)).all())
+        if subnormal.any() and small.any() and not only_small:
+            undefined |= True  # Which numbers count as 0, the range among them, is open.
         start = data_type.minimum - least / scale
         error = np.abs(least / scale) * 4 * rounded
         zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
-    quotient, error = exact_quotient(InputTensor, scale)
+        exact, _ = exact_quotient(InputTensor, scale)
+        quotient = exact, np.abs(exact) * 4 * rounded
     ends = zero_points[0]
-    outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
+    outputs = quantized_candidates(quotient, ends, data_type, undefined)
+    if subnormal.any() and not undefined.any():
+        for values in (InputTensor, np.zeros_like(InputTensor))[: 1 + only_small]:
+            further, further_zero_points = _without_scale(values, data_type)
+            outputs += further
+            zero_points += further_zero_points
     return outputs, scales, zero_points
+
+
+def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
+    """Return outputs and zero points with a scale of 0, or one whose reciprocal is infinite.
+
+    What is positive becomes the greatest integer, what is negative the least, and 0 is NaN.
+    """
+    exactly = np.zeros(1)
+    with np.errstate(all="ignore"):
+        start = (data_type.minimum - range_with_zero(values)[0] * np.inf).reshape(1)
+        quotient = values.astype(np.float64) * np.inf
+    defined = np.zeros(1, np.bool_)
+    zero_points = quantized_candidates((start, exactly), (None, None), data_type, defined)
+    outputs = [
+        each
+        for ends in zero_points
+        for each in quantized_candidates(
+            (quotient, np.zeros_like(quotient)), ends, data_type, defined
+        )
+    ]
+    return outputs, zero_points
 
 
 def _size(values: Array) -> Array:

@@ -197,3 +197,36 @@ def test_a_range_that_overflows_is_a_number_or_infinity_and_nothing_between() ->
     for value, permitted_ in ((largest / 255 * 2, True), (np.inf, True), (1e37, False)):
         driver = np.array([value], np.float32)
         assert is_permitted(driver, right, *scales).all() == permitted_
+
+
+NORMAL = np.array([0, 1, 1 / 2, 1 / 3, 1 / 64], np.float32) * np.float32(2.0**-120)
+SUBNORMAL = np.array([-100, 155, 50, -20], np.float32) * np.float32(1000 * 2.0**-149)
+
+
+@pytest.mark.parametrize(
+    ("values", "driver", "expected"),
+    [
+        (NORMAL, [0, 255, 128, 85, 4], [True] * 5),  # DirectML 1.9.0 and 1.15.4
+        (NORMAL, [0, 255, 255, 255, 255], [True] * 5),  # the scale counts as 0
+        (NORMAL, [0, 255, 140, 80, 9], [True, True, False, False, False]),
+        (SUBNORMAL, [0, 255, 255, 0], [True] * 4),  # DirectML 1.9.0 and 1.15.4
+        (SUBNORMAL, [0, 255, 150, 80], [True] * 4),  # the page's formula
+        (SUBNORMAL, [0, 0, 0, 0], [True] * 4),  # all inputs count as 0
+        (SUBNORMAL, [9, 200, 90, 130], [False] * 4),
+    ],
+)
+def test_a_subnormal_scale_is_a_number_or_zero(
+    values: Array, driver: list[int], expected: list[bool]
+) -> None:
+    right, *_ = dynamic(values)
+    outputs, *_ = dynamic(values, "candidates")
+    assert is_permitted(np.array(driver, np.uint8), right, *outputs).tolist() == expected
+
+
+@pytest.mark.parametrize(("values", "zero_points"), [(NORMAL, {0}), (SUBNORMAL, {0, 100, 255})])
+def test_the_zero_point_of_a_subnormal_scale(values: Array, zero_points: set[int]) -> None:
+    _, _, right = dynamic(values)
+    _, _, candidates = dynamic(values, "candidates")
+    for value in range(256):
+        driver = np.array([value], np.uint8)
+        assert bool(is_permitted(driver, right, *candidates).all()) == (value in zero_points)
