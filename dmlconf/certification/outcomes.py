@@ -54,6 +54,8 @@ SAMPLE: Final = 4096
 """Elements of a sample: it misses 0.1% wrong elements once in 60 times, and 1% never."""
 
 _FORMAT: Final = 1
+_FORMS: Final = ("outputs", "rejection", "breakdown", "declined")
+"""A line has one of these, by the kind of outcome."""
 _FIRST_CASE: Final = 2
 """The line of outcomes.jsonl after its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
@@ -360,7 +362,7 @@ def _check(number: int, data: Any) -> None:
         message = f"outcomes.jsonl:{number}: {first_error(checker, data)}"
         raise RefusedError(printable(message))
     if number > 1:
-        forms = [key for key in ("outputs", "rejection", "breakdown") if key in data]
+        forms = [key for key in _FORMS if key in data]
         alone = "faults" not in data or forms == ["outputs"]
         samples = all(("sample" in o) == ("stored" in o) for o in _outputs_of(data))
         if len(forms) != 1 or not alone or not samples:

@@ -40,6 +40,9 @@ __all__ = [
     "shortcomings",
 ]
 
+_OF_TARGETS: Final = ("onnx-core",)
+"""Profiles for backends that follow another specification than DirectML's documentation."""
+
 _ENDINGS: Final = (".yaml", ".yml")
 
 
@@ -62,6 +65,7 @@ class Profile:
         statuses: the statuses that verdicts may have, each with the kinds of reason that are
             allowed with it; None for all.
         max_waived: how many cases the sender's waivers may excuse; None for any number.
+        max_declined: how many cases the backend may be unable to express; None for any number.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Profile:
     optional_data_types: frozenset[DataType] = frozenset()
     statuses: Mapping[Status, frozenset[ReasonKind] | None] = field(default_factory=dict)
     max_waived: WaivedLimit | None = None
+    max_declined: WaivedLimit | None = None
 
     def counts(self, planned: PlannedCase) -> bool:
         """Return whether a case must have a verdict.
@@ -134,8 +139,9 @@ def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
 
 
 def profile_names() -> tuple[str, ...]:
-    """Return the names of the bundled profiles, the lowest feature level first."""
-    return tuple(str(level) for level in FEATURE_LEVELS if _bundled(str(level)).is_file())
+    """Return the names of the bundled profiles: feature levels, the lowest first, then targets."""
+    levels = tuple(str(level) for level in FEATURE_LEVELS if _bundled(str(level)).is_file())
+    return (*levels, *(name for name in _OF_TARGETS if _bundled(name).is_file()))
 
 
 def certification_profile(name: str) -> Profile | None:
@@ -222,8 +228,13 @@ def _profile(path: Path, name: str, parts: Iterable[str]) -> Profile:
             Status(status): None if kinds == "any" else frozenset(map(ReasonKind, kinds))
             for status, kinds in data.get("statuses", {"passed": "any"}).items()
         },
-        max_waived=WaivedLimit.parse(str(data["max_waived"])) if "max_waived" in data else None,
+        max_waived=_limit(data, "max_waived"),
+        max_declined=_limit(data, "max_declined"),
     )
+
+
+def _limit(data: Mapping[str, Any], name: str) -> WaivedLimit | None:
+    return WaivedLimit.parse(str(data[name])) if name in data else None
 
 
 def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, Any]:
@@ -257,11 +268,11 @@ def _problems(document: Document) -> list[Problem]:
         message = f"there is no feature level {data['feature_level']}"
         hint = f"the levels are {', '.join(known)}"
         problems.append(document.problem(("feature_level",), message, hint))
-    if "max_waived" in data:
+    for limit in ("max_waived", "max_declined"):
         try:
-            WaivedLimit.parse(str(data["max_waived"]))
+            _limit(data, limit)
         except ValueError as error:
-            problems.append(document.problem(("max_waived",), f"{data['max_waived']} {error}"))
+            problems.append(document.problem((limit,), f"{data[limit]} {error}"))
     for index, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)

@@ -22,6 +22,7 @@ from dmlconf.certification.acceptance import (
     notes_on_dates,
     notes_on_origin,
     notes_on_waivers,
+    share_text,
     too_many_waived,
     waived_by_sender,
 )
@@ -357,7 +358,12 @@ def _untested(verdict: Verdict) -> bool:
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
     """Yield findings about cases whose verdicts the profile does not allow."""
     by_reason: dict[str, list[Verdict]] = {}
+    declined: list[str] = []
+    number = 0
     for verdict in verdicts:
+        number += 1
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
+            declined.append(verdict.case)
         reason = refusal(profile, verdict)
         if reason is not None:
             by_reason.setdefault(reason, []).append(verdict)
@@ -366,6 +372,11 @@ def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Findi
         summary = f"{reason}; the first: {first.message}" if first else reason
         cases = tuple(verdict.case for verdict in refused)
         yield Finding(FindingKind.NOT_ALLOWED, printable(summary), cases)
+    limit = profile.max_declined
+    if limit is not None and limit.exceeded(len(declined), number):
+        share = share_text(len(declined), number)
+        message = f"the backend cannot express {share}, more than the {limit} of {profile.name}"
+        yield Finding(FindingKind.NOT_ALLOWED, message, tuple(declined))
 
 
 def _notes(

@@ -27,6 +27,8 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["NO_DEVIATIONS", "Deviation", "Deviations", "deviations_of", "read_deviations"]
 
+_DIRECTML: Final = "directml"
+
 REFUSED: Final = "refused"
 """In place of elements: the target may refuse the case."""
 
@@ -155,7 +157,10 @@ def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
 
 def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:
     """Return the deviations of the target that a backend's environment names, if it names one."""
-    target = tested_environment(environment)["details"].get("target")
+    tested = tested_environment(environment)
+    if tested["backend"] == _DIRECTML:
+        return NO_DEVIATIONS  # Its documentation is what it is tested against.
+    target = tested["details"].get("target")
     known = {path.stem for path in (schemas_directory() / "targets").glob("*.yaml")}
     return read_deviations(str(target)) if target in known else NO_DEVIATIONS
 

@@ -65,6 +65,7 @@ def test_nan_may_be_the_maximum_and_nothing_else_may_be_wrong() -> None:
 def test_directml_itself_has_no_deviations() -> None:
     assert deviations_of(Environment("directml", "1.15.4")) == Deviations()
     details = {"target": "onnx"}
+    assert deviations_of(Environment("directml", "1.15.4", details=details)) == Deviations()
     assert deviations_of(Environment("onnxruntime", "1.20", details=details)) is ONNX
     of = case(MAXIMUM)
     output = np.full_like(right(of), np.nan)

@@ -1,0 +1,43 @@
+"""Certificates of backends that follow another specification than DirectML's documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.cli.process import dmlconf_here
+
+PROFILE: Final = """
+format: 1
+profile: small
+extends: 6_4
+operators: [GATHER]
+kinds: [documented]
+max_declined: {most}
+statuses:
+  passed: any
+  unsupported: [not expressible by the backend]
+"""
+
+HALF: Final = "faulty:declines,on=example-1"
+
+
+def certify(folder: Path, most: str) -> tuple[int, str]:
+    (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
+    done = dmlconf_here(
+        folder, "certify", "-b", HALF, "--profile", "small.yaml", "-o", f"{most[:-1]}.dmlcert"
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_profile_says_how_many_cases_a_backend_may_be_unable_to_express(tmp_path: Path) -> None:
+    code, text = certify(tmp_path, "1%")
+    assert code == 1, text
+    assert "more than the 1% of small" in " ".join(text.split())
+    code, text = certify(tmp_path, "90%")
+    assert code == 0, text
+    done = dmlconf_here(
+        tmp_path,
+        *("verify", "90.dmlcert", "--profile", "small.yaml", "--allow-backend", "faulty"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
