@@ -24,6 +24,7 @@ from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["FOLDER", "RECORDING", "write_dispatches"]
@@ -128,13 +129,8 @@ def _document(
         return head, {**start, **shortened(parts)}
     desc = dict(what.desc)
     for name, data in values.items():
-        field, _, index = name.partition("[")
-        if index:
-            items = list(desc[field])
-            items[int(index[:-1])] = {**items[int(index[:-1])], **data}
-            desc[field] = items
-        else:
-            desc[field] = {**desc[field], **data}
+        tensor = TensorRef.of(name)
+        desc = tensor.replaced(desc, {**tensor.read(desc), **data})
     return {"operator": what.operator, "tags": [TAG]}, {**start, "desc": desc}
 
 

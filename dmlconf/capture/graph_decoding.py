@@ -26,6 +26,7 @@ from dmlconf.backends.directml.dispatch.graph import (
 from dmlconf.backends.directml.dispatch.placement import decode
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import (
     CONSTANT_TENSOR,
     Constant,
@@ -219,7 +220,7 @@ def slot_names(operator: Operator, desc: Desc, kind: FieldKind) -> Iterator[str 
     for entry in operator.of_kind(kind):
         value = desc.get(entry.name)
         if entry.is_array:
-            yield from (f"{entry.name}[{index}]" for index in range(len(value or ())))
+            yield from (str(TensorRef(entry.name, index)) for index in range(len(value or ())))
         else:
             yield None if value is None else entry.name
 

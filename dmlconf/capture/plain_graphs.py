@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import CONSTANT_TENSOR
 
 __all__ = ["shortened"]
@@ -30,7 +31,7 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(written, Mapping):
                 tensors[_reference(name, field.name)] = written
             for index, item in enumerate(written if isinstance(written, list) else ()):
-                tensors[f"{name}.{field.name}[{index}]"] = item
+                tensors[f"{name}.{TensorRef(field.name, index)}"] = item
     nodes = {name: _node(node, tensors, held) for name, node in parts["nodes"].items()}
     return {**parts, "nodes": nodes}
 

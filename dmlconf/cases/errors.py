@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from dmlconf.catalogue.tensor_ref import TensorRef
+
 __all__ = ["CaseError", "Faults", "desc_place"]
 
 
@@ -36,10 +38,11 @@ class CaseError(ValueError):
 
 def desc_place(field: str) -> tuple[str | int, ...]:
     """Return the place of a field such as `InputTensors[0]` in a case; the desc if it is empty."""
-    name, _, index = field.partition("[")
-    if not name:
+    if not field:
         return ("desc",)
-    return ("desc", name, int(index[:-1])) if index else ("desc", name)
+    tensor = TensorRef.of(field)
+    place = ("desc", tensor.field)
+    return place if tensor.index is None else (*place, tensor.index)
 
 
 class Faults:

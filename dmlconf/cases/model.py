@@ -16,6 +16,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import Graph, GraphNode, Node, graph_of
 from dmlconf.graphs.relations import Relation
 from dmlconf.tensors.datatypes import Array, DataType
@@ -271,7 +272,7 @@ class Case:
 
     def _own_rule(self, output: str) -> PrecisionRule:
         """Return the rule that applies if the case gives no reason for another."""
-        field = output.partition("[")[0]
+        field = TensorRef.of(output).field
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))
         return self.operator.rule(field, data_type, names)
@@ -299,7 +300,9 @@ class Case:
             if isinstance(value, TensorDesc):
                 desc[each.name] = change(each.name, value)
             elif value is not None:
-                tensors = (change(f"{each.name}[{i}]", tensor) for i, tensor in enumerate(value))
+                tensors = (
+                    change(str(TensorRef(each.name, i)), tensor) for i, tensor in enumerate(value)
+                )
                 desc[each.name] = tuple(tensors)
         return replace(self, desc=desc)
 

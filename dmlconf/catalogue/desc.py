@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors import layout
 from dmlconf.tensors.datatypes import DataType
 
@@ -92,4 +93,4 @@ def tensors_of(
             yield field.name, field, value
         elif value is not None:
             for index, tensor in enumerate(value):
-                yield f"{field.name}[{index}]", field, tensor
+                yield str(TensorRef(field.name, index)), field, tensor

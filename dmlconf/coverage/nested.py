@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dmlconf.catalogue.loader import operator_names, operator_sets
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.expressions import ExpressionError
 
 __all__ = ["nested_of_case", "nested_operators"]
@@ -47,7 +48,7 @@ def _slots(operator: Operator, field: Field) -> list[str]:
     if not field.is_array:
         return [field.name]
     counts = [count for count in range(1, _MOST_SLOTS) if _may_count(operator, field, count)]
-    return [f"{field.name}[{at}]" for at in range(max(counts, default=1))]
+    return [str(TensorRef(field.name, at)) for at in range(max(counts, default=1))]
 
 
 def _may_count(operator: Operator, field: Field, count: int) -> bool:

@@ -17,6 +17,7 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
@@ -124,7 +125,7 @@ class Question:
 
 
 def _bases(inputs: Iterable[str]) -> set[str]:
-    return {name.partition("[")[0] for name in inputs}
+    return {TensorRef.of(name).field for name in inputs}
 
 
 def _is_index(operator: Operator, tensor: str) -> bool:

@@ -16,6 +16,7 @@ from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.data import plain_values
 from dmlconf.graphs.relations import Relation, lacking, owned_otherwise
 
@@ -174,9 +175,10 @@ def _of_ownership(case: Case) -> Iterator[Variant]:
         return
     desc: dict[str, Any] = dict(case.desc)
     for name in inputs[1:]:
-        field, _, index = name.partition("[")
-        if not index:
-            desc[field] = replace(desc[field], Flags=(*desc[field].Flags, _OWNED))
+        tensor = TensorRef.of(name)
+        if tensor.index is None:
+            before = tensor.read(desc)
+            desc[name] = replace(before, Flags=(*before.Flags, _OWNED))
     if desc != dict(case.desc):
         blame = "binding inputs at execution"
         change = "all inputs except the first owned by DirectML"

@@ -17,6 +17,7 @@ from dmlconf.cases.writing.insertion import (
     is_block,
     with_expectations,
 )
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.judging.contradictions import contradiction_of
@@ -174,11 +175,11 @@ def _by_field(
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():
-        tensor, bracket, _ = name.partition("[")
-        if bracket:
-            members.setdefault(tensor, []).append(array)
+        tensor = TensorRef.of(name)
+        if tensor.index is not None:
+            members.setdefault(tensor.field, []).append(array)
         elif array.size > MOST_LISTED:
-            file = f"{exported_name(planned.identifier)}.{tensor}.npy"
+            file = f"{exported_name(planned.identifier)}.{name}.npy"
             additions.arrays[file] = array
             fields[name] = file
         else:

@@ -19,6 +19,7 @@ from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
@@ -278,7 +279,9 @@ def _entry(operator: Operator, desc: Desc, tensors: dict[str, Any]) -> dict[str,
         if not part.is_tensor:
             entry[part.name] = attribute_entry(value)
         elif part.is_array:
-            entry[part.name] = [tensors[f"{part.name}[{place}]"] for place in range(len(value))]
+            entry[part.name] = [
+                tensors[str(TensorRef(part.name, place))] for place in range(len(value))
+            ]
         else:
             entry[part.name] = tensors[part.name]
     return entry

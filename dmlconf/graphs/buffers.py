@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import Graph, Node, Slot
 
 __all__ = ["flagged", "in_place_pairs", "node_flagged", "ownable_inputs", "with_owned_inputs"]
@@ -29,13 +30,7 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
         if (node.name, name) not in owned:
             continue
         changed = flagged(tensor, owned=owned[node.name, name])
-        field, _, index = name.partition("[")
-        if index:
-            items = list(desc[field])
-            items[int(index[:-1])] = changed
-            desc[field] = tuple(items)
-        else:
-            desc[field] = changed
+        desc = TensorRef.of(name).replaced(desc, changed)
     return replace(node, desc=desc)
 
 

@@ -14,6 +14,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind, Operator, Specialisation
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -62,7 +63,7 @@ def arguments(entry: Operator, case: Case, inputs: Mapping[str, Array]) -> dict[
             if field.name not in counts:
                 taken[field.name] = value
         elif field.is_array:
-            taken[field.name] = [inputs[f"{field.name}[{i}]"] for i in range(len(value))]
+            taken[field.name] = [inputs[str(TensorRef(field.name, i))] for i in range(len(value))]
         else:
             taken[field.name] = _with_bits(inputs[field.name], value.DataType)
     return taken

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.judging.judge import Against
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
@@ -213,7 +214,7 @@ def _injections(
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
     """Yield each wrong output; None for one without any changed bit."""
     right = np.ascontiguousarray(site.correct).tobytes()
-    output = site.name.partition("[")[0]
+    output = TensorRef.of(site.name).field
     data_type = str(site.case.outputs()[site.name].DataType)
     for defect in defects:
         for note, wrong in defect.inject(site):

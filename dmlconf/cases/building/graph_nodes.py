@@ -15,6 +15,7 @@ from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace
 from dmlconf.graphs.model import CONSTANT_TENSOR, Node, Slot
@@ -311,7 +312,7 @@ class NodeReader:
             return read(entry, field.name, value, where, desc)
         require_list(value, where)
         return tuple(
-            read(entry, f"{field.name}[{index}]", item, (*where, index), desc)
+            read(entry, str(TensorRef(field.name, index)), item, (*where, index), desc)
             for index, item in enumerate(value)
         )
 

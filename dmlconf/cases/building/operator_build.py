@@ -26,6 +26,7 @@ from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Budget, Namespace, namespace
 from dmlconf.limits import MOST_CASE_STEPS
@@ -141,7 +142,7 @@ def _field(field: Field, node: Any, names: Namespace, data: _Data, files: CaseFi
     if field.is_tensor and field.is_array:
         items = _items(node, names, where)
         return items and tuple(
-            read_tensor(item, f"{field.name}[{index}]", data, files, (*where, index))
+            read_tensor(item, str(TensorRef(field.name, index)), data, files, (*where, index))
             for index, item in enumerate(items)
         )
     value = evaluated(node, names)
@@ -247,7 +248,10 @@ def _expected_tensors(
     if not field.is_array:
         return [(field.name, value, where)]
     require_list(value, where)
-    return [(f"{field.name}[{index}]", item, (*where, index)) for index, item in enumerate(value)]
+    return [
+        (str(TensorRef(field.name, index)), item, (*where, index))
+        for index, item in enumerate(value)
+    ]
 
 
 def _check_constraint(operator: Operator, constraint: str | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Field, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 
 __all__ = ["InputData", "attribute_entry", "desc_entry", "tensor_entry"]
 
@@ -35,7 +36,10 @@ def _field_entry(field: Field, value: Any, data: InputData) -> Any:
     if not field.is_tensor:
         return attribute_entry(value)
     if field.is_array:
-        return [tensor_entry(each, data.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
+        return [
+            tensor_entry(each, data.get(str(TensorRef(field.name, i))))
+            for i, each in enumerate(value)
+        ]
     return tensor_entry(value, data.get(field.name))
 
 

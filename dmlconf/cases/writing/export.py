@@ -14,6 +14,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["array_file", "export_case", "exported_name"]
@@ -108,11 +109,13 @@ def _expect(
         named = {
             name: {"file": array_file(folder, name, "expected", array)}
             for name, array in expectation.outputs.items()
-            if name.partition("[")[0] == field.name
+            if TensorRef.of(name).field == field.name
             and expectation.provenance_of(name) is not Provenance.REFERENCE
         }
         if named and not field.is_array:
             expect[field.name] = named[field.name]
-        elif named and len(named) == sum(n.partition("[")[0] == field.name for n in case.outputs()):
-            expect[field.name] = [named[f"{field.name}[{i}]"] for i in range(len(named))]
+        elif named and len(named) == sum(
+            TensorRef.of(n).field == field.name for n in case.outputs()
+        ):
+            expect[field.name] = [named[str(TensorRef(field.name, i))] for i in range(len(named))]
     return {**recorded, "expect": expect} if expect else {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import Field
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import CONSTANT_TENSOR, Graph, Node, Slot
 
 __all__ = ["graph_parts"]
@@ -47,7 +48,9 @@ def graph_parts(
         if not entry.is_tensor:
             return plain(value)
         if entry.is_array:
-            return [tensor(node, f"{entry.name}[{i}]", each) for i, each in enumerate(value)]
+            return [
+                tensor(node, str(TensorRef(entry.name, i)), each) for i, each in enumerate(value)
+            ]
         return tensor(node, entry.name, value)
 
     def with_values(name: str, desc: TensorDesc) -> dict[str, Any]:

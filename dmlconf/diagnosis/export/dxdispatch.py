@@ -16,6 +16,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.export.buffers import buffer_bytes
 from dmlconf.graphs.model import Graph, Node
 from dmlconf.tensors.datatypes import Array
@@ -165,11 +166,11 @@ def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:
     """Return which resource is bound to each field; arrays of tensors have a list."""
     bindings: dict[str, Any] = {}
     for name, resource in bound.items():
-        field, _, index = name.partition("[")
-        if index:
-            bindings.setdefault(field, []).append(resource)
+        tensor = TensorRef.of(name)
+        if tensor.index is None:
+            bindings[tensor.field] = resource
         else:
-            bindings[field] = resource
+            bindings.setdefault(tensor.field, []).append(resource)
     return bindings
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.places import Place, with_sizes
 from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, Node, Slot
@@ -165,12 +166,7 @@ def with_graph_tensors(graph: Graph, tensors: Mapping[Slot, TensorDesc]) -> Grap
 
 def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
     """Return the desc of a node with another tensor, such as `InputTensors[1]`."""
-    field, _, index = name.partition("[")
-    if not index:
-        return {**node.desc, field: tensor}
-    items = list(node.desc[field])
-    items[int(index[:-1])] = tensor
-    return {**node.desc, field: tuple(items)}
+    return TensorRef.of(name).replaced(node.desc, tensor)
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
@@ -220,13 +216,12 @@ def _dense(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _changed_places(name: str, before: TensorDesc, after: TensorDesc) -> frozenset[Place]:
-    field, _, index = name.partition("[")
-    item = int(index[:-1]) if index else None
+    tensor = TensorRef.of(name)
     places = {
-        Place(field, item, at)
+        Place(tensor.field, tensor.index, at)
         for at, size in enumerate(after.Sizes)
         if at >= before.DimensionCount or before.Sizes[at] != size
     }
     if before.DataType is not after.DataType:
-        places.add(Place(field, item))
+        places.add(Place(tensor.field, tensor.index))
     return frozenset(places)

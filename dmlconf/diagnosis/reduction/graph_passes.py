@@ -11,6 +11,7 @@ import numpy as np
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.changes import (
     PLAINER,
     each_tensor,
@@ -156,8 +157,8 @@ def _with_sizes(
     fixed: dict[str, frozenset[Place]] = {}
     for (name, tensor), dimension in places:
         if name in nodes:
-            field, _, index = tensor.partition("[")
-            place = Place(field, int(index[:-1]) if index else None, dimension)
+            of = TensorRef.of(tensor)
+            place = Place(of.field, of.index, dimension)
             changes[name] = with_number(changes.get(name, nodes[name].desc), place, target)
             fixed[name] = fixed.get(name, frozenset()) | {place}
     return changes, fixed
@@ -241,7 +242,7 @@ def _leave_out(search: Search, name: str, field: str) -> None:
     nodes = tuple(replace(node, desc=desc) if each is node else each for each in graph.nodes)
 
     def stays(end: str, tensor: str) -> bool:
-        return end != name or tensor.partition("[")[0] != field
+        return end != name or TensorRef.of(tensor).field != field
 
     edges = tuple(edge for edge in graph.input_edges if stays(edge.node, edge.tensor))
     links = tuple(e for e in graph.intermediate_edges if stays(e.to_node, e.to_tensor))

@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
@@ -47,9 +48,7 @@ class Run:
         Raises:
             KeyError: there is no such tensor.
         """
-        field, _, index = name.partition("[")
-        value = self.desc[field]
-        tensor = value[int(index[:-1])] if index else value
+        tensor = TensorRef.of(name).read(self.desc)
         if not isinstance(tensor, TensorDesc):
             raise KeyError(name)
         return tensor

@@ -1,0 +1,44 @@
+"""References to the tensors of a desc: `ATensor`, or `InputTensors[2]` of a field of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["TensorRef"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor of a desc. Its text is the name that arrays, reports and logs have for it.
+
+    Attributes:
+        field: the desc's field.
+        index: which of the field's tensors it is; None where the field is one tensor.
+    """
+
+    field: str
+    index: int | None = None
+
+    @classmethod
+    def of(cls, name: str) -> TensorRef:
+        """Return the reference that a name such as `InputTensors[2]` is."""
+        field, bracket, index = name.partition("[")
+        return cls(field, int(index[:-1])) if bracket else cls(field)
+
+    def __str__(self) -> str:
+        return self.field if self.index is None else f"{self.field}[{self.index}]"
+
+    def read(self, desc: Mapping[str, Any]) -> Any:
+        """Return the tensor of a desc, or of anything that has the same fields."""
+        value = desc[self.field]
+        return value if self.index is None else value[self.index]
+
+    def replaced(self, desc: Mapping[str, Any], tensor: Any) -> dict[str, Any]:
+        """Return a desc with another tensor in this one's place."""
+        if self.index is None:
+            return {**desc, self.field: tensor}
+        items = list(desc[self.field])
+        items[self.index] = tensor
+        return {**desc, self.field: type(desc[self.field])(items)}

@@ -1,0 +1,24 @@
+"""References to tensors: names are read and written alike, and replacing one keeps the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.catalogue.tensor_ref import TensorRef
+
+
+@pytest.mark.parametrize(
+    ("name", "ref"), [("ATensor", TensorRef("ATensor")), ("Inputs[12]", TensorRef("Inputs", 12))]
+)
+def test_a_name_is_a_reference_and_the_other_way_round(name: str, ref: TensorRef) -> None:
+    assert TensorRef.of(name) == ref
+    assert str(ref) == name
+
+
+def test_replacing_a_tensor_keeps_the_others_and_the_desc() -> None:
+    desc = {"A": 1, "Many": (2, 3, 4)}
+    second = TensorRef("Many", 1)
+    assert second.read(desc) == 3
+    assert second.replaced(desc, 9) == {"A": 1, "Many": (2, 9, 4)}
+    assert TensorRef("A").replaced(desc, 9) == {"A": 9, "Many": (2, 3, 4)}
+    assert desc == {"A": 1, "Many": (2, 3, 4)}
