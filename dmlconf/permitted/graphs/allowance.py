@@ -1,19 +1,21 @@
 """What the outputs of a graph may be: what its nodes permit, carried through the nodes after them.
 
-The graph is evaluated many times, on intermediates that are off by what their nodes' rules permit
-(`graph_samples`). What the outputs do then shows how far a right implementation may lead them:
+The graph is evaluated many times, with intermediates that are off by what their nodes' rules permit
+(`graphs.samples`). An output element may lie within
 
-- the hull of these samples holds errors that go together, such as those of truncation;
-- a multiple of the root mean square of the random samples holds independent errors: little more
-  than that of an element to which one intermediate leads, whose samples are all of one size;
-- evaluations in which edges of FLOAT16 hold FLOAT32, all or some, hold what fused kernels do;
-- the last node's own rule is added to all of them;
-- what an intermediate of any value leads to is open (`graph_reach`);
-- where an intermediate may lie on both sides of a pole, what follows goes to infinity
-  (`graph_poles`);
-- a remainder is open whose quotient may lie on both sides of an integer (`graph_jumps`);
-- zeros for subnormal inputs, and zeros of the other sign, are as right (`graph_alternatives`);
-- of elements whose ranges meet, any may be the greatest, or in order the next (`graph_choices`).
+- the least and the greatest of these samples, which hold errors of one sign, such as truncation's;
+- 4 times the root mean square of the random samples, for many independent errors that add up. Where
+  a single error leads to the element, all samples are equally far off, and 1.25 times is enough;
+- what samples give in which all or some FLOAT16 edges hold FLOAT32, as fused kernels do;
+
+and in addition within the last node's own rule. Some elements have more than one right range:
+
+- any value is right of what an intermediate of any value leads to (`graphs.reach`);
+- an intermediate on either side of a pole, such as 1 / x at 0, leads to infinity (`graphs.poles`);
+- any value is right of a remainder whose quotient lies next to an integer (`graphs.jumps`);
+- zeros for subnormal inputs, and zeros of the other sign, are as right (`graphs.alternatives`);
+- of elements whose ranges overlap, any may be the greatest, or the next in order
+  (`graphs.choices`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
 exact.
@@ -57,7 +59,7 @@ __all__ = ["WIDENING", "graph_candidates"]
 
 WIDENING: Final = 4.0
 """How many times the root mean square of the random samples a right output may be off at most,
-where many independent errors come together."""
+where many independent errors add up to a nearly normal distribution."""
 
 _LEAST_WIDENING: Final = 1.25
 """The same where a single error leads to an output: the samples' own size, and what they miss of a

@@ -1,7 +1,11 @@
-"""Evaluations of a graph on intermediates with the errors that a right implementation may have.
+"""Evaluations of a graph with perturbed intermediates, to see how far errors lead its outputs.
 
-Each intermediate goes to an end of what its node's rule permits for the inputs that the node has in
-this evaluation, or a part of the way.
+The method is that of Monte Carlo arithmetic (Parker 1997): repeat a computation with random
+rounding errors, and look at how the results spread. Here a node's error is not that of one
+operation. Its rule permits all values from `lowest` to `highest` for the inputs that the node has
+in this evaluation, and a sample moves each element of its output to one of these ends, or a random
+part of the way. For y = sqrt(a + b) with a + b = 4, whose rule permits 3.9 to 4.1, one sample has
+sqrt(3.9) = 1.975, another sqrt(4.1) = 2.025, others lie between.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure the choice.
@@ -44,16 +48,19 @@ __all__ = [
 ]
 
 RANDOM_SAMPLES: Final = 8
-"""Evaluations in which each element of each intermediate goes up or down at random."""
+"""Samples in which each element of each intermediate moves, at random, to its lowest or to its
+highest permitted value."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Evaluations in which each element of each intermediate goes a random part of the way."""
+"""Samples in which each element of each intermediate moves a random part of the way to one."""
 
 _FUSED_SAMPLES: Final = 6
-"""Evaluations in which random elements of FLOAT16 edges are FLOAT32."""
+"""Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that
+computes both nodes of an edge at once."""
 
 _CHANCE: Final = 1000
-"""From here on seeds are those of parts of the way."""
+"""The first seed of the samples that move a part of the way; those that move all the way have 0 to
+7."""
 
 _MOST_KEPT: Final = 1 << 10
 """Random numbers for so many elements are kept for the next graph."""

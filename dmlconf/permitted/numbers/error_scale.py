@@ -1,6 +1,8 @@
 """The error scale of a sum: what its rounding errors are a share of.
 
-The reference's `..._error_scale` functions return it; docs/bounds.md derives what they compute.
+To first order a sum of n terms t is off by at most n u S, with the unit roundoff u and the sum S of
+the terms' magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 4.2); S is its error
+scale. `..._error_scale` functions return it; docs/bounds.md derives what they compute.
 """
 
 from __future__ import annotations

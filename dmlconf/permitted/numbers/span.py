@@ -1,12 +1,13 @@
-"""Values between two ends: a value after FLOAT16 stores and FLOAT32 roundings.
+"""Interval arithmetic: all values that an intermediate may have after FLOAT16 stores.
 
-A kernel may hold a value in FLOAT16, truncated or rounded to nearest, or in FLOAT32. Which of these
-a device does is not known, but each makes a number between two ends, and operations carry the ends
-on. So no errors of the greatest size are added up: an end is what the store of this very value
-makes.
+A kernel may hold an intermediate in FLOAT32, or in FLOAT16 truncated or rounded to nearest. Which
+of these a device does is not known, but each gives a number between two ends, and every further
+operation is applied to the ends. 0.1 is 0.09998 in FLOAT16, truncated and nearest alike, so what
+is held lies between 0.09998 and 0.1, and 10 times that between 0.9998 and 1. The error scale's
+bound is wider: a whole unit in the last place, 0.0001, to either side.
 
-Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals; the
-ends here are FLOAT64, whose own roundings are far below those of FLOAT32.
+Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals. The ends here are
+FLOAT64; their own rounding errors are far below those of FLOAT32, and are left out.
 """
 
 from __future__ import annotations

@@ -29,23 +29,31 @@ from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT16, LARGEST
 __all__ = ["Quantity", "carried", "followed", "followed_product"]
 
 _HELD: Final = 2.0
-"""How much a store counts that is off by as much as its boundary is, in places: 5 standard
-deviations of the difference of two stores, which is a place over a root of 6."""
+"""How far two kernels' FLOAT16 stores of one value may be apart, in units in the last place, where
+both of their values before the store carry errors of earlier stores.
+
+A store's rounding error is uniform over one unit, so its variance is 1/12 of a unit squared. The
+difference of two independent ones has a variance of 1/6 and a standard deviation of 0.41 units; 2
+units are 5 standard deviations."""
 
 _STORE_BIAS: Final = 0.5
-"""The mean error of a store toward zero, in places."""
+"""The mean error of a store that rounds toward zero, in units in the last place."""
 
 _ACTIVATION: Final = 2.0
-"""How much of an activation's own greatest error counts: errors at near arguments are alike."""
+"""How many times an activation's own greatest error counts in a spread. A device's exp or tanh errs
+alike at near arguments, so errors of several steps do not cancel as independent ones do."""
 
 _MOST_ERRORS: Final = 2.0**200
-"""Beyond this the worst of all errors says no more; it is far from where any result is right."""
+"""The greatest error scale that is carried on. It grows with every step, and would be infinite
+after some hundred; values up to 2^400 do not yet mean that any result is right."""
 
 _LEAST_REACH: Final = 2.0**-28
-"""The least relative distance for slopes, so that FLOAT64 can represent them."""
+"""The least relative distance of two arguments between which a slope is taken. FLOAT64 has 52 bits,
+so 24 bits of the difference are left."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-"""Where slopes are taken, in likely errors of the argument."""
+"""The arguments between which an activation's slopes are taken: x and x + these times the likely
+error of x."""
 
 
 @dataclass(slots=True)
