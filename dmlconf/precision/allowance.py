@@ -1,4 +1,4 @@
-"""What a rule permits in addition to the expected values, as the reference's neighbours give it."""
+"""What a rule permits in addition to the expected values; `dmlconf.permitted` computes it."""
 
 from __future__ import annotations
 
