@@ -112,7 +112,9 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
     count = len(rows) - len(failing)
     if count:
         cases = total.cases - sum(row.cases for row in failing)
-        yield f"{count:,} other operators, {cases:,} cases: no failures (-v lists them)"
+        of = f"{count:,} other operator{'s' if count != 1 else ''}"
+        in_all = f"{cases:,} case{'s' if cases != 1 else ''}"
+        yield f"{of}, {in_all}: no failures (-v lists {'them' if count != 1 else 'it'})"
 
 
 def _table(of: OperatorsTable, layout: _Layout, longest: int, *, ascii_only: bool) -> Table:
