@@ -16,6 +16,7 @@ __all__ = [
     "LARGEST_DOCUMENT",
     "LARGEST_JOURNAL",
     "LARGEST_LIST",
+    "LARGEST_MODEL_INPUTS",
     "LARGEST_RECORDING_MEMBER",
     "LONGEST_EXPRESSION",
     "LONGEST_IDENTIFIERS",
@@ -50,6 +51,9 @@ LARGEST_CONFIGURATION: Final = 1 * _MIB
 
 LARGEST_LIST: Final = 64 * _MIB
 """Of what `--cases` reads, a file or standard input."""
+
+LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
+"""Of all inputs of an ONNX model that `capture --model` runs, or of one that it makes."""
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
 """Of a line of a run log; far more than any verdict needs."""

@@ -48,7 +48,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.
-        data: the data to keep, as `dmlconf.capture.program` reads it.
+        data: the data to keep, as `dmlconf.capture.hooking.program` reads it.
 
     Raises:
         OSError: it cannot be started, or its journal cannot be read.
@@ -57,7 +57,15 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     with tempfile.TemporaryDirectory(prefix="dmlconf-capture-", ignore_cleanup_errors=True) as name:
         journal = Path(name) / "journal.jsonl"
         journal.touch()
-        command = [sys.executable, "-P", "-m", "dmlconf.capture.program", str(journal), data, "--"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "dmlconf.capture.hooking.program",
+            str(journal),
+            data,
+            "--",
+        ]
         own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
         environment = {key: value for key, value in os.environ.items() if key not in own}
         process = subprocess.Popen([*command, *arguments], env=environment)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
-from dmlconf.capture.arrays import ArrayStore
 from dmlconf.capture.captured import captured_from
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
@@ -195,3 +195,25 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
     path.write_text(json.dumps({"event": "device"}) + f"\n{line}\n", encoding="utf-8")
     with pytest.raises(JournalError, match="line 2"):
         list(read_journal(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a PROGRAM after --, or an ONNX model with --model"),
+        (("--model", "net.onnx", "--", "app.py"), "name a PROGRAM or a --model, not both"),
+        (("--model", "net.onnx", "--dimension", "batch"), "'batch' is not a dimension"),
+        (("--unfused", "--", "app.py"), "go with --model"),
+        (("--", "other.py"), "there is no script other.py"),
+        (("-o", "full", "--", "app.py"), "-o full: the folder holds files already"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_runs(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    for name in ("app.py", "net.onnx", "full/file"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    done = dmlconf_here(tmp_path, "capture", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -12,9 +12,10 @@ from dmlconf.backends.errors import LibraryError
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import Written, write_cases
 from dmlconf.capture.dispatch_cases import FOLDER, write_dispatches
+from dmlconf.capture.hooking.patches import supported
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
-from dmlconf.capture.patches import supported
+from dmlconf.capture.onnx_model import ModelError, parsed_dimension
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.output.console import say
@@ -23,6 +24,7 @@ from dmlconf.cli.output.files import OutputError
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 5
+_MODEL_GROUP: Final = "Run an ONNX model"
 
 
 @click.command(
@@ -31,8 +33,34 @@ _MOST_NAMED: Final = 5
     short_help="Run a program, and write what it gives to DirectML as cases.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument(
-    "program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGS]..."
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM [ARGS]...]")
+@option(
+    "--model",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    group=_MODEL_GROUP,
+    help="Run this ONNX model in ONNX Runtime's DirectML provider instead of a program.",
+)
+@option(
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    metavar="NAME=N",
+    group=_MODEL_GROUP,
+    help="Give a dimension that the model leaves open this size, such as batch=1.",
+)
+@option(
+    "--inputs",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE.npz",
+    group=_MODEL_GROUP,
+    help="Take the model's inputs from here, by name; others are generated.",
+)
+@option(
+    "--unfused",
+    is_flag=True,
+    group=_MODEL_GROUP,
+    help="Let ONNX Runtime give DirectML single operators instead of graphs.",
 )
 @option(
     "-o",
@@ -68,7 +96,15 @@ _MOST_NAMED: Final = 5
     help="Keep no more data than this.",
 )
 def command(
-    program: tuple[str, ...], folder: Path, data: str, dispatches: int, most_data: int
+    program: tuple[str, ...],
+    model: Path | None,
+    dimensions: tuple[str, ...],
+    inputs: Path | None,
+    unfused: bool,
+    folder: Path,
+    data: str,
+    dispatches: int,
+    most_data: int,
 ) -> int:
     """Run PROGRAM, a Python script or `-m MODULE`, and write case files of what it compiles.
 
@@ -82,13 +118,19 @@ def command(
     Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
     on this system; 5 the program gave DirectML nothing.
     """
+    if folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    if model is not None:
+        program = _model_program(program, model, dimensions, inputs, unfused)
+    elif not program:
+        raise click.UsageError("name a PROGRAM after --, or an ONNX model with --model")
+    elif dimensions or inputs or unfused:
+        raise click.UsageError("--dimension, --inputs and --unfused go with --model")
+    if program[0] != "-m" and not Path(program[0]).is_file():
+        raise click.UsageError(f"there is no script {program[0]}")
     reason = supported()
     if reason is not None:
         raise LibraryError(f"programs cannot be captured here: {reason}")
-    if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
-    if program[0] != "-m" and not Path(program[0]).is_file():
-        raise click.UsageError(f"there is no script {program[0]}")
     options = "none" if data == "none" else f"{data},{dispatches},{most_data << 20}"
     try:
         with launched(program, options) as ended:
@@ -97,6 +139,30 @@ def command(
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:
         raise OutputError(f"-o {folder}: {error.strerror or error}") from error
+
+
+def _model_program(
+    program: tuple[str, ...],
+    model: Path,
+    dimensions: tuple[str, ...],
+    inputs: Path | None,
+    unfused: bool,
+) -> tuple[str, ...]:
+    if program:
+        raise click.UsageError("name a PROGRAM or a --model, not both")
+    for dimension in dimensions:
+        try:
+            parsed_dimension(dimension)
+        except ModelError as error:
+            raise click.BadParameter(str(error), param_hint="--dimension") from error
+    return (
+        "-m",
+        "dmlconf.capture.onnx_model",
+        str(model),
+        *(f"--dimension={dimension}" for dimension in dimensions),
+        *(("--inputs", str(inputs)) if inputs else ()),
+        *(("--unfused",) if unfused else ()),
+    )
 
 
 def _written(folder: Path, ended: Launched) -> int:

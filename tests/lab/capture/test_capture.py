@@ -143,3 +143,13 @@ def test_what_was_captured_before_a_crash_is_kept(folder: Path) -> None:
     assert done.returncode == 1
     assert "The program ended with 77; the cases are those until then." in done.stderr
     assert len(list(load_suite([folder / "crashed"]).plan())) > len(NODES)
+
+
+def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None:
+    options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
+    done = lab(folder, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    error = re.search(r"y: at most (\S+) off the CPU provider, whose largest", done.stdout)
+    assert error is not None
+    assert 0 < float(error[1]) < 1e-6
+    assert "Captured 5 operators" in done.stderr

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import prototype
-from dmlconf.capture.memory import address_of, executable, windows_library
+from dmlconf.capture.hooking.memory import address_of, executable, windows_library
 
 __all__ = ["LoadNotification", "loaded_module", "module_file"]
 

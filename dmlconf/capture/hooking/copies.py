@@ -15,7 +15,7 @@ from dmlconf.backends.directml.api.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_
 from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.memory import Buffer
 from dmlconf.backends.directml.dispatch.placement import decode
-from dmlconf.capture.slots import Range, Slot
+from dmlconf.capture.hooking.slots import Range, Slot
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Copies", "borrowed", "copying_list", "device_of"]

@@ -1,6 +1,6 @@
 """Run a Python program with the hooks.
 
-`python -m dmlconf.capture.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
+`python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
 `all,DISPATCHES,BYTES` or `weights,DISPATCHES,BYTES` for data in the folder of the journal.
 
 PROGRAM is a script, or `-m MODULE`. The program sees the arguments, `sys.path` and `__main__` that
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dmlconf.capture.hooks import Capture, DataOptions
+from dmlconf.capture.hooking.hooks import Capture, DataOptions
 from dmlconf.capture.journal import JournalWriter
 
 __all__ = ["parsed", "run"]

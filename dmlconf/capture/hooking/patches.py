@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import Interface, method_type
-from dmlconf.capture.memory import address_of, executable, overwrite
+from dmlconf.capture.hooking.memory import address_of, executable, overwrite
 
 __all__ = ["Patches", "exported_entry", "supported"]
 

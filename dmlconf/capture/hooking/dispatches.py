@@ -20,12 +20,12 @@ from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import failed
 from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.fence import Fence, WaitLimit
-from dmlconf.capture.arrays import ArrayStore
-from dmlconf.capture.copies import Copies, borrowed, copying_list, device_of
-from dmlconf.capture.guard import Guard
+from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.hooking.copies import Copies, borrowed, copying_list, device_of
+from dmlconf.capture.hooking.guard import Guard
+from dmlconf.capture.hooking.patches import Patches
+from dmlconf.capture.hooking.slots import Compiled, Range, ranges
 from dmlconf.capture.journal import JournalWriter
-from dmlconf.capture.patches import Patches
-from dmlconf.capture.slots import Compiled, Range, ranges
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Dispatches"]
