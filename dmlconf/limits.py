@@ -17,6 +17,7 @@ __all__ = [
     "LARGEST_JOURNAL",
     "LARGEST_LIST",
     "LARGEST_MODEL_INPUTS",
+    "LARGEST_PARTITION",
     "LARGEST_RECORDING_MEMBER",
     "LONGEST_EXPRESSION",
     "LONGEST_IDENTIFIERS",
@@ -54,6 +55,9 @@ LARGEST_LIST: Final = 64 * _MIB
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """Of all inputs of an ONNX model that `capture --model` runs, or of one that it makes."""
+
+LARGEST_PARTITION: Final = 64 * _MIB
+"""Of a graph that ONNX Runtime wrote to a file."""
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
 """Of a line of a run log; far more than any verdict needs."""

@@ -39,7 +39,7 @@ from dmlconf.graphs.model import (
 )
 from dmlconf.limits import MOST_NODES
 
-__all__ = ["DecodedGraph", "Lookup", "decoded_graph", "slot_names"]
+__all__ = ["DecodedGraph", "Lookup", "Names", "decoded_graph", "slot_names"]
 
 Lookup = Callable[[int], tuple[Operator, Desc] | None]
 """Returns the operator and desc of an IDMLOperator's address, if its creation was seen."""
@@ -92,12 +92,43 @@ class _Raw:
     content: bytes = b""
 
 
+class Names:
+    """Names of a graph's parts that a case file may use.
+
+    Attributes:
+        own: the application's own name of each node that has another one, by the name here.
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self.own: dict[str, str] = {}
+
+    def unique(self, own: str, kind: str) -> str:
+        """Return a name that is unique in the graph.
+
+        Args:
+            own: the application's name; empty for none.
+            kind: what it is called without one.
+        """
+        kind = kind.replace("_", "-")
+        text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")
+        if not re.match("[A-Za-z_]", text):
+            text = f"{kind}-{text}".strip("-")
+        name, count = text, 1
+        while name in self._used:
+            count += 1
+            name = f"{text}-{count}"
+        self._used.add(name)
+        if own and own != name:
+            self.own[name] = own
+        return name
+
+
 class _Reader:
     def __init__(self, native: Any, lookup: Lookup) -> None:
         self._native = native
         self._lookup = lookup
-        self._used: set[str] = set()
-        self._own_names: dict[str, str] = {}
+        self._names = Names()
 
     def read(self) -> DecodedGraph:
         native = self._native
@@ -112,7 +143,7 @@ class _Reader:
                 for name, _, tensor in tensors_of(raw.operator, raw.desc, *kinds):
                     tensors[raw.name, name] = tensor
         numbers = sorted({edge[0] for edge in inputs})
-        input_names = {number: self._name("", f"input-{number}") for number in numbers}
+        input_names = {number: self._names.unique("", f"input-{number}") for number in numbers}
         input_edges = tuple(
             InputEdge(input_names[number], nodes[to].name, _tensor_name(nodes[to].inputs, slot))
             for number, to, slot in inputs
@@ -127,7 +158,7 @@ class _Reader:
             for start, first, to, slot in links
         )
         output_names = {
-            number: self._name("", f"output-{number}")
+            number: self._names.unique("", f"output-{number}")
             for number in sorted({edge[2] for edge in outputs})
         }
         output_edges = tuple(
@@ -151,7 +182,7 @@ class _Reader:
             output_edges=output_edges,
         )
         unused = int(native.InputCount) - len(numbers)
-        return DecodedGraph(graph, self._own_names, tuple(numbers), unused)
+        return DecodedGraph(graph, self._names.own, tuple(numbers), unused)
 
     def _node(self, native: Any) -> _Raw:
         if native.Type == DML_GRAPH_NODE_TYPE.OPERATOR:
@@ -162,30 +193,16 @@ class _Reader:
             operator, members = known
             inputs = tuple(slot_names(operator, members, FieldKind.INPUT))
             outputs = tuple(slot_names(operator, members, FieldKind.OUTPUT))
-            name = self._name(_text(desc.Name), operator.name.lower().replace("_", "-"))
+            name = self._names.unique(_text(desc.Name), operator.name.lower())
             return _Raw(name, operator, members, inputs, outputs)
         if native.Type == DML_GRAPH_NODE_TYPE.CONSTANT:
             constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC.from_address(native.Desc)
             if constant.DataSize > _LARGEST_CONSTANT:
                 raise UnknownDescError(f"a constant of {constant.DataSize:,} bytes")
-            name = self._name(_text(constant.Name), "constant")
+            name = self._names.unique(_text(constant.Name), "constant")
             content = ctypes.string_at(constant.Data, constant.DataSize)
             return _Raw(name, outputs=(CONSTANT_TENSOR,), content=content)
         raise UnknownDescError(f"a node of DML_GRAPH_NODE_TYPE {native.Type}")
-
-    def _name(self, own: str, kind: str) -> str:
-        """Return a name that is unique in the graph and that a case file may use."""
-        text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")
-        if not re.match("[A-Za-z_]", text):
-            text = f"{kind}-{text}".strip("-")
-        name, count = text, 1
-        while name in self._used:
-            count += 1
-            name = f"{text}-{count}"
-        self._used.add(name)
-        if own and own != name:
-            self._own_names[name] = own
-        return name
 
 
 _NODE: Final = DML_GRAPH_NODE_DESC

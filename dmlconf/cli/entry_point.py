@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Final
 
 import click
@@ -23,7 +24,7 @@ from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (*COMMANDS, "capture", "faults", "new", "config", "doctor")
+_COMMANDS: Final = (*COMMANDS, "capture", "import", "faults", "new", "config", "doctor")
 
 
 class _LazyGroup(click.Group):
@@ -35,7 +36,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"dmlconf.cli.commands.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name  # Such as `import`.
+        command: click.Command = import_module(f"dmlconf.cli.commands.{module}").command
         return command
 
     def resolve_command(

@@ -18,6 +18,7 @@ from dmlconf.capture.launching import Launched, launched
 from dmlconf.capture.onnx_model import ModelError, parsed_dimension
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.output.captured_cases import report_cases
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 
@@ -171,7 +172,7 @@ def _written(folder: Path, ended: Launched) -> int:
     if not captured.operators and not captured.graphs:
         say(_nothing(ended))
         return ExitCode.NOTHING_SELECTED
-    _report(folder, captured, write_cases(folder, captured))
+    report_cases(folder, captured, write_cases(folder, captured))
     if captured.dispatches:
         _report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
     if ended.interrupted:
@@ -190,25 +191,6 @@ def _report_dispatches(folder: Path, written: Written) -> None:
         say(f"Left out {name}: {problem}")
     say(f"  judge what it got        dmlconf run {place} -b recording:{place}")
     say(f"  does it happen again?    dmlconf run {place} -b directml")
-
-
-def _report(folder: Path, captured: Captured, written: Written) -> None:
-    count = f"{written.cases:,} case{'' if written.cases == 1 else 's'}"
-    files = f"{len(written.files):,} file{'' if len(written.files) == 1 else 's'}"
-    say(f"Captured {captured.summary()}: {count} in {files} below {folder}")
-    refused = {
-        graph.hresult for graph in captured.graphs if graph.hresult not in (None, "S_OK")
-    } | {each.hresult for each in captured.operators if each.hresult not in (None, "S_OK")}
-    if refused:
-        say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
-    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
-        say(f"Left out {name}: {problem}")
-    if len(written.left_out) > _MOST_NAMED:
-        say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")
-    place = shlex.quote(folder.as_posix())
-    say("What to do next")
-    say(f"  see what it is           dmlconf list {place}")
-    say(f"  run it on this device    dmlconf run {place} -b directml")
 
 
 def _report_left_out(captured: Captured) -> None:

@@ -1,0 +1,332 @@
+"""Graphs that ONNX Runtime writes to files, `Partition_N.bin`, read as what it gives to DirectML.
+
+ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
+FlatBuffers; only this module needs the package `flatbuffers`. How an attribute is stored follows
+from its field in the catalogue, since the numbers in the file differ between versions.
+
+Source: the generated headers DmlGraphDesc and OperatorFieldTypes of ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.directml.api.decoding import shortest
+from dmlconf.capture.captured import Captured, captured_from
+from dmlconf.capture.entries import graph_line
+from dmlconf.capture.graph_decoding import DecodedGraph, Names
+from dmlconf.cases.building.attributes import array_length
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge
+from dmlconf.limits import LARGEST_PARTITION, MOST_NODES
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.scalar import scalar_value
+
+__all__ = ["PartitionError", "captured_partitions"]
+
+_MOST_PARTS: Final = 1 << 16
+_OPERATOR: Final = 1
+_CONSTANT: Final = 2
+
+
+class PartitionError(ValueError):
+    """A file that is not a partition, or has a part that the catalogue does not know."""
+
+
+def captured_partitions(paths: list[Path]) -> Captured:
+    """Return the graphs of partitions, as if an application had compiled them.
+
+    Raises:
+        PartitionError: a file cannot be read, or `flatbuffers` is missing.
+    """
+    lines = []
+    for number, path in enumerate(paths, 1):
+        try:
+            content = read_bytes(path, LARGEST_PARTITION)
+            decoded = _Partition(content).graph()
+        except (UnreadableFileError, OSError) as error:
+            raise PartitionError(f"{path} {error}") from error
+        except PartitionError as error:
+            raise PartitionError(f"{path}: {error}") from error
+        except _DAMAGES as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise PartitionError(f"{path} is not a partition, or damaged: {reason}") from error
+        _, line = graph_line(decoded, 0)
+        lines += [
+            {"event": "compile", "number": number, **line},
+            {"event": "compiled", "number": number, "hresult": "S_OK"},
+        ]
+    return captured_from(lines)
+
+
+_DAMAGES: Final = (
+    IndexError,
+    KeyError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""Exceptions of reading bytes that are something else."""
+
+
+class _Table:
+    """A table of a FlatBuffer; every place is checked against the file's end by slices."""
+
+    def __init__(self, content: bytes, place: int) -> None:
+        try:
+            from flatbuffers import number_types
+            from flatbuffers.table import Table
+        except ImportError as error:
+            message = f"flatbuffers is missing ({error}): pip install dmlconf[capture]"
+            raise PartitionError(message) from error
+        self._types = number_types
+        self._table = Table(content, place)
+        self._content = content
+
+    def _place(self, slot: int) -> int | None:
+        offset = int(self._table.Offset(slot))
+        return self._table.Pos + offset if offset else None
+
+    def number(self, slot: int, form: str) -> int:
+        """Return a number in a slot; 0 if it is absent."""
+        place = self._place(slot)
+        return 0 if place is None else int(struct.unpack_from(form, self._content, place)[0])
+
+    def text(self, slot: int) -> str:
+        """Return a string; empty if it is absent."""
+        place = self._place(slot)
+        return "" if place is None else self._string(place)
+
+    def target(self, slot: int) -> int | None:
+        """Return the place that a slot refers to, or None."""
+        place = self._place(slot)
+        return None if place is None else self._referred(place)
+
+    def table(self, slot: int) -> _Table | None:
+        """Return the table that a slot refers to, or None."""
+        place = self.target(slot)
+        return None if place is None else _Table(self._content, place)
+
+    def tables(self, slot: int) -> list[_Table]:
+        """Return the tables of a vector; none if it is absent."""
+        return [_Table(self._content, self._referred(place)) for place in self._items(slot, 4)]
+
+    def texts(self, slot: int) -> list[str]:
+        """Return the strings of a vector."""
+        return [self._string(place) for place in self._items(slot, 4)]
+
+    def numbers(self, slot: int, form: str) -> tuple[Any, ...] | None:
+        """Return the numbers of a vector; None if it is absent."""
+        if self._place(slot) is None:
+            return None
+        size = struct.calcsize(form)
+        return tuple(
+            struct.unpack_from(form, self._content, place)[0] for place in self._items(slot, size)
+        )
+
+    def has(self, slot: int) -> bool:
+        """Return whether a slot is there."""
+        return self._place(slot) is not None
+
+    def _referred(self, place: int) -> int:
+        return place + int(struct.unpack_from("<I", self._content, place)[0])
+
+    def _string(self, place: int) -> str:
+        start = self._referred(place)
+        (length,) = struct.unpack_from("<I", self._content, start)
+        text = self._content[start + 4 : start + 4 + length]
+        if len(text) != length:
+            raise ValueError("a text goes beyond the end")
+        return text.decode("utf-8", "replace")
+
+    def _items(self, slot: int, size: int) -> Iterator[int]:
+        place = self._place(slot)
+        if place is None:
+            return
+        start = self._referred(place)
+        (count,) = struct.unpack_from("<I", self._content, start)
+        if count > _MOST_PARTS:
+            raise ValueError(f"a list of {count:,} parts")
+        yield from range(start + 4, start + 4 + count * size, size)
+
+
+class _Partition:
+    """One file. Slots are the header's: 4 for the first field of a table, 6 for the second."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        (root,) = struct.unpack_from("<I", content)
+        self._root = _Table(content, root)
+
+    def graph(self) -> DecodedGraph:
+        """Return the graph; weights in files beside it are inputs."""
+        names = Names()
+        nodes: list[Node] = []
+        sources: dict[str, tuple[str, str]] = {}  # Of each tensor's name, its node and output.
+        weights: dict[str, str] = {}  # Of each constant's tensor, the constant's name.
+        fed: list[tuple[str, str, str]] = []  # A tensor's name, and the node and input it feeds.
+        tables = self._root.tables(4)
+        if len(tables) > MOST_NODES:
+            raise PartitionError(f"a graph of {len(tables):,} nodes; at most {MOST_NODES:,}")
+        for table in tables:
+            kind, desc = table.number(4, "<B"), table.table(6)
+            if desc is None or kind not in (_OPERATOR, _CONSTANT):
+                raise PartitionError("a node of an unknown kind")
+            if kind == _CONSTANT:  # What it feeds gets an input in its place.
+                weights.update(dict.fromkeys(table.texts(12), table.text(8)))
+                continue
+            operator = _operator(desc.text(4))
+            node = self._node(names.unique(table.text(8), operator.name.lower()), operator, desc)
+            nodes.append(node)
+            for tensor, name in self._bound(table.texts(10), node, FieldKind.INPUT):
+                fed.append((name, node.name, tensor))
+            for tensor, name in self._bound(table.texts(12), node, FieldKind.OUTPUT):
+                sources[name] = (node.name, tensor)
+        inputs: dict[str, str] = {}
+        input_edges, links = [], []
+        for name, to, tensor in fed:
+            if name in sources:
+                links.append(IntermediateEdge(*sources[name], to, tensor))
+            else:
+                if name not in inputs:
+                    inputs[name] = names.unique(weights.get(name, name), "input")
+                input_edges.append(InputEdge(inputs[name], to, tensor))
+        by_name = {node.name: node for node in nodes}
+        outputs = [
+            OutputEdge(*sources[name], names.unique(name, "output")) for name in self._root.texts(8)
+        ]
+        tensors: dict[str, TensorDesc] = {}
+        for edge in input_edges:
+            tensors.setdefault(edge.graph_input, by_name[edge.node].inputs[edge.tensor])
+        graph = Graph(
+            inputs=tensors,
+            outputs={out.graph_output: by_name[out.node].outputs[out.tensor] for out in outputs},
+            nodes=tuple(nodes),
+            input_edges=tuple(input_edges),
+            intermediate_edges=tuple(links),
+            output_edges=tuple(outputs),
+        )
+        return DecodedGraph(graph, names.own, tuple(range(len(graph.inputs))), 0)
+
+    def _bound(self, names: list[str], node: Node, kind: FieldKind) -> Iterator[tuple[str, str]]:
+        """Yield a node's tensors of a kind with the names that the file gives them."""
+        present = [name for name in names if name]
+        tensors = [name for name, _, _ in tensors_of(node.operator, node.desc, kind)]
+        if len(present) != len(tensors):
+            count = f"{len(present)} {kind} names for {len(tensors)} tensors"
+            raise PartitionError(f"the node {node.name} has {count}")
+        yield from zip(tensors, present, strict=True)
+
+    def _node(self, name: str, operator: Operator, table: _Table) -> Node:
+        attributes = {each.text(4): each for each in table.tables(10)}
+        sides = {
+            FieldKind.INPUT: [_tensor(each) for each in table.tables(6)],
+            FieldKind.OUTPUT: [_tensor(each) for each in table.tables(8)],
+        }
+        desc: dict[str, Any] = {}
+        for field in operator.fields:
+            if not field.is_tensor:
+                desc[field.name] = self._attribute(field, attributes.pop(field.name, None), desc)
+                continue
+            side = sides[field.kind]
+            if field.is_array:
+                desc[field.name] = tuple(filter(None, side))
+                side.clear()
+            else:
+                desc[field.name] = side.pop(0) if side else None
+        attributes.pop("", None)  # An optional one that is absent.
+        if attributes:
+            unknown = ", ".join(attributes)
+            raise PartitionError(f"{operator.name} has no {unknown}")
+        for count, arrays in operator.count_fields.items():
+            desc[count] = array_length(count, desc, arrays)
+        return Node(name, operator.name, desc)
+
+    def _attribute(self, field: Field, table: _Table | None, desc: Mapping[str, Any]) -> Any:
+        place = None if table is None else table.target(8)
+        if table is None or place is None or not table.number(6, "<B"):
+            return None
+        kind = field.attribute_kind
+        value = _Table(self._content, place)
+        if field.is_array and kind is not AttributeKind.OPERATOR:
+            form = {AttributeKind.INT: "<i", AttributeKind.FLOAT: "<f"}.get(kind, "<I")
+            items = value.numbers(4, form) or ()
+            return tuple(map(shortest, items)) if kind is AttributeKind.FLOAT else items
+        if kind is AttributeKind.OPERATOR:
+            several = value.tables(4) if field.is_array else [value]
+            nested = tuple(self._activation(each) for each in several)
+            return nested if field.is_array else nested[0]
+        if kind is AttributeKind.SCALAR_UNION:
+            inner = value.target(6)
+            stored = self._content[inner : inner + 8] if inner is not None else b""
+            type_name = desc[field.type_field or ""]
+            return scalar_value(stored.ljust(8, b"\0"), DataType(type_name))
+        return self._plain(field, place)
+
+    def _plain(self, field: Field, place: int) -> Any:
+        match field.attribute_kind:
+            case AttributeKind.FLOAT:
+                return shortest(struct.unpack_from("<f", self._content, place)[0])
+            case AttributeKind.BOOL:
+                return bool(struct.unpack_from("<B", self._content, place)[0])
+            case AttributeKind.INT:
+                return struct.unpack_from("<i", self._content, place)[0]
+            case AttributeKind.SIZE_2D:
+                return dict(
+                    zip(
+                        ("Width", "Height"),
+                        struct.unpack_from("<II", self._content, place),
+                        strict=True,
+                    )
+                )
+            case AttributeKind.SCALE_BIAS:
+                scale, bias = struct.unpack_from("<ff", self._content, place)
+                return {"Scale": shortest(scale), "Bias": shortest(bias)}
+        (number,) = struct.unpack_from("<I", self._content, place)
+        if field.attribute_kind is not AttributeKind.ENUM:
+            return number
+        known = {
+            value: name for name, value in catalogue.enumeration(field.base_type).values.items()
+        }
+        if number not in known:
+            raise PartitionError(f"{field.base_type} has no constant {number}")
+        return known[number]
+
+    def _activation(self, table: _Table) -> Mapping[str, Any]:
+        operator = _operator(table.text(4))
+        attributes = {each.text(4): each for each in table.tables(6)}
+        desc: dict[str, Any] = {}
+        for field in operator.fields:
+            own = None if field.is_tensor else attributes.get(field.name)
+            desc[field.name] = None if own is None else self._attribute(field, own, desc)
+        return {"operator": operator.name, **desc}
+
+
+def _operator(name: str) -> Operator:
+    try:
+        return catalogue.operator(name.removeprefix("DML_OPERATOR_"))
+    except catalogue.UnknownOperatorError as error:
+        raise PartitionError(str(error)) from error
+
+
+def _tensor(table: _Table) -> TensorDesc | None:
+    """Return a tensor; None for one without a data type, which is absent."""
+    name = table.text(4)
+    if not name:
+        return None
+    data_type = DataType(name.removeprefix("DML_TENSOR_DATA_TYPE_"))
+    sizes, strides = table.numbers(6, "<I") or (), table.numbers(8, "<I")
+    tensor = TensorDesc(data_type, sizes, strides or None)
+    total = table.number(10, "<Q")
+    if total in (0, tensor.TotalTensorSizeInBytes):
+        return tensor
+    return TensorDesc(data_type, sizes, strides or None, (), total)

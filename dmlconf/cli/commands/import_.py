@@ -1,0 +1,61 @@
+"""`dmlconf import`: read graphs that ONNX Runtime wrote to files as cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.capture.case_files import write_cases
+from dmlconf.capture.partition import PartitionError, captured_partitions
+from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.output.captured_cases import report_cases
+from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import OutputError
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.command("import", cls=Command, short_help="Read graphs of ONNX Runtime's files as cases.")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+)
+@option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("captured"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Write the case files to this folder, which is empty or does not exist.",
+)
+def command(files: tuple[Path, ...], folder: Path) -> int:
+    """Write case files of graphs that ONNX Runtime's DirectML provider wrote to Partition_N.bin.
+
+    It writes them with the session option ep.dml.enable_graph_serialization = true, also in
+    programs that are not Python. The cases are as those of `dmlconf capture`; weights become
+    inputs. This needs `pip install dmlconf[capture]`.
+
+    Exit codes: 0 cases were written; 3 a file cannot be read; 5 dmlconf's own rules refuse all
+    cases.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    try:
+        captured = captured_partitions(list(files))
+    except PartitionError as error:
+        say(f"Error: {printable(str(error))}")
+        return ExitCode.INVALID_FILE
+    try:
+        written = write_cases(folder, captured)
+    except OSError as error:
+        raise OutputError(f"-o {folder}: {error.strerror or error}") from error
+    report_cases(folder, captured, written)
+    return ExitCode.SUCCESS if written.cases else ExitCode.NOTHING_SELECTED

@@ -1,0 +1,68 @@
+"""Graphs that ONNX Runtime wrote to files; `partition.bin` is of tests/lab/capture/net.onnx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf.capture.partition import PartitionError, captured_partitions
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.graphs.model import InputEdge, OutputEdge
+from tests.cli.process import dmlconf_here
+
+FILE: Final = Path(__file__).with_name("partition.bin")
+
+
+def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "import", FILE, "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "Captured 1 graph of 6 nodes: 7 cases in 6 files below out" in done.stderr
+    cases = [valid_case(each) for each in load_suite([tmp_path / "out"]).plan()]
+    [case] = [each for each in cases if isinstance(each, GraphCase)]
+    graph = case.graph
+    assert [node.name for node in graph.nodes] == [
+        "r_dmlEp_0",
+        "p_dmlEp_0",
+        "s_dmlEp_0",
+        "f_dmlEp_0",
+        "y0_dmlEp_0",
+        "y_dmlEp_0",
+    ]
+    assert list(graph.inputs) == ["x", "w", "b", "w2", "b2", "g", "gb"]
+    assert InputEdge("w", "r_dmlEp_0", "FilterTensor") in graph.input_edges
+    assert graph.output_edges == (OutputEdge("y_dmlEp_0", "OutputTensor", "y"),)
+    convolution = graph.operator_nodes[0].desc
+    assert convolution["StartPadding"] == (1, 1)
+    assert convolution["Mode"] == "CROSS_CORRELATION"
+    assert convolution["FusedActivation"]["operator"] == "ACTIVATION_RELU"
+    gemm = graph.operator_nodes[4].desc
+    assert (gemm["Alpha"], gemm["FusedActivation"]) == (1.0, None)
+    assert gemm["CTensor"].Strides == (0, 0, 0, 1)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    content = FILE.read_bytes()
+    path = tmp_path / "damaged.bin"
+    refused = 0
+    for length in range(0, len(content), 97):
+        path.write_bytes(content[:length])
+        with pytest.raises(PartitionError, match=r"damaged\.bin"):
+            captured_partitions([path])
+    for place in range(0, len(content), 41):
+        path.write_bytes(content[:place] + b"\xff\xff\xff\x7f" + content[place + 4 :])
+        try:
+            captured_partitions([path])
+        except PartitionError:
+            refused += 1
+    assert refused > 20
+
+
+def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"not a graph at all")
+    done = dmlconf_here(tmp_path, "import", "model.bin")
+    assert done.returncode == 3
+    assert "Error: model.bin" in done.stderr
+    assert "Traceback" not in done.stderr
