@@ -76,6 +76,19 @@ def test_every_error_scale_refers_to_its_derivation() -> None:
             assert " ".join(section[1].split()) in headings, name
 
 
+def test_every_reference_to_a_derivation_names_a_section() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "bounds.md").read_text("utf-8")
+    headings = set(re.findall(r"^##+ (.+)$", page, re.M))
+    found = 0
+    for path in sorted((root / "dmlconf" / "permitted").rglob("*.py")):
+        text = " ".join(path.read_text("utf-8").split())
+        for named in re.findall(r"docs/bounds\.md, ([A-Z][^.]*)\.", text):
+            found += 1
+            assert set(re.split(r", | and ", named)) <= headings, f"{path.name}: {named}"
+    assert found > 50
+
+
 def test_what_rules_need_of_the_reference_is_there() -> None:
     parts = {
         RuleKind.ACCUMULATE: "error_scale",

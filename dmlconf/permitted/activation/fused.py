@@ -68,13 +68,11 @@ _LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
 }
 """The greatest slope between two arguments, of activations that saturate."""
 
-
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
 """Where activations jump; NaN for nowhere."""
-
 
 _MOST_ROUNDINGS: Final = 256.0
 """How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""

@@ -63,57 +63,39 @@ def _interval(operator: str) -> Callable[..., tuple[Array, Array]]:
 
 activation_celu_interval = _interval("ACTIVATION_CELU")
 
-
 activation_elu_interval = _interval("ACTIVATION_ELU")
-
 
 activation_gelu_interval = _interval("ACTIVATION_GELU")
 
-
 activation_hard_sigmoid_interval = _interval("ACTIVATION_HARD_SIGMOID")
-
 
 activation_hard_swish_interval = _interval("ACTIVATION_HARD_SWISH")
 
-
 activation_identity_interval = _interval("ACTIVATION_IDENTITY")
-
 
 activation_leaky_relu_interval = _interval("ACTIVATION_LEAKY_RELU")
 
-
 activation_linear_interval = _interval("ACTIVATION_LINEAR")
-
 
 activation_parametric_softplus_interval = _interval("ACTIVATION_PARAMETRIC_SOFTPLUS")
 
-
 activation_relu_interval = _interval("ACTIVATION_RELU")
-
 
 activation_scaled_elu_interval = _interval("ACTIVATION_SCALED_ELU")
 
-
 activation_scaled_tanh_interval = _interval("ACTIVATION_SCALED_TANH")
-
 
 activation_shrink_interval = _interval("ACTIVATION_SHRINK")
 
-
 activation_sigmoid_interval = _interval("ACTIVATION_SIGMOID")
-
 
 activation_softplus_interval = _interval("ACTIVATION_SOFTPLUS")
 
-
 activation_softsign_interval = _interval("ACTIVATION_SOFTSIGN")
-
 
 activation_swish_interval = _interval("ACTIVATION_SWISH")
 
-
 activation_tanh_interval = _interval("ACTIVATION_TANH")
-
 
 activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 

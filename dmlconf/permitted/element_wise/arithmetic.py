@@ -38,7 +38,6 @@ __all__ = [
 LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
-
 _SUBNORMAL_RECIPROCAL: Final = 5 * STEP
 """The relative error of a quotient by way of a reciprocal that is subnormal and kept: that has two
 digits less, and the product is rounded."""

@@ -43,7 +43,6 @@ __all__ = [
 _LOG_OF_LEAST: Final = -87.3365
 """The logarithm of the least normal FLOAT32 number, 2^-126."""
 
-
 _OVERFLOW: Final = 2.0**128
 """From here on FLOAT32 is infinite."""
 
@@ -149,7 +148,6 @@ element_wise_sqrt_interval = unary_interval(
     "the square root with an error of 1 ULP",
 )
 
-
 element_wise_recip_interval = unary_interval(
     "element_wise_recip",
     partial(function_interval, np.reciprocal, error=_reciprocal_error, at_zero=(-np.inf, np.inf)),
@@ -165,7 +163,6 @@ element_wise_exp_interval = unary_interval(
     "`exp(x)` computed as `exp2(x * log2(e))`",
 )
 
-
 element_wise_log_interval = unary_interval(
     "element_wise_log",
     _log_interval,
@@ -173,13 +170,11 @@ element_wise_log_interval = unary_interval(
     "device may take it for the smallest normal number, as was measured",
 )
 
-
 element_wise_tanh_interval = unary_interval(
     "element_wise_tanh",
     partial(function_interval, np.tanh, error=ERRORS["ACTIVATION_TANH"]),
     "`(1 - exp(-2 x)) / (1 + exp(-2 x))`",
 )
-
 
 element_wise_sinh_interval = unary_interval(
     "element_wise_sinh",
@@ -187,18 +182,15 @@ element_wise_sinh_interval = unary_interval(
     "`(exp(x) - exp(-x)) / 2`, infinite where exp is",
 )
 
-
 element_wise_cosh_interval = unary_interval(
     "element_wise_cosh",
     partial(function_interval, np.cosh, error=_cosh_error, at_zero=(1.0,)),
     "`(exp(x) + exp(-x)) / 2`, infinite where exp is",
 )
 
-
 element_wise_asinh_interval = unary_interval(
     "element_wise_asinh", partial(_log_of_sum_interval, 1.0), "`log(x + sqrt(x^2 + 1))`"
 )
-
 
 element_wise_acosh_interval = unary_interval(
     "element_wise_acosh",
@@ -206,13 +198,11 @@ element_wise_acosh_interval = unary_interval(
     "`log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero",
 )
 
-
 element_wise_atanh_interval = unary_interval(
     "element_wise_atanh",
     partial(function_interval, np.arctanh, error=_atanh_error, domain=(-1.0, 1.0)),
     "`log((1 + x) / (1 - x)) / 2`",
 )
-
 
 element_wise_erf_interval = unary_interval(
     "element_wise_erf",

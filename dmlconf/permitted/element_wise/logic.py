@@ -56,17 +56,13 @@ def _flushed(tensor: Array) -> Array:
 
 element_wise_logical_equals_interval = _interval(element_wise_logical_equals)
 
-
 element_wise_logical_greater_than_interval = _interval(element_wise_logical_greater_than)
-
 
 element_wise_logical_greater_than_or_equal_interval = _interval(
     element_wise_logical_greater_than_or_equal
 )
 
-
 element_wise_logical_less_than_interval = _interval(element_wise_logical_less_than)
-
 
 element_wise_logical_less_than_or_equal_interval = _interval(
     element_wise_logical_less_than_or_equal

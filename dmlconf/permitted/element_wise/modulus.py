@@ -26,7 +26,6 @@ __all__ = [
 _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient made as a product with a reciprocal."""
 
-
 _LARGEST_MULTIPLE: Final = 2.0**22
 """Measured on DirectML 1.15.4: below this the remainders of exact multiples are 0."""
 

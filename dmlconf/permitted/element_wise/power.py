@@ -39,14 +39,11 @@ __all__ = [
 _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
-
 _ALL_EVEN: Final = 2.0**24
 """From here on every FLOAT32 number is even."""
 
-
 _WORD: Final = 32
 """The bits of the integers that kernels compute with."""
-
 
 Ends = tuple[Array, Array]
 """The least and the greatest value of each element."""

@@ -38,14 +38,11 @@ __all__ = [
 _SINE: Final = 0.0008
 """The absolute error of sine and cosine up to 100 pi."""
 
-
 _SINE_END: Final = 100 * np.pi
 """Beyond this the Direct3D functional specification does not limit the error."""
 
-
 _ARCSINE: Final = 7.0e-5
 """The error of the polynomial of Abramowitz and Stegun, 4.4.45, which is 6.8e-5 at 0."""
-
 
 _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a reciprocal."""
@@ -128,13 +125,11 @@ element_wise_sin_interval = unary_interval(
     "the sine; beyond 100 pi any value of a sine is right",
 )
 
-
 element_wise_cos_interval = unary_interval(
     "element_wise_cos",
     partial(_sine_interval, cosine),
     "the cosine; beyond 100 pi any value of a cosine is right",
 )
-
 
 element_wise_asin_interval = unary_interval(
     "element_wise_asin",
@@ -142,13 +137,11 @@ element_wise_asin_interval = unary_interval(
     "the inverse sine by a polynomial",
 )
 
-
 element_wise_acos_interval = unary_interval(
     "element_wise_acos",
     partial(function_interval, np.arccos, error=lambda x: _ARCSINE, domain=(-1.0, 1.0)),
     "the inverse cosine by a polynomial",
 )
-
 
 element_wise_atan_interval = unary_interval(
     "element_wise_atan",

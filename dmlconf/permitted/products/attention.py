@@ -40,7 +40,6 @@ __all__ = [
 _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in halves of the last place of FLOAT32."""
 
-
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
 

@@ -33,7 +33,6 @@ __all__ = [
 _EXACT: Final = 2.0**24
 """The magnitude up to which FLOAT32 has every integer."""
 
-
 _LARGEST: Final = 2.0**31 - 256
 """With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
 

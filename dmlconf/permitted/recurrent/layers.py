@@ -30,10 +30,8 @@ __all__ = [
 
 _NEXT_TO_NOTHING: Final = 2.0**-100
 
-
 _MOST_ERRORS: Final = 1 << 18
 """Number of shared errors in a step that are carried at once, so that they stay in the cache."""
-
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
 """The same of a part of a large batch: 4 MiB. Its sequences have nothing to do with each other."""

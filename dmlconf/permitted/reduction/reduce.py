@@ -32,7 +32,6 @@ __all__ = [
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
 
-
 _LONGEST_WHOLE: Final = 512
 """The most elements along an axis that are compared one after the other.
 

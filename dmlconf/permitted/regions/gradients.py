@@ -38,7 +38,6 @@ __all__ = [
     "roi_align_grad_interval",
 ]
 
-
 _SHARE_OPERATIONS: Final = 6
 """FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
 product, that with the gradient, and a quotient, which may be the product with a reciprocal."""

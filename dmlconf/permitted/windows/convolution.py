@@ -1,6 +1,6 @@
 """How far a convolution may be from the reference's output.
 
-Derived in docs/bounds.md, Sums of products.
+Derived in docs/bounds.md, Sums.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ __all__ = [
     "element_wise_modulus_truncate",
 ]
 
-
 LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
 """Below this a quotient is subnormal in FLOAT32, and may be flushed."""
 

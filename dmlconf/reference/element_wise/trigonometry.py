@@ -19,7 +19,6 @@ __all__ = [
     "element_wise_tan",
 ]
 
-
 element_wise_sin = unary("element_wise_sin", sine, "the sine")
 
 element_wise_cos = unary("element_wise_cos", cosine, "the cosine")

@@ -102,7 +102,6 @@ element_wise_ceil = unary(
     rounds_once=True,
 )
 
-
 element_wise_floor = unary(
     "element_wise_floor",
     np.floor,

@@ -25,7 +25,6 @@ __all__ = [
     "window_sums",
 ]
 
-
 _CHANNELS: Final = (1,)
 _IMAGE: Final = (2, 3)
 

@@ -23,7 +23,6 @@ Store = Callable[[Array], Array]
 _OVERFLOW: Final = np.float32(65520)
 """The least number that is rounded to infinity."""
 
-
 _LEAST_NORMAL: Final = np.float32(2.0**-14)
 
 _HALF: Final = np.float32(0.5)
