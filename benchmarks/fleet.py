@@ -114,7 +114,10 @@ def shards(folder: Path, size: _Size) -> None:
     split = sum(taken[name].seconds for name in taken if name != "one run")
     print(f"shards: shards and merge {split / taken['one run'].seconds:.2f} times one run")
     merged, whole = (
-        {verdict.case: (verdict.status, verdict.output_digests) for verdict in log.verdicts}
+        {
+            verdict.case: (verdict.status, verdict.execution.output_digests)
+            for verdict in log.verdicts
+        }
         for log in (read_log(folder / name) for name in ("merged.jsonl", "one run.jsonl"))
     )
     print(f"shards: {len(whole):,} cases, the same statuses and outputs: {merged == whole}\n")

@@ -58,7 +58,7 @@ def with_failures(log: RunLog, fails: Test) -> RunLog:
     return replace(
         log,
         verdicts=tuple(
-            replace(verdict, status=Status.FAILED, reason=REASON)
+            verdict.judged(status=Status.FAILED, reason=REASON)
             if verdict.status is Status.PASSED and fails(verdict)
             else verdict
             for verdict in log.verdicts

@@ -62,14 +62,10 @@ def _timeless(verdict: Verdict) -> Verdict:
     path = PurePath(verdict.location.replace("\\", "/"))
     location = "/".join(path.parts[-2:])
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
-    return replace(
-        verdict,
-        seconds=0.0,
-        dispatch_seconds=(),
-        location=location,
-        reason=reason,
-        process=None,
-        sequence=None,
+    return (
+        verdict.ran(seconds=0.0, dispatch_seconds=(), process=None, sequence=None)
+        .of_case(location=location)
+        .judged(reason=reason)
     )
 
 

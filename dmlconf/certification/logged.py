@@ -9,7 +9,7 @@ from dmlconf.certification.findings import Finding, FindingKind
 from dmlconf.certification.json_text import canonical_json
 from dmlconf.documents.problems import printable
 from dmlconf.run_log.log import RunLog, verdict_data
-from dmlconf.verdicts.verdict import Reason, Verdict
+from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Reason, Verdict
 
 __all__ = ["compared", "wrong_log"]
 
@@ -26,14 +26,11 @@ def compared(verdict: Verdict) -> Verdict:
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
     return Verdict(
-        verdict.case,
-        verdict.operator,
-        verdict.tags,
-        verdict.status,
-        None,
-        reason,
-        output_digests={_FIGURES: sha256(figures).hexdigest()},
-        unchecked_outputs=verdict.unchecked_outputs,
+        Identity(verdict.case, verdict.operator, verdict.tags),
+        Judgement(
+            verdict.status, reason=reason, unchecked_outputs=verdict.judgement.unchecked_outputs
+        ),
+        Execution(output_digests={_FIGURES: sha256(figures).hexdigest()}),
     )
 
 
@@ -49,7 +46,7 @@ def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]
 def _judgement(verdict: Verdict) -> tuple[object, ...]:
     """Return the parts of a verdict that must be the same on every machine."""
     kind = verdict.reason.kind if verdict.reason else None
-    return verdict.status, kind, verdict.operator, verdict.tags, verdict.unchecked_outputs
+    return verdict.status, kind, verdict.operator, verdict.tags, verdict.judgement.unchecked_outputs
 
 
 def _spoken(verdict: Verdict, particulars: bool = False) -> str:

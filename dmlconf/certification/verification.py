@@ -156,11 +156,14 @@ def _verification(
     limits = demand.limits or Limits(processes_that_pay(len(plan)))
     advance = on_start(len(plan))
     verdicts: dict[str, Verdict] = {}
-    figures = {verdict.case: verdict.output_digests for verdict in log.verdicts}
+    figures = {verdict.case: verdict.execution.output_digests for verdict in log.verdicts}
     other_figures = 0
     for judged in judge_again(suite, plan, demand.suite_paths, evidence, limits):
         verdict = compared(judged)
-        other_figures += figures.pop(verdict.case, verdict.output_digests) != verdict.output_digests
+        other_figures += (
+            figures.pop(verdict.case, verdict.execution.output_digests)
+            != verdict.execution.output_digests
+        )
         verdicts[verdict.case] = verdict
         advance(verdict.status.fails_run)
     findings += _incomplete(plan, log, certificate, verdicts)

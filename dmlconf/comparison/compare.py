@@ -205,8 +205,8 @@ def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
     """Return the outputs whose bits differ; none if a log of an older version has no digests."""
     return [
         name
-        for name, digest in new.output_digests.items()
-        if base.output_digests.get(name, digest) != digest
+        for name, digest in new.execution.output_digests.items()
+        if base.execution.output_digests.get(name, digest) != digest
     ]
 
 

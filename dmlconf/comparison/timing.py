@@ -251,10 +251,12 @@ def retimed(
         if not slower:
             break
         cases = [verdict.case for verdict in new.verdicts if verdict.operator in slower]
-        again = {verdict.case: verdict.dispatch_seconds for verdict in time_again(cases)}
+        again = {verdict.case: verdict.execution.dispatch_seconds for verdict in time_again(cases)}
         verdicts = (
-            replace(verdict, dispatch_seconds=(*verdict.dispatch_seconds, *again[verdict.case]))
-            if verdict.dispatch_seconds and verdict.case in again
+            verdict.ran(
+                dispatch_seconds=(*verdict.execution.dispatch_seconds, *again[verdict.case])
+            )
+            if verdict.execution.dispatch_seconds and verdict.case in again
             else verdict
             for verdict in new.verdicts
         )
@@ -293,9 +295,9 @@ def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
 def _seconds(log: RunLog) -> Mapping[str, float]:
     """Return the seconds of each case's quickest dispatch; cases without a clock are left out."""
     return {
-        verdict.case: min(verdict.dispatch_seconds)
+        verdict.case: min(verdict.execution.dispatch_seconds)
         for verdict in log.verdicts
-        if verdict.dispatch_seconds and min(verdict.dispatch_seconds) > 0
+        if verdict.execution.dispatch_seconds and min(verdict.execution.dispatch_seconds) > 0
     }
 
 

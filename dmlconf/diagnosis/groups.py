@@ -79,7 +79,7 @@ def _of_operator(operator: str, verdicts: Sequence[Verdict]) -> OperatorFailures
     classes: dict[tuple[str, str], list[int]] = {}
     for place, verdict in enumerate(verdicts):
         if verdict.status.fails_run:
-            key = _class(verdict), failing_variants(verdict.variants)
+            key = _class(verdict), failing_variants(verdict.judgement.variants)
             classes.setdefault(key, []).append(place)
     by_reason = {name: _by_reason(verdicts, np.array(places)) for name, places in classes.items()}
     bounds = [group for groups in by_reason.values() for group in groups]
@@ -180,5 +180,5 @@ def _group(
         len(passing),
         failing,
         passing,
-        failing_variants(failures[0].variants),
+        failing_variants(failures[0].judgement.variants),
     )

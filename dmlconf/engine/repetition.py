@@ -60,4 +60,4 @@ def _numbered(verdict: Verdict, repetition: int, times: int) -> Verdict:
     if verdict.reason is None or times == 1:
         return verdict
     message = f"{verdict.reason.message} (in repetition {repetition} of {times})"
-    return replace(verdict, reason=replace(verdict.reason, message=message))
+    return verdict.judged(reason=replace(verdict.reason, message=message))

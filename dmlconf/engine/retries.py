@@ -87,8 +87,8 @@ def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()
     passes = sum(not status.fails_run for status in statuses)
     if not passes or first.reason is None:
-        return replace(first, attempts=statuses)
+        return first.judged(attempts=statuses)
     share = f"passed in {passes} of {len(statuses)} runs"
     message = f"{share}; the first failure: {first.reason.kind}: {first.reason.message}"
     reason = replace(first.reason, kind=ReasonKind.NOT_REPRODUCIBLE, message=message)
-    return replace(first, status=Status.FAILED, reason=reason, attempts=statuses)
+    return first.judged(status=Status.FAILED, reason=reason, attempts=statuses)

@@ -397,7 +397,7 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
     """Return a verdict with where its case ran."""
     if ran is None:
         return verdict
-    return replace(verdict, process=ran.process, sequence=ran.sequence)
+    return verdict.ran(process=ran.process, sequence=ran.sequence)
 
 
 _GRAPHS_AT_ONCE: Final = 50

@@ -11,7 +11,7 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -135,21 +135,21 @@ def combined(
             message=verdict.reason.message if verdict.reason else "",
             differing_bits=differing.get(label, {}),
             seconds=verdict.seconds,
-            dispatch_seconds=verdict.dispatch_seconds,
+            dispatch_seconds=verdict.execution.dispatch_seconds,
         )
         for label, verdict in verdicts.items()
     }
     first = next(iter(verdicts.values()))
     gravest = max(verdicts.values(), key=lambda verdict: verdict.status.traits.gravity)
-    whole: dict[str, Any] = {
-        "variants": variants,
-        "seconds": math.fsum(verdict.seconds for verdict in verdicts.values()),
-        "dispatch_seconds": first.dispatch_seconds,
-        "warnings": tuple(dict.fromkeys(w for v in verdicts.values() for w in v.warnings)),
-    }
-    if gravest.reason is not None:
-        whole["reason"] = replace(gravest.reason, message=_message(variants, gravest.status))
-    return replace(gravest, **whole)
+    reason = gravest.reason
+    if reason is not None:
+        reason = replace(reason, message=_message(variants, gravest.status))
+    warnings = (each for verdict in verdicts.values() for each in verdict.execution.warnings)
+    return gravest.judged(variants=variants, reason=reason).ran(
+        seconds=math.fsum(verdict.seconds for verdict in verdicts.values()),
+        dispatch_seconds=first.execution.dispatch_seconds,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
 
 
 def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:

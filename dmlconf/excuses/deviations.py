@@ -152,7 +152,7 @@ def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
     says = " ".join(f"{each.says} {each.link}" for each in deviations)
     message = f"{names}: {says} Here {verdict.reason.kind}: {verdict.reason.message}"
     reason = replace(verdict.reason, kind=ReasonKind.DEVIATION, message=message)
-    return replace(verdict, status=Status.WAIVED, reason=reason)
+    return verdict.judged(status=Status.WAIVED, reason=reason)
 
 
 def deviations_of(environment: Environment | Mapping[str, Any]) -> Deviations:

@@ -387,7 +387,7 @@ class KnownFaults:
         if isinstance(outcome, Breakdown):
             diagnostics = "\n".join(filter(None, (outcome.message, outcome.diagnostics)))
         reason = Reason(ReasonKind.KNOWN_FAULT, message, before.differences, diagnostics)
-        return replace(verdict, status=Status.WAIVED, reason=reason)
+        return verdict.judged(status=Status.WAIVED, reason=reason)
 
     def harms_others(self, case: Case) -> bool:
         """Return whether the case must run in a process of its own."""

@@ -9,7 +9,7 @@ reason of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class Substrate:
         for limit in self.limits:
             if limit.explains(case, outcome, verdict.circumstance):
                 reason = Reason(ReasonKind.SUBSTRATE, f"{limit.name}: {limit.reason}")
-                return replace(verdict, status=Status.UNSUPPORTED, reason=reason)
+                return verdict.judged(status=Status.UNSUPPORTED, reason=reason)
         return verdict
 
 

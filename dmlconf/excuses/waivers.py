@@ -234,7 +234,7 @@ def _stale(verdict: Verdict, reason: Reason | None) -> Verdict:
     before = verdict.reason
     if before is not None:
         reason = replace(reason, differences=before.differences, diagnostics=before.diagnostics)
-    return replace(verdict, status=Status.STALE, reason=reason)
+    return verdict.judged(status=Status.STALE, reason=reason)
 
 
 def _waived(waiver: Waiver, verdict: Verdict) -> Verdict:
@@ -245,7 +245,7 @@ def _waived(waiver: Waiver, verdict: Verdict) -> Verdict:
         f"Here {verdict.reason.kind}: {verdict.reason.message}"
     )
     reason = replace(verdict.reason, kind=ReasonKind.WAIVER, message=message)
-    return replace(verdict, status=Status.WAIVED, reason=reason)
+    return verdict.judged(status=Status.WAIVED, reason=reason)
 
 
 NO_WAIVERS: Final = Waivers()

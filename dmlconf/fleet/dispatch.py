@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
@@ -249,7 +249,7 @@ class Fleet:
         batch: Batch = answer.value
         run.assignments.done(answer.worker, monotonic() - began)
         for index, verdict in enumerate(batch.verdicts):
-            yield replace(verdict, worker=member.info.name), None if index else batch
+            yield verdict.ran(worker=member.info.name), None if index else batch
 
     def _prepare_new(self) -> None:
         """Prepare the connected workers that have not been asked yet."""
@@ -317,4 +317,4 @@ def _broken(loss: Loss, waivers: Waivers) -> Verdict:
     message = f"{len(loss.workers)} workers were lost while running it: {names}"
     breakdown = Breakdown(BreakdownKind.CRASH, message)
     verdict = waivers.applied(case, breakdown, judge(case, breakdown, no_expectation))
-    return replace(verdict, worker=loss.workers[-1])
+    return verdict.ran(worker=loss.workers[-1])

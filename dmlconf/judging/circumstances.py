@@ -82,7 +82,7 @@ def judge_circumstances(
         if finding is None:
             results[circumstance] = Status.PASSED
             continue
-        named = replace(finding.verdict, circumstance=str(circumstance))
+        named = finding.verdict.judged(circumstance=str(circumstance))
         settled = excuse(varied(case, finding.variation), finding.outcome, named)
         if settled.status.fails_run and finding.variation:
             other = varied(case, finding.variation)
@@ -93,7 +93,7 @@ def judge_circumstances(
         results[circumstance] = settled.status
         if settled.status.fails_run:
             return _blamed(verdict, settled, circumstance, finding.variation, results)
-    return replace(verdict, circumstances=results)
+    return verdict.judged(circumstances=results)
 
 
 def _finding(
@@ -115,7 +115,7 @@ def _finding(
             continue
         outcome = Outputs(each.arrays, faults=each.faults)
         digests = {name: elements_digest(array)[:16] for name, array in each.arrays.items()}
-        if not each.variation and not each.faults and digests == plain.output_digests:
+        if not each.variation and not each.faults and digests == plain.execution.output_digests:
             continue
         key = each.variation, tuple(digests.items())
         if each.faults or key not in known:
@@ -140,8 +140,7 @@ def _blamed(
     assert wrong.reason is not None
     inputs = f" (inputs {variation})" if variation else ""
     message = f"only when {circumstance}{inputs}: {wrong.reason.message}"
-    return replace(
-        plain,
+    return plain.judged(
         status=wrong.status,
         reason=replace(wrong.reason, message=message),
         figures=wrong.figures or plain.figures,
@@ -157,12 +156,8 @@ def _with_other_inputs(
     assert wrong.reason is not None
     message = f"with other inputs ({variation}), plainly too: {wrong.reason.message}"
     reason: Reason = replace(wrong.reason, message=message)
-    return replace(
-        plain,
-        status=wrong.status,
-        reason=reason,
-        figures=wrong.figures,
-        circumstances=dict(results),
+    return plain.judged(
+        status=wrong.status, reason=reason, figures=wrong.figures, circumstances=dict(results)
     )
 
 

@@ -149,7 +149,7 @@ def _disputed(verdict: Verdict) -> Verdict:
         return verdict
     message = f"the case says that the reference is wrong: {verdict.reason.message}"
     reason = replace(verdict.reason, kind=ReasonKind.DISPUTED_REFERENCE, message=message)
-    return replace(verdict, status=Status.WAIVED, reason=reason)
+    return verdict.judged(status=Status.WAIVED, reason=reason)
 
 
 def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:

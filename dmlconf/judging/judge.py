@@ -43,7 +43,15 @@ from dmlconf.precision.room import room
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 from dmlconf.workers.memory import shortage
 
 __all__ = [
@@ -182,7 +190,8 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
     """Return the verdict on a case that was never run."""
-    return Verdict(case, operator, tags, Status.NOT_RUN, None, Reason(kind, str(kind)))
+    judgement = Judgement(Status.NOT_RUN, reason=Reason(kind, str(kind)))
+    return Verdict(Identity(case, operator, tags), judgement)
 
 
 def not_asked(case: Case, reason: Reason) -> Verdict:
@@ -200,25 +209,34 @@ def _verdict(
     unchecked_outputs: tuple[str, ...] = (),
 ) -> Verdict:
     return Verdict(
-        case=case.identifier,
-        operator=case.operator_name,
-        tags=case.tags,
-        status=status,
-        expectation=provenance,
-        reason=reason,
-        figures=figures or {},
-        unchecked_outputs=unchecked_outputs,
-        seconds=outcome.seconds if outcome is not None else 0.0,
-        dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
-        location=str(case.about.location),
-        output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
-        origin=case.about.origin,
-        files=case.files,
-        example=case.about.example,
-        facts=facts_of(case),
-        feature_level=str(case.lowest_level),
-        warnings=outcome.warnings if isinstance(outcome, Outputs | Rejection) else (),
-        disputes=case.disputes,
+        Identity(
+            case=case.identifier,
+            operator=case.operator_name,
+            tags=case.tags,
+            location=str(case.about.location),
+            origin=case.about.origin,
+            files=case.files,
+            example=case.about.example,
+            facts=facts_of(case),
+            feature_level=str(case.lowest_level),
+            disputes=case.disputes,
+        ),
+        Judgement(status, provenance, reason, figures or {}, unchecked_outputs),
+        _execution(outcome),
+    )
+
+
+def _execution(outcome: Outcome | None) -> Execution:
+    if outcome is None:
+        return Execution()
+    if not isinstance(outcome, Outputs):
+        warnings = outcome.warnings if isinstance(outcome, Rejection) else ()
+        return Execution(outcome.seconds, warnings=warnings)
+    return Execution(
+        seconds=outcome.seconds,
+        dispatch_seconds=outcome.dispatch_seconds,
+        output_digests=_digests(outcome),
+        warnings=outcome.warnings,
     )
 
 

@@ -176,15 +176,15 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
     other = yield from in_other_form(case, case.relation)
     if not isinstance(other, Stopped) and outputs_fault(case, Outputs(other)) is not None:
         other = Stopped(form, Outputs(other))
-    verdict = replace(verdict, expectation=Provenance.RELATION, unchecked_outputs=())
+    verdict = verdict.judged(expectation=Provenance.RELATION, unchecked_outputs=())
     if isinstance(other, Stopped) and other.unknown:
         message = f"relation {case.relation}: the recording does not hold the other form"
         reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
-        return replace(verdict, status=Status.UNCHECKED, expectation=None, reason=reason)
+        return verdict.judged(status=Status.UNCHECKED, expectation=None, reason=reason)
     if isinstance(other, Stopped):
         message = f"relation {case.relation}: the graph runs, but {other}"
         reason = Reason(ReasonKind.RELATION, message)
-        return replace(verdict, status=Status.FAILED, reason=reason, figures={})
+        return verdict.judged(status=Status.FAILED, reason=reason, figures={})
     allowances = CaseAllowances(case, half_precision=half)
     figures: dict[str, Figures] = {}
     complaints: list[str] = []
@@ -214,17 +214,17 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
     if not complaints and verdict.status.fails_run:
         return _wrong_in_both_forms(verdict, form)
     if not complaints:
-        return replace(verdict, status=Status.PASSED, reason=None, figures=figures)
+        return verdict.judged(status=Status.PASSED, reason=None, figures=figures)
     message = f"relation {case.relation}: {'; '.join(complaints)}"
     reason = Reason(ReasonKind.RELATION, message, tuple(differences))
-    return replace(verdict, status=Status.FAILED, reason=reason, figures=figures)
+    return verdict.judged(status=Status.FAILED, reason=reason, figures=figures)
 
 
 def _wrong_in_both_forms(verdict: Verdict, form: str) -> Verdict:
     """Return the verdict on a graph whose values are wrong, as they are in another form."""
     assert verdict.reason is not None
     message = f"{verdict.reason.message}, in {form} too"
-    return replace(verdict, reason=replace(verdict.reason, message=message))
+    return verdict.judged(reason=replace(verdict.reason, message=message))
 
 
 def _same_bits(one: Array, other: Array) -> int:
@@ -264,7 +264,7 @@ def with_unfused(
         else known
         for name, known in verdict.figures.items()
     }
-    verdict = replace(verdict, figures=figures)
+    verdict = verdict.judged(figures=figures)
     again = judge(case, Outputs(unfused))
     if again.status is Status.PASSED:
         return _with_remark(
@@ -282,4 +282,4 @@ def _with_remark(verdict: Verdict, message: str) -> Verdict:
     if verdict.reason is None or not verdict.status.fails_run:
         return verdict
     reason = replace(verdict.reason, message=f"{verdict.reason.message}; {message}")
-    return replace(verdict, reason=reason)
+    return verdict.judged(reason=reason)

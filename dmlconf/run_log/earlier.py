@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -117,7 +117,7 @@ class _Reader:
                 self.attempts.setdefault(verdict.case, []).append(verdict)
             else:
                 yield LoggedVerdict(
-                    number, record.get("place"), replace(verdict, figures={}, facts={})
+                    number, record.get("place"), verdict.judged(figures={}).of_case(facts={})
                 )
             if verdict.status is Status.NOT_RUN:
                 unreached = True

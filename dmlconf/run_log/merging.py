@@ -69,7 +69,7 @@ class Merger:
             InvalidLogError: it is not a run log, or contradicts itself.
         """
         number = len(self.parts)
-        log = read_log(path, keep=lambda verdict: replace(verdict, figures={}, facts={}))
+        log = read_log(path, keep=lambda verdict: verdict.judged(figures={}).of_case(facts={}))
         self.parts.append(_Part(path, log.header, log.footer))
         for verdict in log.verdicts:
             case = verdict.case
@@ -204,9 +204,9 @@ class Merger:
                     yield verdict, place
 
     def _named(self, verdict: Verdict, part: _Part) -> Verdict:
-        if verdict.worker is not None or not self.named:
+        if verdict.execution.worker is not None or not self.named:
             return verdict
-        return replace(verdict, worker=str(part.path))
+        return verdict.ran(worker=str(part.path))
 
 
 class _Overlap:
@@ -274,14 +274,10 @@ def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
 def _lasting(verdict: Verdict) -> Verdict:
     """Return a verdict without the parts that may differ between two runs."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
-    return replace(
-        verdict,
-        reason=reason,
-        seconds=0.0,
-        dispatch_seconds=(),
-        location="",
-        attempts=(),
-        worker=None,
+    return (
+        verdict.judged(reason=reason, attempts=())
+        .ran(seconds=0.0, dispatch_seconds=(), worker=None)
+        .of_case(location="")
     )
 
 

@@ -80,16 +80,17 @@ def packing() -> Callable[[Verdict], Verdict]:
         return known.setdefault(text, PackedFigures(text)) if figures else _NOTHING
 
     def pack(verdict: Verdict) -> Verdict:
-        return replace(
-            verdict,
+        identity = replace(
+            verdict.identity,
             operator=intern(verdict.operator),
             location=intern(verdict.location),
             tags=tags.setdefault(verdict.tags, verdict.tags),
-            figures=packed_figures(verdict.figures),
             facts=packed(verdict.facts),
-            output_digests=packed(verdict.output_digests),
-            files=packed(verdict.files),
+            files=packed(verdict.identity.files),
         )
+        judgement = replace(verdict.judgement, figures=packed_figures(verdict.figures))
+        digests = packed(verdict.execution.output_digests)
+        return Verdict(identity, judgement, replace(verdict.execution, output_digests=digests))
 
     return pack
 

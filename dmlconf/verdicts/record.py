@@ -1,8 +1,9 @@
 """Dataclasses as records of JSON and back: the run log and the JSON report are written with this.
 
 A field is written if it has no default, if it is marked `ALWAYS`, or if it differs from its
-default. JSON lacks infinities and NaN, so they are text, as in `"worst_ulp": "inf"`. Fields that a
-record has in addition are ignored.
+default. The fields of a `PART` stand among the others, as if the record had no parts; a class whose
+fields are not in the order of the record has that as `RECORD_ORDER`. JSON lacks infinities and NaN,
+so they are text, as in `"worst_ulp": "inf"`. Fields that a record has in addition are ignored.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["ALWAYS", "NUMBERS", "Rounded", "record_of", "value_of"]
+__all__ = ["ALWAYS", "NUMBERS", "PART", "Rounded", "record_of", "value_of"]
 
 ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
+
+PART: Final[Mapping[str, bool]] = {"part": True}
+"""Metadata of a field with a dataclass whose own fields the record has in its place."""
 
 NUMBERS: Final = "numbers"
 """An annotation of plain values in which text such as `inf` is a number."""
@@ -48,12 +52,15 @@ class _Field:
     omitted: Any
     """The value that is not written; `MISSING` for none."""
 
+    part: type[Any] | None = None
+    """The dataclass, for a field whose own fields the record has in its place."""
+
 
 def record_of(value: Any) -> dict[str, Any]:
     """Return a dataclass as values of JSON."""
-    record = {}
-    for each in _fields(type(value)):  # type: ignore[arg-type]  # A class is hashable.
-        content = getattr(value, each.name)
+    record: dict[str, Any] = {}
+    for part, each in _leaves(type(value)):  # type: ignore[arg-type]  # A class is hashable.
+        content = getattr(getattr(value, part) if part else value, each.name)
         if each.omitted is MISSING or content != each.omitted:
             record[each.name] = each.write(content) if each.write else content
     return record
@@ -61,13 +68,29 @@ def record_of(value: Any) -> dict[str, Any]:
 
 def value_of(kind: type[_Value], record: Mapping[str, Any]) -> _Value:
     """Return the dataclass that `record_of` wrote."""
-    return kind(
-        **{
-            each.name: each.read(record[each.name]) if each.read else record[each.name]
-            for each in _fields(kind)  # type: ignore[arg-type]  # A class is hashable.
-            if each.name in record
-        }
-    )
+    values: dict[str, Any] = {}
+    for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
+        if each.part is not None:
+            values[each.name] = value_of(each.part, record)
+        elif each.name in record:
+            content = record[each.name]
+            values[each.name] = each.read(content) if each.read else content
+    return kind(**values)
+
+
+@cache
+def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
+    """Return the fields of a record in order, each with the name of its part."""
+    leaves: list[tuple[str, _Field]] = []
+    for each in _fields(kind):
+        if each.part is None:
+            leaves.append(("", each))
+        else:
+            leaves += ((each.name, field) for field in _fields(each.part))
+    order = getattr(kind, "RECORD_ORDER", None)
+    if order is not None:
+        leaves.sort(key=lambda leaf: order.index(leaf[1].name))
+    return tuple(leaves)
 
 
 @cache
@@ -75,6 +98,9 @@ def _fields(kind: type[Any]) -> tuple[_Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
     described = []
     for each in fields(kind):
+        if each.metadata.get("part"):
+            described.append(_Field(each.name, None, None, MISSING, hints[each.name]))
+            continue
         default = each.default
         if each.default_factory is not MISSING:
             default = each.default_factory()

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from dmlconf.cases.model import Provenance
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.record import ALWAYS, NUMBERS, Rounded
+from dmlconf.verdicts.record import ALWAYS, NUMBERS, PART, Rounded
 from dmlconf.verdicts.status import Status
 
-__all__ = ["Reason", "ReasonKind", "Status", "VariantResult", "Verdict", "failing_variants"]
+__all__ = [
+    "Execution",
+    "Identity",
+    "Judgement",
+    "Reason",
+    "ReasonKind",
+    "Status",
+    "VariantResult",
+    "Verdict",
+    "failing_variants",
+]
 
 
 class ReasonKind(StrEnum):
@@ -121,25 +131,14 @@ def failing_variants(variants: Mapping[str, VariantResult]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The judgement on one case.
+class Identity:
+    """Which case a verdict is on.
 
     Attributes:
         case: the case's identifier.
         operator: the operator's name in the catalogue.
         tags: the case's tags.
-        status: the judgement.
-        expectation: where the expected values come from; None if there are none.
-        reason: why, unless the case passed.
-        figures: what was measured, by output tensor.
-        seconds: how long the backend took.
         location: the case's file and line.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
-            has none.
-        unchecked_outputs: outputs without independent expected values, in addition to
-            others that were compared.
-        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
-            for comparing the bits of two runs.
         origin: the source of the case's own expectation, as stated; None if not.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
@@ -147,18 +146,6 @@ class Verdict:
             the run did not reach the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run did not reach the case.
-        circumstance: the circumstance under which the case failed, having passed plainly; None for
-            every other verdict.
-        circumstances: the case's result under each circumstance: a status, or `not applicable`;
-            empty if it ran only plainly.
-        variants: the case's result in each variant of the backend, by label; empty if
-            the backend has only one.
-        warnings: of the driver or a debug layer; they do not fail the case.
-        attempts: the status of each run of a case that failed and was run again; empty otherwise.
-        worker: the scheduler's worker that ran the case; None if the run's own machine did.
-        process: the number of the worker process that ran the case; None for dmlconf's own.
-        sequence: the number of the case in that process, which may explain a result that depends
-            on earlier cases. Two verdicts may be equal though their cases ran elsewhere.
         disputes: what the case says is wrong where its expectation contradicts it, `reference`;
             None for nearly all cases.
     """
@@ -166,26 +153,160 @@ class Verdict:
     case: str
     operator: str
     tags: tuple[str, ...]
-    status: Status
-    expectation: Provenance | None
-    reason: Reason | None
-    figures: Mapping[str, Figures] = field(default_factory=dict, metadata=ALWAYS)
-    seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
     location: str = field(default="", metadata=ALWAYS)
-    dispatch_seconds: tuple[Annotated[float, Rounded(9)], ...] = ()
-    unchecked_outputs: tuple[str, ...] = ()
-    output_digests: Mapping[str, str] = field(default_factory=dict)
     origin: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     example: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     feature_level: str | None = None
+    disputes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is said of a case, and why.
+
+    Attributes:
+        status: the judgement.
+        expectation: where the expected values come from; None if there are none.
+        reason: why, unless the case passed.
+        figures: what was measured, by output tensor.
+        unchecked_outputs: outputs without independent expected values, in addition to
+            others that were compared.
+        circumstance: the circumstance under which the case failed, having passed plainly; None for
+            every other verdict.
+        circumstances: the case's result under each circumstance: a status, or `not applicable`;
+            empty if it ran only plainly.
+        variants: the case's result in each variant of the backend, by label; empty if
+            the backend has only one.
+        attempts: the status of each run of a case that failed and was run again; empty otherwise.
+    """
+
+    status: Status
+    expectation: Provenance | None = field(default=None, metadata=ALWAYS)
+    reason: Reason | None = field(default=None, metadata=ALWAYS)
+    figures: Mapping[str, Figures] = field(default_factory=dict, metadata=ALWAYS)
+    unchecked_outputs: tuple[str, ...] = ()
     circumstance: str | None = None
     circumstances: Mapping[str, str] = field(default_factory=dict)
     variants: Mapping[str, VariantResult] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
     attempts: tuple[Status, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How and where a case ran, and what it left.
+
+    Attributes:
+        seconds: how long the backend took.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it
+            has none.
+        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
+            for comparing the bits of two runs.
+        warnings: of the driver or a debug layer; they do not fail the case.
+        worker: the scheduler's worker that ran the case; None if the run's own machine did.
+        process: the number of the worker process that ran the case; None for dmlconf's own.
+        sequence: the number of the case in that process, which may explain a result that depends
+            on earlier cases. Two verdicts may be equal though their cases ran elsewhere.
+    """
+
+    seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
+    dispatch_seconds: tuple[Annotated[float, Rounded(9)], ...] = ()
+    output_digests: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     worker: str | None = None
     process: int | None = field(default=None, compare=False)
     sequence: int | None = field(default=None, compare=False)
-    disputes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on one case. A log's line has the fields of all parts side by side.
+
+    What nearly every reader asks for can be read from the verdict itself, such as
+    `verdict.status` for `verdict.judgement.status`.
+
+    Attributes:
+        identity: which case it is.
+        judgement: what is said of it.
+        execution: how it ran.
+    """
+
+    identity: Identity = field(metadata=PART)
+    judgement: Judgement = field(metadata=PART)
+    execution: Execution = field(default=Execution(), metadata=PART)
+
+    RECORD_ORDER: ClassVar[tuple[str, ...]] = (
+        *("case", "operator", "tags", "status", "expectation", "reason", "figures", "seconds"),
+        *("location", "dispatch_seconds", "unchecked_outputs", "output_digests", "origin"),
+        *("files", "example", "facts", "feature_level", "circumstance", "circumstances"),
+        *("variants", "warnings", "attempts", "worker", "process", "sequence", "disputes"),
+    )
+    """The order of a log's line, which stays as readers and older logs have it."""
+
+    @property
+    def case(self) -> str:
+        """The case's identifier."""
+        return self.identity.case
+
+    @property
+    def operator(self) -> str:
+        """The operator's name in the catalogue."""
+        return self.identity.operator
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The case's tags."""
+        return self.identity.tags
+
+    @property
+    def location(self) -> str:
+        """The case's file and line."""
+        return self.identity.location
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of the case's desc."""
+        return self.identity.facts
+
+    @property
+    def status(self) -> Status:
+        """The judgement in a word."""
+        return self.judgement.status
+
+    @property
+    def expectation(self) -> Provenance | None:
+        """Where the expected values come from; None if there are none."""
+        return self.judgement.expectation
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why, unless the case passed."""
+        return self.judgement.reason
+
+    @property
+    def figures(self) -> Mapping[str, Figures]:
+        """What was measured, by output tensor."""
+        return self.judgement.figures
+
+    @property
+    def circumstance(self) -> str | None:
+        """The circumstance under which alone the case failed."""
+        return self.judgement.circumstance
+
+    @property
+    def seconds(self) -> float:
+        """How long the backend took."""
+        return self.execution.seconds
+
+    def of_case(self, **changes: Any) -> Verdict:
+        """Return the verdict with another identity, such as another `location`."""
+        return replace(self, identity=replace(self.identity, **changes))
+
+    def judged(self, **changes: Any) -> Verdict:
+        """Return the verdict with another judgement, such as another `status` and `reason`."""
+        return replace(self, judgement=replace(self.judgement, **changes))
+
+    def ran(self, **changes: Any) -> Verdict:
+        """Return the verdict with another execution, such as another `worker`."""
+        return replace(self, execution=replace(self.execution, **changes))

@@ -84,7 +84,7 @@ def _row(operator: str, verdicts: Sequence[Verdict]) -> str:
     unsupported = sum(verdict.status is Status.UNSUPPORTED for verdict in verdicts)
     others = len(verdicts) - passed - unsupported
     seconds = sum(verdict.seconds for verdict in verdicts)
-    dispatches = max(sum(verdict.dispatch_seconds or ()) for verdict in verdicts)
+    dispatches = max(sum(verdict.execution.dispatch_seconds or ()) for verdict in verdicts)
     counts = [f"{count:,}" if count else "-" for count in (passed, unsupported, others)]
     times = [f"{seconds:.1f} s", f"{seconds / len(verdicts):.2f} s"]
     measured = f"{dispatches:.2f} s" if dispatches else "-"

@@ -12,7 +12,15 @@ from dmlconf.reports.comparisons import html
 from dmlconf.reports.comparisons.scoreboard import render_html, scoreboard
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.figures import ErrorMap, Figures
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 from tests.reports import logs
 
 __all__ = [
@@ -58,17 +66,9 @@ def verdict(
     }
     facts = {"InputTensor": "FLOAT16 2x2", "Axis": 1}
     return Verdict(
-        case,
-        operator,
-        ("matrix",),
-        status,
-        None,
-        reason,
-        {} if reason is None else figures,
-        0.001,
-        "cases/a.yaml:3",
-        facts=facts,
-        feature_level=level,
+        Identity(case, operator, ("matrix",), "cases/a.yaml:3", facts=facts, feature_level=level),
+        Judgement(status, None, reason, {} if reason is None else figures),
+        Execution(0.001),
     )
 
 

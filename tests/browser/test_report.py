@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -65,7 +64,7 @@ def test_a_feature_level_chooses_the_cases_that_need_it(page: Page, report: str)
 
 
 def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_path: Path) -> None:
-    old = [replace(verdict, feature_level=None) for verdict in VERDICTS]
+    old = [verdict.of_case(feature_level=None) for verdict in VERDICTS]
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(old)), encoding="utf-8")
     opened(page, file.as_uri())

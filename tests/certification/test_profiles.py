@@ -24,7 +24,14 @@ from dmlconf.certification.profiles import (
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
@@ -70,7 +77,7 @@ def required(profile: str, folder: Path) -> list[str]:
 
 def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
     reason = None if kind is None else Reason(kind, "message")
-    return Verdict("tile/a", "TILE", (), status, None, reason)
+    return Verdict(Identity("tile/a", "TILE", ()), Judgement(status, reason=reason))
 
 
 def test_every_feature_level_has_a_profile_without_problems() -> None:

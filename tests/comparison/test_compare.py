@@ -14,7 +14,15 @@ from dmlconf.reports.comparisons.scoreboard import scoreboard
 from dmlconf.reports.formats import SCOREBOARD_FORMATS
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 from tests.certification.suite import BACKEND, certified, furnished
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
@@ -32,14 +40,9 @@ def verdict(
     figures = {"OutputTensor": Figures(1, 0, 1.0, "ulp", 2.0, margin)}
     digests = {"OutputTensor": digest}
     return Verdict(
-        case,
-        case.partition("/")[0].upper(),
-        ("matrix",),
-        status,
-        None,
-        reason,
-        figures,
-        output_digests=digests,
+        Identity(case, case.partition("/")[0].upper(), ("matrix",)),
+        Judgement(status, None, reason, figures),
+        Execution(output_digests=digests),
     )
 
 

@@ -123,7 +123,7 @@ def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) 
 def test_few_quick_cases_say_nothing(seconds: float, named: list[str]) -> None:
     def with_few(run: RunLog, factor: float) -> RunLog:
         few = (
-            replace(verdict, dispatch_seconds=(factor * seconds,))
+            verdict.ran(dispatch_seconds=(factor * seconds,))
             if verdict.operator == "SLICE"
             else verdict
             for verdict in run.verdicts

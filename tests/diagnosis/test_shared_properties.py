@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from time import process_time
 from typing import Any
 
@@ -75,7 +74,7 @@ def test_reports_exceptions_by_their_counts() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
     for place in failing[::20]:
-        verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
+        verdicts[place] = verdicts[place].judged(status=Status.PASSED, reason=None)
     log = logs.run_log(*verdicts)
     (sentence,) = [line.sentence for line in shared_lines(log)]
     assert "60 failures (wrong values), all where GroupCount > 1" in sentence
@@ -86,7 +85,7 @@ def test_two_failures_name_no_cause() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
     failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
     for place in failing[2:]:
-        verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
+        verdicts[place] = verdicts[place].judged(status=Status.PASSED, reason=None)
     lines = shared_lines(logs.run_log(*verdicts))
     assert [line.sentence for line in lines] == ["CONVOLUTION: 2 failures (wrong values)"]
     assert "--where" not in lines[0].command
@@ -112,7 +111,7 @@ def test_several_operators_share_a_condition() -> None:
 def test_crashes_and_wrong_values_are_two_groups() -> None:
     crash = Reason(ReasonKind.CRASH, "the process died")
     crashes = [
-        replace(each, status=Status.BROKEN, reason=crash, figures={}) if each.reason else each
+        each.judged(status=Status.BROKEN, reason=crash, figures={}) if each.reason else each
         for each in convolutions(biased, "GEMM")
     ]
     groups = shared_properties(logs.run_log(*convolutions(biased), *crashes))
@@ -121,7 +120,9 @@ def test_crashes_and_wrong_values_are_two_groups() -> None:
 
 def test_rejections_that_passed_say_nothing_of_wrong_values() -> None:
     rejected = [
-        replace(each, figures={}, case=f"{each.case}/rejected", status=Status.PASSED, reason=None)
+        each.judged(figures={}, status=Status.PASSED, reason=None).of_case(
+            case=f"{each.case}/rejected"
+        )
         for each in convolutions(biased)
     ]
     shared = only(*convolutions(biased), *rejected)
@@ -130,7 +131,7 @@ def test_rejections_that_passed_say_nothing_of_wrong_values() -> None:
 
 
 def test_logs_without_facts_give_groups_without_conditions() -> None:
-    verdicts = [replace(each, facts={}) for each in convolutions(biased)]
+    verdicts = [each.of_case(facts={}) for each in convolutions(biased)]
     assert only(*verdicts).condition is None
 
 
@@ -149,7 +150,7 @@ def test_shown_failures_alternate_between_operators() -> None:
 
 def test_cases_that_broke_alike_are_one_entry() -> None:
     verdicts = [
-        replace(each, status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
+        each.judged(status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
         for at, each in enumerate(convolutions(biased))
     ]
     (shown,) = shown_failures(logs.run_log(*verdicts), 20)
@@ -205,7 +206,7 @@ def test_44000_verdicts_take_seconds() -> None:
     verdicts = []
     for at in range(176):
         for each in convolutions(biased if at % 2 else lambda f: False, f"OPERATOR_{at}"):
-            verdicts += [replace(each, case=f"{each.case}/{copy}") for copy in range(3)]
+            verdicts += [each.of_case(case=f"{each.case}/{copy}") for copy in range(3)]
     log = logs.run_log(*verdicts)
     began = process_time()
     (shared,) = shared_properties(log)

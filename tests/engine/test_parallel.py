@@ -7,7 +7,6 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +22,14 @@ from dmlconf.engine.against import AUTO, Expectations, expectations
 from dmlconf.engine.parallel import judged_in_processes
 from dmlconf.engine.session import open_backend
 from dmlconf.run_log.log import RunLog, read_log
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 from dmlconf.workers.execution import Limits
 from tests.engine.runs import logged_run, run_of
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
@@ -61,7 +67,7 @@ def logged(
 
 
 def without_time(log: RunLog) -> list[Verdict]:
-    return [replace(verdict, seconds=0.0) for verdict in log.verdicts]
+    return [verdict.ran(seconds=0.0) for verdict in log.verdicts]
 
 
 def test_the_log_is_that_of_one_process(tmp_path: Path) -> None:
@@ -213,7 +219,8 @@ def out_of_order(
         for place in order:
             status = Status.FAILED if place == 2 else Status.PASSED
             reason = WRONG if status is Status.FAILED else None
-            yield Verdict(planned[place].identifier, "TILE", (), status, None, reason)
+            identity = Identity(planned[place].identifier, "TILE", ())
+            yield Verdict(identity, Judgement(status, reason=reason))
         raise KeyboardInterrupt
 
     path = directory / "run.jsonl"

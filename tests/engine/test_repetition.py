@@ -7,7 +7,14 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.events import Repeated
 from dmlconf.engine.repetition import repeated, shuffled
 from dmlconf.resources import cases_directory
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
 
@@ -25,7 +32,8 @@ class Flaky:
             fails = (planned.identifier, len(self.orders)) == self._fails
             reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
             status = Status.FAILED if fails else Status.PASSED
-            yield Verdict(planned.identifier, "GATHER", (), status, None, reason)
+            identity = Identity(planned.identifier, "GATHER", ())
+            yield Verdict(identity, Judgement(status, reason=reason))
 
 
 def test_each_case_has_one_verdict_and_the_first_failure_counts() -> None:

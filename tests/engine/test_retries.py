@@ -7,7 +7,14 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.retries import Retries
 from dmlconf.engine.stream import Attempt
 from dmlconf.resources import cases_directory
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]
@@ -26,7 +33,8 @@ class Judge:
             fails = planned.identifier == self._case and self._statuses.pop(0) == "f"
             reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
             status = Status.FAILED if fails else Status.PASSED
-            yield Verdict(planned.identifier, "GATHER", (), status, None, reason)
+            identity = Identity(planned.identifier, "GATHER", ())
+            yield Verdict(identity, Judgement(status, reason=reason))
 
 
 def verdicts(retries: Retries, judge: Judge, most: int | None = None) -> dict[str, Verdict]:
@@ -47,7 +55,7 @@ def test_a_case_that_passes_later_is_failed_with_the_share_of_passes() -> None:
     assert verdict.reason.message == (
         "passed in 2 of 4 runs; the first failure: wrong values: 1 of 4 elements differs"
     )
-    assert verdict.attempts == tuple(
+    assert verdict.judgement.attempts == tuple(
         Status.FAILED if letter == "f" else Status.PASSED for letter in "fpfp"
     )
     assert judge.orders == [[FIRST, *OTHERS], [FIRST], [FIRST], [FIRST]]
@@ -57,11 +65,11 @@ def test_a_case_that_fails_each_time_keeps_its_reason() -> None:
     verdict = verdicts(Retries(2), Judge(FIRST, "fff"))[FIRST]
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
-    assert verdict.attempts == (Status.FAILED,) * 3
+    assert verdict.judgement.attempts == (Status.FAILED,) * 3
 
 
 def test_without_retries_a_failure_is_reached_at_once() -> None:
-    assert verdicts(Retries(0), Judge(FIRST, "f"))[FIRST].attempts == ()
+    assert verdicts(Retries(0), Judge(FIRST, "f"))[FIRST].judgement.attempts == ()
 
 
 def test_a_failure_is_announced_before_its_case_runs_again() -> None:
@@ -80,7 +88,7 @@ def test_attempts_of_an_earlier_part_of_the_run_count() -> None:
     failure = next(Judge(FIRST, "f")(PLAN))
     judge = Judge(FIRST, "p")
     verdict = verdicts(Retries(1, earlier={FIRST: [failure]}), judge)[FIRST]
-    assert verdict.attempts == (Status.FAILED, Status.PASSED)
+    assert verdict.judgement.attempts == (Status.FAILED, Status.PASSED)
     assert verdict.status is Status.FAILED
     assert judge.orders == [OTHERS, [FIRST]]
 

@@ -112,7 +112,7 @@ def test_variants_that_fail_in_different_ways_are_all_told(tmp_path: Path) -> No
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.BACKEND_ERROR
     assert "half=off is failed" in verdict.reason.message
-    assert [result.status for result in verdict.variants.values()] == ["failed", "broken"]
+    assert [result.status for result in verdict.judgement.variants.values()] == ["failed", "broken"]
 
 
 def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path:
     backend = opened(off="miniature:level=6_4", on="miniature:scaled,by=1.0000001")
     (verdict,) = judged_variants(planned, backend, reference("numpy", tested))
     assert verdict.status is Status.PASSED
-    assert not verdict.variants["half=off"].differing_bits
-    assert verdict.variants["half=on"].differing_bits == {"OutputTensor": 4}
+    assert not verdict.judgement.variants["half=off"].differing_bits
+    assert verdict.judgement.variants["half=on"].differing_bits == {"OutputTensor": 4}
     lines = variant_lines(RunLog(HEADER, (verdict,), None))
     assert lines == [
         "half=off: 1 passed",
@@ -154,7 +154,7 @@ def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
         schema = bundled_schema(name)
         inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
         jsonschema.validate(data, inside)
-    read = verdict_of(data).variants
+    read = verdict_of(data).judgement.variants
     assert [result.status for result in read.values()] == [Status.PASSED, Status.FAILED]
     assert read["half=on"].differing_bits == {"OutputTensor": 4}
 
@@ -194,7 +194,7 @@ def test_failing_variants_are_named_by_what_they_share(
 def test_failures_of_different_variants_are_different_groups(tmp_path: Path) -> None:
     (first,) = verdicts(tmp_path, "stated", off="miniature:level=6_4", on="miniature:zeros")
     (second,) = verdicts(tmp_path, "stated", off="miniature:zeros", on="miniature:level=6_4")
-    both = (first, replace(first, case="tile/mixed/b"), replace(second, case="tile/mixed/c"))
+    both = (first, first.of_case(case="tile/mixed/b"), second.of_case(case="tile/mixed/c"))
     (of_tile,) = operator_failures(both)
     assert [group.variants for group in of_tile.groups] == ["half=on", "half=off"]
     lines = shared_lines(RunLog(HEADER, both, None))

@@ -59,7 +59,7 @@ def test_a_local_cluster_writes_the_log_of_one_run(tmp_path: Path) -> None:
     assert untimed(tmp_path / "many.jsonl") == untimed(tmp_path / "one.jsonl")
     log = read_log(tmp_path / "many.jsonl")
     assert [worker["name"] for worker in log.header.workers] == ["0", "1"]
-    assert {verdict.worker for verdict in log.verdicts} <= {"0", "1"}
+    assert {verdict.execution.worker for verdict in log.verdicts} <= {"0", "1"}
 
 
 def run_in_progress(folder: Path, machines: Machines) -> tuple[subprocess.Popen[str], Path]:

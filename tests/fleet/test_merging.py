@@ -161,7 +161,9 @@ def test_other_environments_are_merged_only_where_asked_and_verdicts_name_them(
     assert [worker["name"] for worker in log.header.workers] == list(SHARDS)
     assert [worker["environment"]["driver"] for worker in log.header.workers] == [None, "32.0"]
     own = {verdict.case for verdict in read_log(shards / "b.jsonl").verdicts}
-    assert {verdict.case for verdict in log.verdicts if verdict.worker == "b.jsonl"} == own
+    assert {
+        verdict.case for verdict in log.verdicts if verdict.execution.worker == "b.jsonl"
+    } == own
 
 
 def test_a_verdict_replaces_not_run(shards: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_failure_before_the_end_is_not_reproducible_and_never_a_pass(tmp_path:
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--resume", log).returncode == 1
     verdict = read_log(log).verdicts[2]
     assert verdict.status is Status.FAILED
-    assert len(verdict.attempts) == 3
+    assert len(verdict.judgement.attempts) == 3
     assert verdict.reason is not None
     assert (verdict.reason.kind, verdict.reason.message[:20]) == (
         ReasonKind.NOT_REPRODUCIBLE,

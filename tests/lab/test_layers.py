@@ -57,8 +57,8 @@ def test_the_wrong_variant_is_named_and_no_other(
     assert log.header.environment["details"][option] == "both"
     assert len(log.verdicts) == 8
     for verdict in log.verdicts:
-        assert verdict.variants[f"{option}={wrong}"].status is Status.FAILED
-        assert verdict.variants[f"{option}={right}"].status is Status.PASSED
+        assert verdict.judgement.variants[f"{option}={wrong}"].status is Status.FAILED
+        assert verdict.judgement.variants[f"{option}={right}"].status is Status.PASSED
         assert verdict.reason is not None
         assert verdict.reason.message.startswith(f"only with {option}={wrong}: ")
 
@@ -78,9 +78,11 @@ def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "run.jsonl").verdicts
-    assert all(len(verdict.variants) == 4 for verdict in verdicts)
+    assert all(len(verdict.judgement.variants) == 4 for verdict in verdicts)
     assert not any(
-        result.differing_bits for verdict in verdicts for result in verdict.variants.values()
+        result.differing_bits
+        for verdict in verdicts
+        for result in verdict.judgement.variants.values()
     )
 
 
@@ -102,7 +104,7 @@ def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: P
             assert verdict.reason.message == error
         else:
             assert verdict.status is Status.PASSED
-        assert verdict.warnings == (warnings if "SUBTRACT" in verdict.operator else ())
+        assert verdict.execution.warnings == (warnings if "SUBTRACT" in verdict.operator else ())
     # The layer's error explains the refusal, and is no fault of it.
     assert {verdict.status for verdict in refused} == {Status.PASSED}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,11 @@ from winelab import cli
 from winelab.errors import LabError
 from winelab.layers_page import page
 
-PASSED = replace(reports.PASSED, tags=("model",), seconds=2.0, dispatch_seconds=(0.25, 0.5))
+PASSED = reports.PASSED.of_case(tags=("model",)).ran(seconds=2.0, dispatch_seconds=(0.25, 0.5))
 
 
 def test_has_a_row_for_each_operator_and_names_what_did_not_pass(tmp_path: Path) -> None:
-    failed = replace(reports.FAILED, tags=("model",), seconds=1.0)
+    failed = reports.FAILED.of_case(tags=("model",)).ran(seconds=1.0)
     lines = page(_log(tmp_path, PASSED, failed)).splitlines()
     row = "| GATHER | 2 | 1 | - | 1 | 3.0 s | 1.50 s | 0.75 s |"
     assert row in lines
@@ -34,7 +33,7 @@ def test_refuses_logs_of_other_cases_and_unfinished_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(LabError, match="without the tag model, such as"):
-        page(_log(tmp_path, replace(PASSED, tags=())))
+        page(_log(tmp_path, PASSED.of_case(tags=())))
     unfinished = _log(tmp_path, PASSED)
     unfinished.write_text("".join(unfinished.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(LabError, match="did not finish; continue it with: run --resume"):

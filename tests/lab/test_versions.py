@@ -248,8 +248,8 @@ class TestPage:
     @pytest.fixture
     def some(self, tmp_path: Path) -> list[Release]:
         some = chosen(["1.9.0", "1.9.1"])
-        waived = replace(reports.WAIVED, reason=KNOWN)
-        newer = replace(reports.UNSUPPORTED, reason=NEWER)
+        waived = reports.WAIVED.judged(reason=KNOWN)
+        newer = reports.UNSUPPORTED.judged(reason=NEWER)
         old = log_of("1.9.0", "5_0", reports.PASSED, waived, newer)
         new = log_of("1.9.1", "5_2", reports.PASSED, reports.PASSED_NEAR, reports.UNSUPPORTED)
         reports.write(log_file(tmp_path, some[0]), old)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.run_log.log import Footer, Header, LogWriter, RunLog
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 
 NASTY: Final = "[red]a|b[/] `c` ```d``` <e>&\x1b[31m\x07\u202e\ufffe\ud800\r\n# f"
 """Markup of every format, a terminal's escapes, and characters that XML and UTF-8 refuse."""
@@ -63,13 +71,22 @@ def verdict(
 ) -> Verdict:
     """Return a verdict; whatever is not said is as in a plain pass."""
     values: dict[str, Any] = {
+        "case": case,
+        "operator": operator,
+        "status": status,
+        "reason": reason,
         "tags": (case.split("/")[1].partition("[")[0],) if "/" in case else (),
         "expectation": Provenance.REFERENCE,
         "seconds": 0.25,
         "location": "cases/gather/matrix.yaml:12",
         **more,
     }
-    return Verdict(case=case, operator=operator, status=status, reason=reason, **values)
+    identity, judgement, execution = (
+        {each.name: values.pop(each.name) for each in fields(kind) if each.name in values}
+        for kind in (Identity, Judgement, Execution)
+    )
+    assert not values
+    return Verdict(Identity(**identity), Judgement(**judgement), Execution(**execution))
 
 
 PASSED: Final = verdict(

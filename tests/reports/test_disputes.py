@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.runs import html, json_report, junit, markdown, picture
 from tests.reports import logs
 
-DISPUTING = replace(logs.PASSED, disputes="reference")
-TWO = logs.run_log(DISPUTING, replace(DISPUTING, case="gather/other"), logs.FAILED)
+DISPUTING = logs.PASSED.of_case(disputes="reference")
+TWO = logs.run_log(DISPUTING, DISPUTING.of_case(case="gather/other"), logs.FAILED)
 
 
 def test_every_report_counts_disputes() -> None:

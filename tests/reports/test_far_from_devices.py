@@ -20,7 +20,7 @@ def far(case: str, operator: str, typical_margin: float, verdict: Verdict = logs
     """Return a verdict with one output that is so many times off as measured devices are."""
     plain = logs.figures(900.0)["OutputTensor"]
     figures = replace(plain, margin=0.05, typical=0.0001, typical_margin=typical_margin)
-    return replace(verdict, case=case, operator=operator, figures={"OutputTensor": figures})
+    return verdict.of_case(case=case, operator=operator).judged(figures={"OutputTensor": figures})
 
 
 LOG = logs.run_log(
@@ -58,7 +58,7 @@ def test_reports_of_runs_near_to_devices_say_nothing_of_it(log: RunLog) -> None:
 
 
 def test_reports_cover_outputs_that_nothing_was_compared_with() -> None:
-    partly = replace(logs.PASSED, unchecked_outputs=("OutputIndexTensor",))
+    partly = logs.PASSED.judged(unchecked_outputs=("OutputIndexTensor",))
     actual = f"OutputIndexTensor of {logs.PASSED.case}"
     for log, known in ((logs.run_log(partly), True), (logs.run_log(logs.PASSED), False)):
         assert ("compared in part" in picture.render_text(log)) is known

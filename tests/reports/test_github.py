@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dmlconf.reports.runs import github
 from tests.reports import logs
 
@@ -16,7 +14,7 @@ def test_a_failure_points_at_its_line() -> None:
 
 
 def test_annotations_are_ten_and_spread_over_operators() -> None:
-    many = [replace(logs.FAILED, case=f"gather/matrix[Axis={n}]") for n in range(30)]
+    many = [logs.FAILED.of_case(case=f"gather/matrix[Axis={n}]") for n in range(30)]
     lines = github.render(logs.run_log(*many, logs.BROKEN)).splitlines()
     assert len(lines) == github.MOST_ANNOTATIONS
     assert "join/boundary/many-inputs" in lines[2]

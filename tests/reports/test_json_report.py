@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -174,6 +173,6 @@ def test_run_shows_what_was_asked_for() -> None:
 
 
 def test_text_that_utf_8_cannot_encode_survives() -> None:
-    log = logs.run_log(replace(logs.PASSED, location="cases/\udcff.yaml:1"))
+    log = logs.run_log(logs.PASSED.of_case(location="cases/\udcff.yaml:1"))
     json_report.render(log).encode("utf-8")
     assert parsed(log)["verdicts"][0]["location"] == "cases/\udcff.yaml:1"

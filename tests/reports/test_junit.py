@@ -43,7 +43,7 @@ def outcome(verdict: Verdict) -> str:
 def test_only_passed_cases_are_shown_as_passed(
     verdict: Verdict, expected: str, with_reason: bool
 ) -> None:
-    assert outcome(verdict if with_reason else replace(verdict, reason=None)) == expected
+    assert outcome(verdict if with_reason else verdict.judged(reason=None)) == expected
 
 
 def test_unchecked_cases_say_so() -> None:
@@ -87,7 +87,7 @@ def test_a_large_passing_run_is_small_and_counts_its_cases() -> None:
         for matrix in range(400)
         for axis in range(30)
     ]
-    other = replace(logs.FAILED, case=f"{verdicts[0].case[:-1]},Axis=99]")
+    other = logs.FAILED.of_case(case=f"{verdicts[0].case[:-1]},Axis=99]")
     text = junit.render(logs.run_log(*verdicts, other))
     assert len(text) < 100_000
     suite = ElementTree.fromstring(text).find("testsuite")
@@ -157,7 +157,7 @@ def test_properties_have_environment_and_whole_digests() -> None:
 
 def test_a_failure_has_the_facts_of_its_desc_and_a_pass_has_none() -> None:
     facts = {"InputTensor": "FLOAT16 2x3", "Axis": 1, "Repeats": [1, 2]}
-    log = logs.run_log(replace(logs.FAILED, facts=facts), replace(logs.PASSED, facts=facts))
+    log = logs.run_log(logs.FAILED.of_case(facts=facts), logs.PASSED.of_case(facts=facts))
     failed, passed = parsed(log).iter("testcase")
     actual = {p.get("name"): p.get("value") for p in failed.iter("property")}
     assert actual == {"InputTensor": "FLOAT16 2x3", "Axis": "1", "Repeats": "[1, 2]"}
@@ -183,7 +183,7 @@ def test_characters_that_xml_forbids_are_stripped_and_odd_ones_escaped() -> None
 def test_no_character_changes_how_a_ci_server_shows_the_rest(character: str) -> None:
     assert logs.FAILED.reason is not None
     reason = replace(logs.FAILED.reason, message=f"a{character}b", diagnostics=character)
-    log = logs.run_log(replace(logs.FAILED, reason=reason, location=f"x{character}.yaml:1"))
+    log = logs.run_log(logs.FAILED.judged(reason=reason).of_case(location=f"x{character}.yaml:1"))
     text = junit.render(log)
     assert character not in text
     assert character.encode("unicode_escape").decode() in text

@@ -13,7 +13,7 @@ def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
     """Return the verdict with a margin, and whatever else its figures are to say."""
     plain = logs.figures(1.0)["OutputTensor"]
     figures = replace(plain, margin=margin, source="its page", **more)
-    return replace(verdict, figures={"OutputTensor": figures})
+    return verdict.judged(figures={"OutputTensor": figures})
 
 
 def test_junit_gives_rule_and_margin_of_failures_only() -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -123,18 +122,18 @@ def test_text_of_the_log_is_shown_as_it_is() -> None:
 )
 def test_a_message_is_a_plain_paragraph(message: str) -> None:
     reason = Reason(ReasonKind.CRASH, message)
-    page = as_html(logs.run_log(replace(logs.BROKEN, reason=reason)))
+    page = as_html(logs.run_log(logs.BROKEN.judged(reason=reason)))
     assert f"<p>{html.escape(message.strip())}</p>" in page
 
 
 def test_diagnostics_cannot_leave_their_fence() -> None:
     reason = Reason(ReasonKind.CRASH, "it crashed", diagnostics="````\n# title\n```\n")
-    page = as_html(logs.run_log(replace(logs.BROKEN, reason=reason)))
+    page = as_html(logs.run_log(logs.BROKEN.judged(reason=reason)))
     assert '<pre><code class="language-text">````\n# title\n```\n</code></pre>' in page
 
 
 def test_the_first_50_failures_are_shown_and_the_rest_counted() -> None:
-    verdicts = (replace(logs.FAILED, case=f"join/{n}") for n in range(1_060))
+    verdicts = (logs.FAILED.of_case(case=f"join/{n}") for n in range(1_060))
     text = markdown.render(logs.run_log(*verdicts))
     assert text.count("<summary>failed: ") == 50
     assert "\nand 1,010 more\n" in text

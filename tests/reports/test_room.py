@@ -15,7 +15,7 @@ def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
     """Return the verdict with figures of 12 elements, of which some have much room."""
     plain = logs.figures(1.0)["OutputTensor"]
     figures = replace(plain, margin=0.5, source="its page", open=is_open, loose=loose)
-    return replace(verdict, figures={"OutputTensor": figures})
+    return verdict.judged(figures={"OutputTensor": figures})
 
 
 def log() -> RunLog:
@@ -23,7 +23,7 @@ def log() -> RunLog:
     return logs.run_log(
         with_room(logs.PASSED, 2, 3),
         with_room(logs.PASSED_NEAR, 0, 1),
-        replace(with_room(logs.UNCHECKED, 12, 12), status=Status.UNCHECKED, reason=reason),
+        with_room(logs.UNCHECKED, 12, 12).judged(status=Status.UNCHECKED, reason=reason),
         logs.PASSED_INTEGERS,
     )
 

@@ -85,7 +85,7 @@ def test_a_long_identifier_breaks_after_commas() -> None:
     parameters = [f"Parameter{number}=CROSS_CORRELATION" for number in range(9)]
     case = f"convolution/matrix[{','.join(parameters)}]"
     wrong = next(v for v in logs.everything().verdicts if v.status is Status.FAILED)
-    text = printed(logs.run_log(replace(wrong, case=case)), 80)
+    text = printed(logs.run_log(wrong.of_case(case=case)), 80)
     assert max(len(line) for line in text.split("\n") if "Parameter" in line) <= 80
     first = text[text.index("FAILED convolution") :].partition(":")[0]
     assert first.replace("\n", "") == f"FAILED {case}"
@@ -151,7 +151,7 @@ def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str)
 
 def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
     two = {**logs.figures(3.0), "OutputIndices": logs.figures(None)["OutputTensor"]}
-    verdicts = [replace(logs.PASSED, figures=two), logs.PASSED_NEAR, logs.PASSED_INTEGERS]
+    verdicts = [logs.PASSED.judged(figures=two), logs.PASSED_NEAR, logs.PASSED_INTEGERS]
     assert summary.worst_ulp(verdicts) == 3.0
     assert summary.worst_ulp([logs.PASSED_INTEGERS]) is None
 
@@ -168,7 +168,7 @@ def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
     ],
 )
 def test_time_has_units_for_people(seconds: float, message: str) -> None:
-    row = printed(logs.run_log(replace(logs.PASSED, seconds=seconds))).split("\n")
+    row = printed(logs.run_log(logs.PASSED.ran(seconds=seconds))).split("\n")
     assert next(line for line in row if line.startswith("GATHER")).endswith(f" {message}")
 
 
@@ -192,7 +192,7 @@ def test_text_of_the_log_controls_neither_terminal_nor_markup() -> None:
 
 def test_a_message_cannot_forge_a_line() -> None:
     reason = Reason(ReasonKind.WRONG_VALUES, "no\nPASSED: 1 passed of 1 case")
-    text = printed(logs.run_log(replace(logs.FAILED, case="a\nPASSED: b", reason=reason)))
+    text = printed(logs.run_log(logs.FAILED.of_case(case="a\nPASSED: b").judged(reason=reason)))
     assert not any(line.startswith("PASSED") for line in text.split("\n"))
 
 
@@ -215,7 +215,7 @@ def test_diagnostics_are_their_last_20_lines() -> None:
 
 
 def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
-    many = logs.run_log(*(replace(logs.FAILED, case=f"gather/{n}") for n in range(25)))
+    many = logs.run_log(*(logs.FAILED.of_case(case=f"gather/{n}") for n in range(25)))
     text = printed(many)
     assert len(re.findall(r"\nFAILED gather/", text)) == 3
     assert "and 22 more: --show-failures all, --report json has them" in text
@@ -225,12 +225,12 @@ def test_three_failures_are_shown_in_full_and_the_rest_counted() -> None:
 
 
 def test_a_verdict_without_a_reason_is_shown() -> None:
-    text = printed(logs.run_log(replace(logs.STALE, reason=None)), quiet=True)
+    text = printed(logs.run_log(logs.STALE.judged(reason=None)), quiet=True)
     assert text.startswith("STALE scatter_elements/matrix[Axis=1] (kawm5)\n")
 
 
 def test_verbose_counts_cases_by_reason() -> None:
-    other = replace(logs.UNCHECKED, case="join/other")
+    other = logs.UNCHECKED.of_case(case="join/other")
     text = printed(logs.run_log(logs.UNCHECKED, other, logs.NOT_RUN), verbose=True)
     assert "2 unchecked: no independent expectation\n  ran, but nothing independent tells\n" in text
     assert "1 not run: interrupted\n" in text
@@ -309,11 +309,9 @@ def many_operators(count: int, failing: int) -> RunLog:
     names = sorted(operator_names())[:count]
     return logs.run_log(
         *(
-            replace(
-                logs.FAILED if at < failing else logs.PASSED,
-                operator=name,
-                case=f"{name.lower()}/matrix[A={at}]",
-            )
+            logs.FAILED
+            if at < failing
+            else logs.PASSED.of_case(operator=name, case=f"{name.lower()}/matrix[A={at}]")
             for at, name in enumerate(names)
         )
     )
@@ -348,7 +346,7 @@ def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
 
 def test_long_names_break_after_underscores() -> None:
     name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
-    statuses = [replace(each, operator=name) for each in logs.everything().verdicts]
+    statuses = [each.of_case(operator=name) for each in logs.everything().verdicts]
     lines = printed(logs.run_log(*statuses), 80).split("\n")
     heading = next(at for at, line in enumerate(lines) if line.startswith("Operator "))
     start = heading + 2

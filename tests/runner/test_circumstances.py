@@ -138,7 +138,7 @@ def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
 def test_what_is_right_under_all_circumstances_passes(tmp_path: Path) -> None:
     verdict = run(tmp_path, Right())
     assert (verdict.status, verdict.circumstance) == (Status.PASSED, None)
-    assert verdict.circumstances == dict.fromkeys(ALL, "passed")
+    assert verdict.judgement.circumstances == dict.fromkeys(ALL, "passed")
 
 
 def test_a_circumstance_is_blamed_where_a_plain_run_with_the_same_inputs_is_right(
@@ -146,7 +146,7 @@ def test_a_circumstance_is_blamed_where_a_plain_run_with_the_same_inputs_is_righ
 ) -> None:
     verdict = run(tmp_path, WrongWhenRebound())
     assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
-    assert verdict.circumstances == {"repeated": "passed", "rebound": "failed"}
+    assert verdict.judgement.circumstances == {"repeated": "passed", "rebound": "failed"}
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.WRONG_VALUES
     assert verdict.reason.message.startswith("only when rebound (inputs 1): 7 of 7 elements")
@@ -172,7 +172,7 @@ def test_conduct_counts_though_the_values_are_right(tmp_path: Path) -> None:
 def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Path) -> None:
     verdict = run(tmp_path, RaisesWhenOwned())
     assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
-    assert verdict.circumstances["offset"] == "passed"
+    assert verdict.judgement.circumstances["offset"] == "passed"
 
 
 def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> No
 def test_a_circumstance_that_does_not_concern_a_case_says_so(tmp_path: Path) -> None:
     verdict = run(tmp_path, NeverOffset())
     assert verdict.status is Status.PASSED
-    assert verdict.circumstances["offset"] == "not applicable"
+    assert verdict.judgement.circumstances["offset"] == "not applicable"
 
 
 class Slow(Right):
@@ -208,8 +208,8 @@ def test_what_would_take_too_long_is_not_exercised_but_compiling_does_not_count(
     tmp_path: Path, dispatch_seconds: tuple[float, ...], repeated: str, long: str
 ) -> None:
     verdict = run(tmp_path, Slow(*dispatch_seconds))
-    assert verdict.circumstances["repeated"] == repeated
-    assert verdict.circumstances["long"] == long
+    assert verdict.judgement.circumstances["repeated"] == repeated
+    assert verdict.judgement.circumstances["long"] == long
 
 
 def test_one_case_under_one_circumstance(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def test_a_dispute_is_judged_by_the_case(tmp_path: Path) -> None:
     disputing = GEMM + "    disputes: reference\n    note: The page says so.\n"
     case = built(tmp_path, disputing)
     right = judge(case, expected(case), no_expectation)
-    assert (right.status, right.disputes) == (Status.PASSED, "reference")
+    assert (right.status, right.identity.disputes) == (Status.PASSED, "reference")
     wrong = judge(case, run_case(case), no_expectation)
     assert kind(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     suite = load_suite([case.about.location.path])

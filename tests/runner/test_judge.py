@@ -228,7 +228,7 @@ def test_each_output_has_the_source_of_its_expected_values(tmp_path: Path) -> No
     }
     recorded = one_of_two(tmp_path, lambda case: Recorded(run_case(case)))
     assert provenances(recorded)["OutputIndexTensor"] == "recorded"
-    assert recorded.unchecked_outputs == by_reference.unchecked_outputs == ()
+    assert recorded.judgement.unchecked_outputs == by_reference.judgement.unchecked_outputs == ()
     assert one_of_two(tmp_path, run_case, index=2).status is Status.FAILED
 
 
@@ -236,7 +236,7 @@ def test_an_output_without_independent_values_is_named(tmp_path: Path) -> None:
     verdict = one_of_two(tmp_path, no_expectation, index=2)
     assert verdict.status is Status.PASSED
     assert provenances(verdict) == {"OutputValueTensor": "documented"}
-    assert verdict.unchecked_outputs == ("OutputIndexTensor",)
+    assert verdict.judgement.unchecked_outputs == ("OutputIndexTensor",)
 
 
 def test_the_log_keeps_what_is_known_of_each_output(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_a_fault_of_one_circumstance_waives_nothing_else(tmp_path: Path) -> None
     failed = judge(stated, WRONG, no_expectation)
     faults = KnownFaults("1.9.0", (fault,))
     for circumstance, status in (("aliased", Status.WAIVED), ("owned", Status.FAILED)):
-        under = replace(failed, circumstance=circumstance)
+        under = failed.judged(circumstance=circumstance)
         assert faults.waive(stated, WRONG, under).status is status
 
 

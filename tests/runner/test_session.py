@@ -63,13 +63,18 @@ def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path)
 
 def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
     in_workers = logged(tmp_path, plan(tmp_path), "miniature:crash,on=unstated")
-    ran = {each.case.split("/")[-1]: (each.process, each.sequence) for each in in_workers.verdicts}
+    ran = {
+        each.case.split("/")[-1]: (each.execution.process, each.execution.sequence)
+        for each in in_workers.verdicts
+    }
     processes = [process or 0 for process, _ in ran.values()]
     assert min(processes) >= 1  # "stated" runs again if the crash comes before its outcome is sent.
     assert len(set(processes)) > 1  # The crash ended one.
     assert len({*ran.values()}) == len(ran)
     here = logged(tmp_path, plan(tmp_path))
-    assert {(each.process, each.sequence) for each in here.verdicts} == {(None, None)}
+    assert {(each.execution.process, each.execution.sequence) for each in here.verdicts} == {
+        (None, None)
+    }
 
 
 def test_zeros_never_pass(tmp_path: Path) -> None:
@@ -86,13 +91,13 @@ def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "miniature:first-level"])
 def test_each_case_that_a_run_comes_to_has_its_feature_level(tmp_path: Path, backend: str) -> None:
     [verdict] = logged(tmp_path, plan(tmp_path, "stated"), backend).verdicts
-    assert verdict.feature_level == "3_1"
+    assert verdict.identity.feature_level == "3_1"
     assert verdict.facts["InputTensor"].startswith("FLOAT32")
 
 
 def test_a_case_that_a_run_never_comes_to_has_no_feature_level(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
-    levels = {verdict.status: verdict.feature_level for verdict in log.verdicts}
+    levels = {verdict.status: verdict.identity.feature_level for verdict in log.verdicts}
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 

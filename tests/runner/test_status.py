@@ -39,9 +39,10 @@ from dataclasses import replace
 from dmlconf.cases.model import Provenance
 from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import Footer, Header, RunLog
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs")
-verdict = Verdict("gather/a/b", "GATHER", ("a",), Status("suspect"), Provenance.STATED, reason)
+judgement = Judgement(Status("suspect"), Provenance.STATED, reason)
+verdict = Verdict(Identity("gather/a/b", "GATHER", ("a",)), judgement)
 environment = {"backend": "x", "version": "1", "adapter": None, "driver": None, "details": {},
                "platform": "p", "python": "3", "numpy": "2"}
 header = Header("0", "2026-01-01T00:00:00+00:00", "x", "numpy", environment, (), "0", "0", 1, {})

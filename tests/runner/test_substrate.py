@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,9 +98,9 @@ def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     substrate, stated = read_substrate(path), case(tmp_path, "stated")
     failed = judge(stated, WRONG, lambda _: None)
     assert substrate.excuse(stated, WRONG, failed) is failed
-    late = replace(failed, circumstance="volatile")
+    late = failed.judged(circumstance="volatile")
     assert substrate.excuse(stated, WRONG, late).status is Status.UNSUPPORTED
-    other = replace(failed, circumstance="rebound")
+    other = failed.judged(circumstance="rebound")
     assert substrate.excuse(stated, WRONG, other) is other
 
 

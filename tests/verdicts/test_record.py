@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 from dmlconf.cases.model import Provenance
 from dmlconf.verdicts.figures import ErrorMap, Figures
 from dmlconf.verdicts.record import record_of, value_of
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, VariantResult, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    VariantResult,
+    Verdict,
+)
 
 FIGURES = Figures(
     4,
@@ -34,22 +42,19 @@ DIFFERENCE = {
 }
 
 WHOLE = Verdict(
-    "gather/a",
-    "GATHER",
-    ("a", "b"),
-    Status.FAILED,
-    Provenance.RECORDED,
-    Reason(ReasonKind.WRONG_VALUES, "2 of 4 elements", (DIFFERENCE,)),
-    {"OutputTensor": FIGURES},
-    0.25,
-    "a.yaml:3",
-    (0.125, 0.5),
-    facts={"Axis": 1, "Scale": "inf"},
-    variants={"half=on": VariantResult(Status.BROKEN, ReasonKind.CRASH, "it died")},
-    attempts=(Status.FAILED, Status.PASSED),
+    Identity("gather/a", "GATHER", ("a", "b"), "a.yaml:3", facts={"Axis": 1, "Scale": "inf"}),
+    Judgement(
+        Status.FAILED,
+        Provenance.RECORDED,
+        Reason(ReasonKind.WRONG_VALUES, "2 of 4 elements", (DIFFERENCE,)),
+        {"OutputTensor": FIGURES},
+        variants={"half=on": VariantResult(Status.BROKEN, ReasonKind.CRASH, "it died")},
+        attempts=(Status.FAILED, Status.PASSED),
+    ),
+    Execution(0.25, (0.125, 0.5)),
 )
 
-BRIEF = Verdict("gather/b", "GATHER", (), Status.NOT_RUN, None, None)
+BRIEF = Verdict(Identity("gather/b", "GATHER", ()), Judgement(Status.NOT_RUN))
 
 
 def test_a_verdict_comes_back_from_json_as_it_was() -> None:
@@ -81,7 +86,7 @@ def test_what_a_verdict_lacks_is_left_out_but_for_what_every_line_has() -> None:
 
 
 def test_times_are_rounded() -> None:
-    record = record_of(replace(BRIEF, seconds=1 / 3, dispatch_seconds=(1 / 3,)))
+    record = record_of(BRIEF.ran(seconds=1 / 3, dispatch_seconds=(1 / 3,)))
     assert (record["seconds"], record["dispatch_seconds"]) == (0.333333, [0.333333333])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,7 +80,7 @@ def _seconds(log: Path) -> Mapping[str, float]:
     """Return how long each case that ran took in the run of a log."""
 
     def slim(verdict: Verdict) -> Verdict:
-        return replace(verdict, figures={}, facts={})
+        return verdict.judged(figures={}).of_case(facts={})
 
     verdicts = read_log(log, keep=slim).verdicts
     return {each.case: each.seconds for each in verdicts if each.status is not Status.NOT_RUN}

@@ -220,7 +220,7 @@ def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
             names = [
                 verdict.case
                 for verdict in failing[:_MOST_DUMPED]
-                if not label or verdict.variants[label].status.fails_run
+                if not label or verdict.judgement.variants[label].status.fails_run
             ]
             cases = [valid_case(planned[name]) for name in names]
             paths += dump_cases(folder / label, cases, variant, engine.expected.against)

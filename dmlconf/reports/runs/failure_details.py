@@ -84,10 +84,10 @@ def _expected_by(header: Header, verdict: Verdict, figures: Figures) -> str:
     if not provenance:
         return ""
     text = str(provenance)
-    if provenance == "documented" and verdict.example:
-        text = f"documented, example {verdict.example} of the page"
-    elif provenance == "stated" and verdict.origin:
-        text = f"stated by the case ({verdict.origin})"
+    if provenance == "documented" and verdict.identity.example:
+        text = f"documented, example {verdict.identity.example} of the page"
+    elif provenance == "stated" and verdict.identity.origin:
+        text = f"stated by the case ({verdict.identity.origin})"
     elif provenance == "recorded":
         version = recording_of(header)
         text = f"recorded on DirectML {version}" if version else "recorded"

@@ -184,7 +184,9 @@ def _data(
     operators = sorted({verdict.operator for verdict in log.verdicts})
     tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})
     types = sorted({name for verdict in log.verdicts for name in _types(verdict)})
-    named = {verdict.feature_level for verdict in log.verdicts if verdict.feature_level}
+    named = {
+        verdict.identity.feature_level for verdict in log.verdicts if verdict.identity.feature_level
+    }
     levels = sorted(named, key=lambda level: tuple(map(int, level.split("_"))))
     facets = (operators, tags, types, levels)
     places = [{value: i for i, value in enumerate(values)} for values in facets]
@@ -240,8 +242,8 @@ def _case(
         case["e"] = str(verdict.expectation)
     if data_types := sorted({types[name] for name in _types(verdict)}):
         case["d"] = data_types
-    if verdict.feature_level is not None:
-        case["l"] = levels[verdict.feature_level]
+    if verdict.identity.feature_level is not None:
+        case["l"] = levels[verdict.identity.feature_level]
     if verdict.reason is not None:
         case["r"] = _reason(verdict.reason)
         case["x"] = _differences(verdict)

@@ -139,7 +139,7 @@ def _suite(
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     counts = {"cases": str(len(verdicts))}
-    disputed = sum(verdict.disputes is not None for verdict in verdicts)
+    disputed = sum(verdict.identity.disputes is not None for verdict in verdicts)
     if disputed:
         counts["disputed"] = str(disputed)
     properties = dict(summary.environment_facts(header)) | digests | counts | rooms

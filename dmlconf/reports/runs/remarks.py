@@ -223,7 +223,7 @@ def circumstance_lines(log: RunLog) -> list[str]:
     """Return a line for each circumstance on the cases' results, in the order of the run."""
     counts: dict[str, Counter[str]] = {}
     for verdict in log.verdicts:
-        for circumstance, result in verdict.circumstances.items():
+        for circumstance, result in verdict.judgement.circumstances.items():
             counts.setdefault(circumstance, Counter())[result] += 1
     names = [name for name in log.header.options.get("circumstances", ()) if name in counts]
     return [
@@ -259,10 +259,10 @@ def far_lines(log: RunLog) -> list[str]:
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
     """Return how many compared cases have further outputs without an independent expected value."""
-    cases = [verdict for verdict in log.verdicts if verdict.unchecked_outputs]
+    cases = [verdict for verdict in log.verdicts if verdict.judgement.unchecked_outputs]
     if not cases:
         return None
-    outputs = ", ".join(cases[0].unchecked_outputs)
+    outputs = ", ".join(cases[0].judgement.unchecked_outputs)
     count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
     return (
         f"compared in part: in {count} some outputs have no independent expected value, such as "
@@ -274,7 +274,7 @@ def variant_lines(log: RunLog) -> list[str]:
     """Return a line for each variant on its failures, and on other bits within the rule."""
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in log.verdicts:
-        for label, result in verdict.variants.items():
+        for label, result in verdict.judgement.variants.items():
             by_variant.setdefault(label, []).append((verdict.operator, result))
     return [f"{label}: {_variant_text(results)}" for label, results in by_variant.items()]
 
@@ -303,7 +303,7 @@ def warning_lines(log: RunLog) -> list[str]:
     """Return the warnings of drivers and debug layers, the most frequent first, with cases."""
     cases: dict[str, list[str]] = {}
     for verdict in log.verdicts:
-        for warning in dict.fromkeys(verdict.warnings):
+        for warning in dict.fromkeys(verdict.execution.warnings):
             cases.setdefault(warning, []).append(verdict.case)
     ordered = sorted(cases.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     lines = [
@@ -316,7 +316,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 def disputes_note(log: RunLog) -> str | None:
     """Return how many cases say that the reference is wrong, if any do."""
-    cases = [verdict for verdict in log.verdicts if verdict.disputes is not None]
+    cases = [verdict for verdict in log.verdicts if verdict.identity.disputes is not None]
     if not cases:
         return None
     count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"

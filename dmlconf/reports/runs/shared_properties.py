@@ -110,7 +110,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 def _variants(shared: SharedProperty) -> str:
     """Return the only failing variants of the backend, if they are the same for all failures."""
-    named = {failing_variants(verdict.variants) for verdict in shared.failures}
+    named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
 

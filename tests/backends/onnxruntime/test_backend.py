@@ -56,7 +56,9 @@ def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:
     _, all_of_them = verdicts(
         tmp_path, "-o", "TILE", "--tag", "documented", "-b", "onnxruntime:optimization=both"
     )
-    assert {tuple(v.variants) for v in all_of_them} == {("optimization=all", "optimization=off")}
+    assert {tuple(v.judgement.variants) for v in all_of_them} == {
+        ("optimization=all", "optimization=off")
+    }
 
 
 @pytest.mark.parametrize(

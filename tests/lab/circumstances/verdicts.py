@@ -28,7 +28,7 @@ def main() -> None:
         backend = in_process(name, registry.create(name))
         verdict = verdict_of(exercise, backend.execute, conclusion)
         backend.close()
-        result = verdict.status, verdict.circumstance, dict(verdict.circumstances)
+        result = verdict.status, verdict.circumstance, dict(verdict.judgement.circumstances)
         print(json.dumps([saboteur, *result]), flush=True)
 
 
