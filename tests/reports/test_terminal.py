@@ -309,9 +309,9 @@ def many_operators(count: int, failing: int) -> RunLog:
     names = sorted(operator_names())[:count]
     return logs.run_log(
         *(
-            logs.FAILED
-            if at < failing
-            else logs.PASSED.of_case(operator=name, case=f"{name.lower()}/matrix[A={at}]")
+            (logs.FAILED if at < failing else logs.PASSED).of_case(
+                operator=name, case=f"{name.lower()}/matrix[A={at}]"
+            )
             for at, name in enumerate(names)
         )
     )
