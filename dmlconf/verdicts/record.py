@@ -82,11 +82,12 @@ def value_of(kind: type[_Value], record: Mapping[str, Any]) -> _Value:
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
     """Return the fields of a record in order, each with the name of its part."""
     leaves: list[tuple[str, _Field]] = []
-    for each in _fields(kind):
+    for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:
             leaves.append(("", each))
-        else:
-            leaves += ((each.name, field) for field in _fields(each.part))
+            continue
+        own = _fields(each.part)  # type: ignore[arg-type]  # Likewise.
+        leaves += ((each.name, field) for field in own)
     order = getattr(kind, "RECORD_ORDER", None)
     if order is not None:
         leaves.sort(key=lambda leaf: order.index(leaf[1].name))
