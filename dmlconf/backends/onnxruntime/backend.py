@@ -60,10 +60,16 @@ _NO_KERNEL: Final = re.compile(
 _NO_TYPE: Final = re.compile(
     r"Type 'tensor\((\w+)\)' of input parameter .*? of operator \((\w+)\) .*? is invalid"
 )
-_LIMIT: Final = re.compile(
-    r"(?:was false\. |Status Message: )([^\n]*?"
-    r"(?:not supported|not implemented|must be|only support)[^\n]*)"
+_LIMITS: Final = (
+    "not implemented",
+    "not supported",
+    "only support",
+    "scale must be",
+    "zero point is not valid",
+    "zero point must be",
 )
+"""What ONNX Runtime says where it knows that it does not support a model."""
+_BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 
 
@@ -197,9 +203,9 @@ class OnnxRuntimeBackend:
             return Declined(reason, seconds)
         if kind := _NO_TYPE.search(text):
             return Declined(f"ONNX's {kind[2]} takes no tensor({kind[1]})", seconds)
-        if limit := _LIMIT.search(text):
-            reason = f"{self._provider} says that it is not supported: {limit[1]}"
-            return Declined(reason[:200], seconds)
+        if any(limit in text for limit in _LIMITS):
+            said = _BEFORE_TEXT.sub("", text).splitlines()[0][:200]
+            return Declined(f"{self._provider} says that it does not support it: {said}", seconds)
         if _FALLBACK in text:
             return Declined(f"{self._provider} does not take all nodes", seconds)
         name = type(error).__name__
