@@ -88,6 +88,8 @@ def test_a_diagnosis_stops_at_the_fault_and_names_it(tmp_path: Path) -> None:
     plain = dmlconf_here(tmp_path, "diagnose", case, path, "-b", backend, "--no-known-faults")
     assert plain.returncode == 0
     assert "known fault" not in plain.stdout
+    assert "With -o FOLDER" in plain.stderr
+    assert "With -o" not in dmlconf_here(tmp_path, *plain.args, "-o", "folder").stderr
 
 
 @pytest.mark.parametrize(("known", "status"), [(True, "waived"), (False, "failed")])

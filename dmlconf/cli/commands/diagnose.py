@@ -155,15 +155,14 @@ def command(
                 every = every and (diagnosis.reproduced or diagnosis.is_known_fault)
                 if diagnosis.interrupted:
                     left = len(failures[:groups]) - number
-                    say(
-                        f"Interrupted: {left:,} groups were not diagnosed"
-                        if left
-                        else "Interrupted"
-                    )
+                    groups_left = "1 group was" if left == 1 else f"{left:,} groups were"
+                    say(f"Interrupted: {groups_left} not diagnosed" if left else "Interrupted")
                     return ExitCode.INCOMPLETE
     more = len(failures) - groups
     if more > 0:
         say(f"{more:,} more group{'s' if more != 1 else ''}: --groups diagnoses them")
+    if folder is None:
+        say("With -o FOLDER, each is also written as a report, a case file and a C++ program")
     return ExitCode.SUCCESS if every else ExitCode.FAILED
 
 
