@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dmlconf.backends import registry
-from dmlconf.backends.faulty.backend import create
-from dmlconf.backends.faulty.changes import negated, scaled
+from dmlconf.backends.faulty.backend import create, negated, scaled
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cases.suites import built

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.faulty.changes import negated, scaled
+from dmlconf.backends.faulty.backend import negated, scaled
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build

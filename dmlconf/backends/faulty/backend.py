@@ -28,7 +28,6 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.faulty.changes import last_negated, negated, scaled
 from dmlconf.backends.faulty.circumstances import (
     CIRCUMSTANCE_WORDS,
     NO_CIRCUMSTANCE,
@@ -55,7 +54,17 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FAULTS", "OPTION_WORDS", "FaultyBackend", "LevelBackend", "create", "variants"]
+__all__ = [
+    "FAULTS",
+    "OPTION_WORDS",
+    "FaultyBackend",
+    "LevelBackend",
+    "create",
+    "last_negated",
+    "negated",
+    "scaled",
+    "variants",
+]
 
 NAME: Final = "faulty"
 _SLOW_SECONDS: Final = 0.5
@@ -380,3 +389,38 @@ def _number(text: str | None, otherwise: float, expected: str) -> float:
     if not math.isfinite(number):
         raise OptionError(f"{text} is not {expected}")
     return number
+
+
+def negated(array: Array, data_type: DataType) -> Array:
+    """Return each element with its sign flipped; integers wrap, as in two's complement."""
+    if data_type.is_float:
+        return -array
+    wrapped: Array = np.negative(array)
+    return _nibbles(wrapped, data_type) if data_type.bits == 4 else wrapped
+
+
+def last_negated(array: Array, data_type: DataType) -> Array:
+    """Return the elements; the sign of the last one in row-major order is flipped."""
+    changed = np.array(array)
+    changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
+    return changed
+
+
+def scaled(array: Array, data_type: DataType, by: float) -> Array:
+    """Return each element times a factor; integers are rounded and saturate."""
+    with np.errstate(over="ignore"):
+        product = array.astype(np.float64) * by
+        if data_type.is_float:
+            return product.astype(array.dtype)
+    # The largest 64-bit integers are not representable in FLOAT64; the next lower FLOAT64 is used.
+    highest = np.float64(data_type.maximum)
+    if int(highest) > data_type.maximum:
+        highest = np.nextafter(highest, 0)
+    rounded: Array = np.clip(np.rint(product), data_type.minimum, highest).astype(array.dtype)
+    return rounded
+
+
+def _nibbles(array: Array, data_type: DataType) -> Array:
+    """Return 4-bit integers, stored one per byte, wrapped to their range."""
+    low: Array = array & 0xF
+    return np.where(low > data_type.maximum, low - 16, low).astype(array.dtype)

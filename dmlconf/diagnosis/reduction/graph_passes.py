@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import with_graph
+from dmlconf.cases.graph_case import GraphCase, with_graph
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.tensor_ref import TensorRef
@@ -34,15 +35,72 @@ from dmlconf.diagnosis.reduction.graph_changes import (
     graph_tensors,
     with_graph_tensors,
 )
-from dmlconf.diagnosis.reduction.graphs import reduce_nodes
 from dmlconf.diagnosis.reduction.passes import reduce_data
 from dmlconf.diagnosis.reduction.places import Place, counted, with_number
 from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Constant, Graph, Node, Slot
-from dmlconf.graphs.relations import owned_otherwise
+from dmlconf.graphs.relations import owned_otherwise, part
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["GRAPH_PASSES"]
+__all__ = ["GRAPH_PASSES", "graph_part", "reduce_nodes"]
+
+
+def reduce_nodes(search: Search) -> None:
+    """Remove parts of a graph, the largest first, then single nodes."""
+    case = search.case
+    if case.relation is not None or search.rejected:
+        return
+    size = len(case.graph.operator_nodes) // 2
+    while size:
+        names = [node.name for node in _nodes(search)]
+        for start in range(0, len(names), size):
+            left = [n for n in names if n not in names[start : start + size]]
+            if left and search.attempt(graph_part(search.case, left)):
+                break
+        else:
+            size //= 2
+
+
+def _nodes(search: Search) -> list[Node]:
+    return [node for node in search.case.graph.in_order() if isinstance(node, Node)]
+
+
+def graph_part(case: Case, names: Collection[str]) -> GraphCase:
+    """Return some nodes of a graph as a separate graph, with the data that reach them.
+
+    Args:
+        case: the graph, whose data are arrays.
+        names: the operator nodes that stay.
+    """
+    cut = part(case.graph, names)
+    values = evaluate_nodes(case, evaluate).outputs
+    data = {
+        _plain(name): values[cut.fed[name]] if name in cut.fed else case.data[name]
+        for name in cut.graph.inputs
+    }
+    graph = _plainly_named(cut.graph)
+    return with_graph(case, graph, data=data)
+
+
+def _plain(name: str) -> str:
+    """Return the name of a graph's input or output in a form valid in case files."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", name)
+
+
+def _plainly_named(graph: Graph) -> Graph:
+    return replace(
+        graph,
+        inputs={_plain(name): tensor for name, tensor in graph.inputs.items()},
+        outputs={_plain(name): tensor for name, tensor in graph.outputs.items()},
+        input_edges=tuple(
+            replace(edge, graph_input=_plain(edge.graph_input)) for edge in graph.input_edges
+        ),
+        output_edges=tuple(
+            replace(edge, graph_output=_plain(edge.graph_output)) for edge in graph.output_edges
+        ),
+    )
 
 
 def _graph(search: Search) -> Graph:
@@ -58,10 +116,10 @@ def _with_graph(search: Search, graph: Graph) -> Iterator[Case]:
     case = search.case
     limits = _index_limits(graph)
     seen: set[bytes] = set()
-    for part in Part:
+    for kept in Part:
 
-        def fitted(name: str, values: Any, tensor: TensorDesc, part: Part = part) -> Array:
-            return fitted_array(values, tensor, part, limits.get(name))
+        def fitted(name: str, values: Any, tensor: TensorDesc, kept: Part = kept) -> Array:
+            return fitted_array(values, tensor, kept, limits.get(name))
 
         given = {**case.data, **{each.name: each.data for each in case.graph.constants}}
         data = {name: fitted(name, given[name], t) for name, t in graph.inputs.items()}

@@ -11,7 +11,7 @@ import pytest
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.diagnosis.export.dxdispatch import write_model
-from dmlconf.diagnosis.reduction.graphs import graph_part
+from dmlconf.diagnosis.reduction.graph_passes import graph_part
 from tests.diagnosis.export.graph_cases import graph_of
 
 
