@@ -168,19 +168,26 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                 result.failures.append(str(line["reason"]))
             case "compile":
                 number = int(line["number"])
-                if number not in numbered:
+                if number not in numbered and ("operator" in line or "graph" in line):
                     numbered[number] = _new(line, result, by_key)
-                numbered[number].compiled += 1
-            case "compiled":
-                numbered[int(line["number"])].hresult = str(line["hresult"])
-            case "dispatch":
-                sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
-                result.dispatches.append(CapturedDispatch(numbered[int(line["number"])], *sides))
-            case "weights":
-                owner = numbered[int(line["number"])]
-                if isinstance(owner, CapturedGraph):
-                    result.weights.setdefault(owner.number, _arrays(line["inputs"]))
+                if number in numbered:  # Else its description was too long.
+                    numbered[number].compiled += 1
+            case "compiled" | "dispatch" | "weights":
+                what = numbered.get(int(line["number"]))
+                if what is not None:
+                    _add(line, what, result)
     return result
+
+
+def _add(line: Mapping[str, Any], what: CapturedOperator | CapturedGraph, result: Captured) -> None:
+    match line["event"]:
+        case "compiled":
+            what.hresult = str(line["hresult"])
+        case "dispatch":
+            sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
+            result.dispatches.append(CapturedDispatch(what, *sides))
+        case "weights" if isinstance(what, CapturedGraph):
+            result.weights.setdefault(what.number, _arrays(line["inputs"]))
 
 
 def _arrays(kept: Mapping[str, Any]) -> Mapping[str, KeptArray]:

@@ -12,6 +12,7 @@ from dmlconf.cases.writing.desc_entry import attribute_entry, desc_entry, tensor
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
+from dmlconf.tensors.datatypes import Array
 
 __all__ = ["graph_line", "operator_line"]
 
@@ -31,12 +32,21 @@ def operator_line(operator: Operator, desc: Desc, flags: int) -> Line:
 
 def graph_line(decoded: DecodedGraph, flags: int) -> Line:
     """Return the line of a graph; graphs that differ in the application's names only are equal."""
-    constants = {part.name: part.data.ravel().tolist() for part in decoded.graph.constants}
-    content = {
-        "graph": graph_parts(decoded.graph, constants, tensor_entry, attribute_entry),
-        "flags": flags,
-    }
+    parts = graph_parts(decoded.graph, {}, tensor_entry, attribute_entry)
+    for constant in decoded.graph.constants:
+        parts["constants"][constant.name] |= _data(constant.data)
+    content = {"graph": parts, "flags": flags}
     return _keyed(content, {"names": decoded.names, "unused": decoded.unused})
+
+
+def _data(array: Array) -> Mapping[str, Any]:
+    """Return what a case file says of a constant's data: a number that is repeated stands once.
+
+    Applications hold one number and see it with strides of 0 as a tensor of many elements.
+    """
+    if array.size > 1 and bool((array == array.flat[0]).all()):
+        return {"fill": {"constant": {"value": array.flat[0].item()}}}
+    return {"values": array.ravel().tolist()}
 
 
 def _keyed(content: Mapping[str, Any], more: Mapping[str, Any]) -> Line:

@@ -42,15 +42,18 @@ class JournalWriter:
         self._bytes = 0
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Write a line; beyond the limit of journals, do nothing.
+        """Write a line; of one beyond the limits of journals, only that it is missing.
 
         Raises:
             OSError: it cannot be written.
         """
         text = json.dumps(_writable(line), separators=_SEPARATORS, allow_nan=False).encode() + b"\n"
+        if len(text) > LONGEST_JOURNAL_LINE:
+            self.write(_missing(line, f"it takes {len(text):,} bytes to describe"))
+            return
         with self._lock:
             self._bytes += len(text)
-            if self._bytes <= LARGEST_JOURNAL and len(text) <= LONGEST_JOURNAL_LINE:
+            if self._bytes <= LARGEST_JOURNAL:
                 self._stream.write(text)
 
     def close(self) -> None:
@@ -78,6 +81,10 @@ def read_journal(path: Path) -> Iterator[Mapping[str, Any]]:
             if not isinstance(value, dict):
                 raise JournalError(f"{path}, line {number}: not an object")
             yield _restored(value)
+
+
+def _missing(line: Mapping[str, Any], reason: str) -> Mapping[str, Any]:
+    return {"event": "skipped", "what": str(line.get("event")), "reason": reason}
 
 
 def _writable(value: Any) -> Any:

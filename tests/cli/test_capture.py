@@ -14,11 +14,23 @@ import yaml
 from dmlconf.capture.captured import captured_from
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.entries import graph_line
+from dmlconf.capture.graph_decoding import DecodedGraph
 from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
-from dmlconf.tensors.datatypes import Array
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import (
+    Constant,
+    Graph,
+    InputEdge,
+    IntermediateEdge,
+    Node,
+    OutputEdge,
+)
+from dmlconf.limits import LONGEST_JOURNAL_LINE
+from dmlconf.tensors.datatypes import Array, DataType
 from tests.cli.process import dmlconf_here
 
 TENSOR = {"Sizes": [1, 1, 2, 3], "DataType": "FLOAT32"}
@@ -103,6 +115,33 @@ def test_what_was_compiled_becomes_cases_once(tmp_path: Path) -> None:
     assert [node.name for node in graph.graph.nodes] == ["relu", "clip"]
 
 
+def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
+    many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))
+    output = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500))
+    add = {"ATensor": many, "BTensor": output, "OutputTensor": output}
+    graph = Graph(
+        inputs={"x": output},
+        outputs={"y": output},
+        nodes=(
+            Constant("half", many, np.full(many.Sizes, 0.5, np.float32)),
+            Node("add", "ELEMENT_WISE_ADD", add),
+        ),
+        input_edges=(InputEdge("x", "add", "BTensor"),),
+        intermediate_edges=(IntermediateEdge("half", "OutputTensor", "add", "ATensor"),),
+        output_edges=(OutputEdge("add", "OutputTensor", "y"),),
+    )
+    _, line = graph_line(DecodedGraph(graph, {}, (0,), 0), 0)
+    path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **line})
+    assert path.stat().st_size < 2000
+    written = write_cases(tmp_path / "cases", captured_from(read_journal(path)))
+    assert written.left_out == {}
+    [case] = map(valid_case, load_suite([tmp_path / "cases" / "graphs"]).plan())
+    assert isinstance(case, GraphCase)
+    [constant] = case.graph.constants
+    assert (constant.data == np.float32(0.5)).all()
+    assert constant.data.shape == many.Sizes
+
+
 def test_files_say_nothing_twice(tmp_path: Path) -> None:
     path = journal(tmp_path / "journal", {"event": "compile", "number": 1, **GRAPH})
     write_cases(tmp_path / "cases", captured_from(read_journal(path)))
@@ -181,6 +220,21 @@ def test_a_kept_array_is_in_the_journal_s_folder(tmp_path: Path) -> None:
     )
     with pytest.raises(JournalError, match="not the name of a kept array"):
         captured_from(read_journal(path))
+
+
+def test_what_is_too_long_to_describe_is_reported(tmp_path: Path) -> None:
+    long = {**RELU, "desc": {"InputTensor": "x" * LONGEST_JOURNAL_LINE}}
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, **long, "flags": 0},
+        {"event": "compiled", "number": 1, "hresult": "S_OK"},
+        {"event": "compile", "number": 1},
+        {"event": "compile", "number": 2, **RELU, "flags": 0},
+    )
+    captured = captured_from(read_journal(path))
+    assert [each.compiled for each in captured.operators] == [1]
+    [reason] = captured.skipped
+    assert reason.startswith("compile: it takes 16,777,")
 
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
