@@ -117,6 +117,15 @@ def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual:
     return out
 
 
+def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements at whose place an input is 0."""
+    zero = np.zeros(right.shape, bool)
+    for array in inputs.values():
+        if array.shape == right.shape:
+            zero |= array == 0
+    return zero
+
+
 def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Integers that are one more or one less: 16 for 17."""
     if right.dtype.kind not in "iu":
@@ -143,6 +152,7 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "signed zero": _signed_zero,
     "subnormal": _subnormal,
     "out of range": _out_of_range,
+    "zero": _zero,
     "next integer": _next_integer,
     "wide shift": _wide_shift,
 }
