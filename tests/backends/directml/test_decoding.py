@@ -95,6 +95,8 @@ def test_the_first_case_of_each_entry_of_the_suite_is_read_back(name: str) -> No
                 read_back(entry, case.desc)
             continue
         unread = {f.name for f in entry.fields if case.desc.get(f.type_field or "") == "UNKNOWN"}
+        # An unsigned number that is written as a negative one is read back as what it wraps to.
+        unread |= {f.name for f in entry.fields if f.wraps}
         expected, actual = floats(case.desc), floats(read_back(entry, case.desc))
         assert {k: v for k, v in actual.items() if k not in unread} == {
             k: v for k, v in expected.items() if k not in unread
