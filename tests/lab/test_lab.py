@@ -156,7 +156,7 @@ class TestEnvironment:
     def test_names_directml_and_the_checkout_as_windows_does(self) -> None:
         environment = environment_for({})
         assert environment["DMLCONF_DIRECTML"] == r"Z:\opt\lab\DirectML.dll"
-        assert environment["PYTHONPATH"] == r"Z:\checkout"
+        assert environment["PYTHONPATH"] == r"Z:\checkout;Z:\directml\packages"
 
     def test_takes_from_the_caller_only_what_is_meant_for_dmlconf(self) -> None:
         caller = {

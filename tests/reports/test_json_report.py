@@ -116,6 +116,7 @@ def test_is_one_object_with_these_parts() -> None:
         "summary",
         "room",
         "run",
+        "declined",
         "far_from_devices",
         "shared_properties",
         "verdicts",
