@@ -489,3 +489,24 @@ def test_a_steep_activation_magnifies_more_than_the_largest_number(tmp_path: Pat
     (right,) = evaluate(case)["OutputTensor"].tolist()
     assert accepts(case, "OutputTensor", [right * 1.000012])
     assert not accepts(case, "OutputTensor", [right * 1.01])
+
+
+def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
+    tmp_path: Path,
+) -> None:
+    # A line of RESAMPLE1 gives -0.7 or 2, another one 0.7 or -2: both magnitudes may be 2.
+    rows = 512
+    numbers = ", ".join(["2, -1", "-2, 1"] * (rows // 2))
+    case = graph(
+        tmp_path,
+        f"\n  x: {{Sizes: [{rows}, 2], DataType: FLOAT32, values: [{numbers}]}}",
+        f"""
+  e: {{operator: RESAMPLE1, desc: {{InputTensor: x, InterpolationMode: LINEAR, Scales: [1, 1],
+       OutputTensor: {{Sizes: [{rows}, 2], DataType: FLOAT32}},
+       InputPixelOffsets: [0, -1], OutputPixelOffsets: [0, 0.1]}}}}
+  node: {{operator: REDUCE, desc: {{Function: L1, InputTensor: e, Axes: [0, 1],
+          OutputTensor: {{Sizes: [1, 1], DataType: FLOAT32}}}}}}""",
+    )
+    greatest = rows * (2.0 + 3.7)
+    assert accepts(case, "y", [greatest])
+    assert not accepts(case, "y", [greatest * 1.01])

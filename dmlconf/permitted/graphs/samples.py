@@ -68,8 +68,8 @@ _MOST_KEPT: Final = 1 << 10
 AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
 
-Chooser = Callable[[Array, int], Array]
-"""Gives how far each element goes, from -1 to 1, by the values and the intermediate's number."""
+Chooser = Callable[["Room", int], Array]
+"""Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +209,20 @@ def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
 
 def _choosers() -> Iterator[Chooser]:
     """Yield the ways to move all intermediates; first those in which errors go together."""
-    yield lambda values, number: np.ones(values.shape)
-    yield lambda values, number: -np.ones(values.shape)
-    yield lambda values, number: np.where(values >= 0, 1.0, -1.0)
-    yield lambda values, number: np.where(values < 0, 1.0, -1.0)
+    yield lambda room, number: np.ones(room.right.shape)
+    yield lambda room, number: -np.ones(room.right.shape)
+    yield lambda room, number: np.where(room.right >= 0, 1.0, -1.0)
+    yield lambda room, number: np.where(room.right < 0, 1.0, -1.0)
+    # Where a range holds 0, sums of magnitudes are greatest at the end that is farther from 0.
+    yield lambda room, number: np.where(_size(room.highest) >= _size(room.lowest), 1.0, -1.0)
     for sample in range(_INSIDE_SAMPLES):
         yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
         yield partial(_by_chance, sample=sample, inside=False)
+
+
+def _size(end: Array) -> Array:
+    return np.abs(end.astype(np.float64))
 
 
 _SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})
@@ -227,8 +233,9 @@ _APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set
 """Which ways the least, the greatest and all other elements go."""
 
 
-def _extremes_apart(values: Array, number: int, *, ends: Sequence[float]) -> Array:
+def _extremes_apart(room: Room, number: int, *, ends: Sequence[float]) -> Array:
     least, greatest, others = ends
+    values = room.right
     comparable = values[~np.isnan(values)] if values.dtype.kind == "f" else values.ravel()
     if not comparable.size:
         return np.full(values.shape, others)
@@ -236,9 +243,9 @@ def _extremes_apart(values: Array, number: int, *, ends: Sequence[float]) -> Arr
     return np.where(values == comparable.min(), least, far)
 
 
-def _by_chance(values: Array, number: int, *, sample: int, inside: bool) -> Array:
-    draw = _draw if values.size <= _MOST_KEPT else _draw.__wrapped__
-    far: Array = draw(sample, number, values.size).reshape(values.shape)
+def _by_chance(room: Room, number: int, *, sample: int, inside: bool) -> Array:
+    draw = _draw if room.right.size <= _MOST_KEPT else _draw.__wrapped__
+    far: Array = draw(sample, number, room.right.size).reshape(room.right.shape)
     return far if inside else np.where(far < 0, -1.0, 1.0)
 
 
@@ -316,7 +323,7 @@ def samples(
             room = rooms[slot] if unmoved else room_of(own, tensor, values, allowance_of)
             if room.beyond is not None:
                 beyond[slot] = room.beyond
-            return room.moved(choose(values, numbers[slot]))
+            return room.moved(choose(room, numbers[slot]))
 
         with np.errstate(all="ignore"):
             return Sample(evaluate_nodes(case, evaluate, store=store, known=right), beyond)
