@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.backends.protocol import Breakdown, BreakdownKind, Environment, Outcome, Outputs
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
 from dmlconf.backends.registry import parse
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_faults import known_faults
@@ -142,3 +149,40 @@ def test_a_sum_before_the_activation_of_a_product_is_computed_in_any_graph(
     wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
     assert named(tmp_path, PRODUCT, wrong, "1.13.1") == name
     assert named(tmp_path, PRODUCT, wrong) == ""
+
+
+SLICED = """\
+inputs: {{x: {{Sizes: [1, 1, 80, 2], DataType: {type}, values: [{values}]}}}}
+nodes:
+  n: {{operator: ELEMENT_WISE_NEGATE, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+  s:
+    operator: SLICE
+    desc: {{InputTensor: n, OutputTensor: {{Sizes: {sizes}}}, Offsets: {offsets},
+            Sizes: {sizes}, Strides: [1, 1, 1, 1]}}
+  a: {{operator: ELEMENT_WISE_ABS, desc: {{InputTensor: s, OutputTensor: {{}}}}}}
+outputs: {{y: a}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("data_type", "offsets", "sizes", "refused"),
+    [
+        ("FLOAT32", "[0, 0, 2, 0]", "[1, 1, 3, 2]", True),  # byte 16
+        ("FLOAT32", "[0, 0, 3, 0]", "[1, 1, 3, 2]", False),  # byte 24
+        ("FLOAT16", "[0, 0, 2, 0]", "[1, 1, 3, 2]", False),  # byte 8
+        ("FLOAT16", "[0, 0, 4, 0]", "[1, 1, 3, 2]", True),
+        ("INT8", "[0, 0, 4, 0]", "[1, 1, 3, 2]", False),
+        ("INT8", "[0, 0, 8, 0]", "[1, 1, 3, 2]", True),
+        ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 1, 1]", True),  # one element
+        ("FLOAT32", "[0, 0, 4, 0]", "[1, 1, 2, 1]", False),  # not next to each other
+    ],
+)
+def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_bytes(
+    tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
+) -> None:
+    values = ", ".join(str(number % 7) for number in range(160))
+    graph = SLICED.format(type=data_type, values=values, offsets=offsets, sizes=sizes)
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
+    assert named(tmp_path, graph, outcome) == expected
+    assert named(tmp_path, graph, outcome, "1.12.1") == ""
