@@ -37,6 +37,7 @@ NEEDS: Final = {
     "runtimes": "onnx and onnxruntime (pip install 'dmlconf[onnxruntime]')",
     "webnn": "a Chromium with WebNN (python3 lab/chromium.py)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
+    "postgres": "PostgreSQL (postgresql of Debian)",
 }
 
 

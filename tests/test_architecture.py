@@ -40,6 +40,7 @@ LAYERS: Final = (
     {"capture"},
     {"comparison"},
     {"certification"},
+    {"history"},
     {"reports"},
     {"cli"},
 )
@@ -144,8 +145,8 @@ def test_no_module_imports_itself_through_others() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
 
 
-MOST_MODULES: Final = 26
-"""Modules of a folder: `cli.commands` has one for each of its 25 commands."""
+MOST_MODULES: Final = 27
+"""Modules of a folder: `cli.commands` has one for each of its 26 commands."""
 
 
 def test_no_folder_holds_more_than_a_reader_takes_in() -> None:

@@ -24,7 +24,16 @@ from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (*COMMANDS, "capture", "import", "faults", "new", "config", "doctor")
+_COMMANDS: Final = (
+    *COMMANDS,
+    "history",
+    "capture",
+    "import",
+    "faults",
+    "new",
+    "config",
+    "doctor",
+)
 
 
 class _LazyGroup(click.Group):

@@ -92,8 +92,8 @@ def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Pa
     assert "those of the configuration file are ci, reference" in wrong.stderr
 
 
-def test_every_command_but_six_has_a_table() -> None:
-    without = {"capture", "config", "doctor", "faults", "import", "new"}
+def test_every_command_but_seven_has_a_table() -> None:
+    without = {"capture", "config", "doctor", "faults", "history", "import", "new"}
     assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == without
 
 

@@ -45,6 +45,7 @@ def exit_code_of(error: ExpectedError) -> ExitCode:
     )
     from dmlconf.cli.output.files import OutputError
     from dmlconf.documents.problems import InvalidFilesError
+    from dmlconf.history.errors import HistoryError
     from dmlconf.run_log.log import InvalidLogError, LogWriteError
 
     match error:
@@ -54,7 +55,7 @@ def exit_code_of(error: ExpectedError) -> ExitCode:
             return ExitCode.OUTPUT
         case UnwritableJournalError():
             return ExitCode.INCOMPLETE
-        case CertificationError():
+        case CertificationError() | HistoryError():
             return ExitCode.USAGE
         case InvalidFilesError() | InvalidLogError() | RefusedError():
             return ExitCode.INVALID_FILE

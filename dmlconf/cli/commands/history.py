@@ -1,0 +1,398 @@
+"""`dmlconf history`: keep runs in a database, and ask it since when and on what cases fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from dmlconf.cli.common.command import Arguments, Command, option, options
+from dmlconf.cli.common.completion import complete_operator, complete_tag
+from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.output.console import say
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from dmlconf.history.database import Database
+    from dmlconf.history.questions import Choice
+    from dmlconf.history.timeline import Timeline
+
+__all__ = ["command"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@click.group("history", short_help="Keep runs in a database and ask since when cases fail.")
+def command() -> None:
+    """Keep runs in a database, and ask it since when and on what cases fail.
+
+    The database is a file of SQLite in your data folder unless --database or DMLCONF_HISTORY names
+    another one, or a PostgreSQL as postgresql+psycopg://USER@HOST/NAME, which needs
+    `pip install 'dmlconf[history]'`. `dmlconf history add LOG` puts run logs into it.
+    """
+
+
+def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
+    """Return a decorator that adds a command to the group."""
+
+    def added(function: _Function) -> click.Command:
+        made: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(function)
+        command.add_command(made, name)
+        return made
+
+    return added
+
+
+_database_option = option(
+    "--database",
+    metavar="FILE|ADDRESS",
+    envvar="DMLCONF_HISTORY",
+    help="The history; by default a file in your data folder.",
+)
+
+_json_option = option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+_choice_options = options(
+    option(
+        "-o",
+        "--operator",
+        "operators",
+        multiple=True,
+        metavar="NAME",
+        callback=expand_operators,
+        shell_complete=complete_operator,
+        help="Only cases of this operator.",
+    ),
+    option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        shell_complete=complete_tag,
+        help="Only cases with this tag.",
+    ),
+    option("-k", "keywords", metavar="EXPRESSION", help="Only cases whose identifiers match."),
+    option(
+        "--where",
+        metavar="CONDITION",
+        help="Only cases of the bundled suite whose descs meet this condition.",
+    ),
+)
+
+
+@_subcommand("add", short_help="Add run logs.")
+@click.argument("logs", cls=Arguments, nargs=-1, required=True, type=click.Path(path_type=Path))
+@_database_option
+@option("-q", "--quiet", is_flag=True, help="Say nothing of what was added.")
+def add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
+    """Add the runs of LOGS; a run that is there already changes nothing.
+
+    Each log is added as a whole or not at all, and several processes may add at once. A log that
+    goes on where an incomplete one ended replaces it.
+    """
+    from dmlconf.history.adding import add
+    from dmlconf.history.database import opened
+    from dmlconf.run_log.log import read_log
+
+    with opened(database, create=True) as history:
+        for path in logs:
+            log = read_log(path)
+            with history.writing() as connection:
+                added = add(connection, log)
+            if quiet:
+                continue
+            if added.new:
+                count = f"{len(log.verdicts):,} verdicts, {added.changes:,} of them new or changed"
+                say(printable(f"{path}: run #{added.run}, {count}"))
+            else:
+                say(printable(f"{path}: run #{added.run} is there already"))
+    return ExitCode.SUCCESS
+
+
+@_subcommand("runs", short_help="List the runs.")
+@_database_option
+@_json_option
+def list_runs(database: str | None, as_json: bool) -> int:
+    """List the runs, the earliest first."""
+    from dmlconf.reports.history.answers import aligned, run_data, run_rows
+
+    with _read(database) as timeline:
+        runs = timeline.runs
+    if as_json:
+        return _print([run_data(each) for each in runs])
+    return _echo(aligned(run_rows(runs)))
+
+
+@_subcommand("case", short_help="Show since when a case passes or fails.")
+@click.argument("cases", metavar="CASE...", nargs=-1, required=True)
+@_database_option
+@_json_option
+def show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> int:
+    """Show each CASE along each backend and adapter: a line for each change of its verdict.
+
+    CASE is an identifier, or a pattern such as 'gather/*'. With each change is said what changed
+    between the two runs: the case, the suite, dmlconf, its rules, the driver, DirectML or the
+    machine. Shards and incomplete runs count for the cases that they ran.
+    """
+    from dmlconf.history.questions import Choice, chosen_cases, stories
+    from dmlconf.reports.history.answers import story_data, story_lines
+
+    with _read(database) as timeline:
+        chosen = chosen_cases(timeline, Choice(identifiers=frozenset(cases)))
+        found = list(stories(timeline, chosen))
+    if not chosen:
+        say(printable(f"the history has no case {' or '.join(cases)}"))
+        return ExitCode.NOTHING_SELECTED
+    by_case = {
+        names[0]: [story for story in found if story.number == number]
+        for number, names in chosen.items()
+    }
+    if as_json:
+        data = [
+            {"case": name, "lines": [story_data(each) for each in own]}
+            for name, own in by_case.items()
+        ]
+        return _print(data)
+    for name, own in by_case.items():
+        click.echo(printable(name))
+        for story in own:
+            _echo(f"  {line}" for line in story_lines(story))
+    return ExitCode.SUCCESS
+
+
+@_subcommand("flaky", short_help="List cases that fail now and then though nothing changed.")
+@_choice_options
+@_database_option
+@_json_option
+def list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
+    """List the cases that changed between failing and not failing though nothing else changed.
+
+    They changed at least twice without a change of the case, dmlconf, its rules, the driver,
+    DirectML or the machine. The rate is the share of the runs in which they failed.
+    """
+    from dmlconf.history.questions import flaky
+    from dmlconf.reports.history.answers import aligned, flaky_data
+
+    with _read(database) as timeline:
+        found = flaky(timeline, _choice(choice))
+    if as_json:
+        return _print([flaky_data(each) for each in found])
+    if not found:
+        return _echo(["no case is flaky"])
+    rows = [("rate", "failed", "changes", "case", "on")]
+    rows += [
+        (
+            f"{each.rate:.1%}",
+            f"{each.story.failed:,} of {each.story.runs:,}",
+            f"{each.changes:,}",
+            each.story.transitions[0].case,
+            each.story.line.name,
+        )
+        for each in found
+    ]
+    return _echo(aligned(rows))
+
+
+@_subcommand("regressions", short_help="List cases that began to fail.")
+@option(
+    "--since",
+    metavar="DATE|RUN",
+    required=True,
+    help="From this date on, such as 2026-11-01, or from this run on, such as '#12'.",
+)
+@_choice_options
+@_database_option
+@_json_option
+def list_regressions(since: str, database: str | None, as_json: bool, **choice: Any) -> int:
+    """List the cases that began to fail, the latest first, and what changed with each.
+
+    Cases that were mended since then are listed too, and flaky ones are left out.
+    """
+    from dmlconf.history.questions import regressions
+    from dmlconf.reports.history.answers import cause_text, regression_data
+
+    with _read(database) as timeline:
+        found, flaky_cases = regressions(timeline, _choice(choice), _start(timeline, since))
+    if as_json:
+        data = {
+            "regressions": [regression_data(each, still) for each, still in found],
+            "flaky_cases": flaky_cases,
+        }
+        return _print(data)
+    if not found:
+        _echo([f"no case began to fail since {since}"])
+    for each, still in found:
+        mended = "" if still else "; it passes again"
+        began = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
+        _echo([f"{began}  {each.case}: {each.after.text}{mended}"])
+        _echo([f"    changed with it: {cause_text(each)}"])
+    if flaky_cases:
+        _echo([f"{flaky_cases:,} flaky cases left out: dmlconf history flaky"])
+    return ExitCode.SUCCESS
+
+
+@_subcommand("drivers", short_help="Show operators by driver and version.")
+@option(
+    "-o",
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="NAME",
+    callback=expand_operators,
+    shell_complete=complete_operator,
+    help="Only this operator.",
+)
+@option("--all", "every", is_flag=True, help="Also operators without a failing case.")
+@_database_option
+@_json_option
+def show_drivers(
+    operators: tuple[str, ...], every: bool, database: str | None, as_json: bool
+) -> int:
+    """Show the failing cases of each operator in each environment's latest whole run."""
+    from dmlconf.history.questions import driver_states
+    from dmlconf.reports.history.answers import (
+        aligned,
+        driver_data,
+        driver_rows,
+        environment_text,
+    )
+
+    with _read(database) as timeline:
+        states = driver_states(timeline, operators)
+    if as_json:
+        return _print(driver_data(states))
+    columns = list({state.environment.id: state for state in states}.values())
+    for at, state in enumerate(columns, 1):
+        _echo([f"[{at}] {environment_text(state.environment)}, run #{state.run.id}"])
+    return _echo(aligned(driver_rows(states, every=every)))
+
+
+@_subcommand("prune", short_help="Remove old runs.")
+@option("--before", metavar="DATE", help="Remove the runs that started before this date.")
+@option(
+    "--keep",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Keep the latest N runs of each environment, and remove the others.",
+)
+@_database_option
+def prune_runs(before: str | None, keep: int | None, database: str | None) -> int:
+    """Remove old runs. Those that stay answer as before, but for what came before them.
+
+    Of each environment the latest run stays.
+    """
+    from dmlconf.history.keeping import prune
+
+    if (before is None) == (keep is None):
+        raise click.UsageError("give --before DATE or --keep N")
+    moment = None if before is None else _date(before)
+    with _opened(database) as history:
+        with history.writing() as connection:
+            removed = prune(connection, before=moment, keep=keep)
+        history.compact()
+    return _echo([f"removed {removed:,} runs"])
+
+
+@_subcommand("merge", short_help="Add the runs of another history.")
+@click.argument("other", metavar="FILE|ADDRESS")
+@_database_option
+def merge_history(other: str, database: str | None) -> int:
+    """Add all runs of another history; those that are here already change nothing."""
+    from dmlconf.history.database import opened
+    from dmlconf.history.keeping import copy_runs
+
+    with opened(other) as source, opened(database, create=True) as target:
+        copied = copy_runs(source, target)
+    return _echo([f"added {copied:,} runs"])
+
+
+def _choice(given: dict[str, Any]) -> Choice:
+    from dmlconf.cases.selecting.keywords import KeywordError
+    from dmlconf.history.questions import Choice
+
+    where = None
+    if given["where"] is not None:
+        from dmlconf.cli.options.selection import load_chosen
+
+        selection = {
+            "keywords": None,
+            "operators": given["operators"],
+            "tags": (),
+            "without_tags": (),
+            "where": given["where"],
+            "feature_level": None,
+            "quick": False,
+        }
+        _, planned = load_chosen((), **selection)
+        where = frozenset(each.identifier for each in planned)
+    choice = Choice(
+        frozenset(given["operators"]),
+        frozenset(given["tags"]),
+        frozenset(),
+        given["keywords"],
+        where,
+    )
+    try:
+        choice.matcher()
+    except KeywordError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="-k") from error
+    return choice
+
+
+def _start(timeline: Timeline, since: str) -> str:
+    """Return from when on runs count."""
+    if since.lstrip("#").isdigit() and len(since) < 10:
+        number = int(since.lstrip("#"))
+        for run in timeline.runs:
+            if run.id == number:
+                return run.started
+        raise click.BadParameter(f"there is no run #{number}", param_hint="--since")
+    return _date(since)
+
+
+def _date(text: str) -> str:
+    """Return a date as runs have theirs.
+
+    Raises:
+        click.BadParameter: it is not one.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"{text!r} is not a date such as 2026-11-01 or 2026-11-01T08:30"
+        raise click.BadParameter(printable(message)) from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).isoformat()
+
+
+@contextmanager
+def _opened(database: str | None) -> Iterator[Database]:
+    from dmlconf.history.database import opened
+
+    with opened(database) as history:
+        yield history
+
+
+@contextmanager
+def _read(database: str | None) -> Iterator[Timeline]:
+    from dmlconf.history.timeline import Timeline
+
+    with _opened(database) as history, history.reading() as connection:
+        yield Timeline(connection)
+
+
+def _print(data: object) -> int:
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    return ExitCode.SUCCESS
+
+
+def _echo(lines: Iterator[str] | list[str]) -> int:
+    for line in lines:
+        click.echo(printable(line))
+    return ExitCode.SUCCESS

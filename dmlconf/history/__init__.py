@@ -1,0 +1,1 @@
+"""Runs over time: a database of run logs, and questions to it."""

@@ -1,0 +1,253 @@
+"""Put run logs into a history."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Table, insert, select, update
+
+from dmlconf.backends.subject import device_details
+from dmlconf.history.members import packed, set_digest
+from dmlconf.history.states import Position, State, remove_run, store_states
+from dmlconf.history.tables import (
+    case,
+    case_set,
+    environment,
+    operator,
+    outcome,
+    run,
+    run_operator,
+    suite,
+)
+from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.record import record_of
+from dmlconf.verdicts.verdict import Status, Verdict
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Added", "add"]
+
+_LONGEST_MESSAGE: Final = 500
+
+_FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
+"""The folder of a file in a backend's name; it differs between machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a log.
+
+    Attributes:
+        run: the id of its run.
+        new: whether the run was not in the history yet.
+        changes: how many verdicts differ from those before, and so have a row.
+    """
+
+    run: int
+    new: bool
+    changes: int
+
+
+def add(connection: Connection, log: RunLog) -> Added:
+    """Add a run. One that is there already changes nothing.
+
+    A log of the same run that goes on where an incomplete one ended replaces it.
+
+    Args:
+        connection: a writer's.
+        log: the run.
+    """
+    log = replace(log, verdicts=tuple(v for v in log.verdicts if v.status is not Status.NOT_RUN))
+    digest = _run_digest(log)
+    known = connection.execute(select(run.c.id).where(run.c.digest == digest)).scalar()
+    if known is not None:
+        return Added(known, new=False, changes=0)
+    header_digest = _digest(record_of(log.header))
+    begun = select(run.c.id).where(run.c.header_digest == header_digest, ~run.c.complete)
+    for earlier in (
+        connection.execute(begun.where(run.c.cases <= len(log.verdicts))).scalars().all()
+    ):
+        remove_run(connection, earlier)
+    operators = _ids(connection, operator, "name", {v.operator: {} for v in log.verdicts})
+    cases = _cases(connection, log.verdicts, operators)
+    members = packed(cases.values())
+    sets = {set_digest(members): {"members": members}}
+    environment_id = _only(_ids(connection, environment, "digest", _environment(log.header)))
+    row = {
+        "digest": digest,
+        "header_digest": header_digest,
+        "started": log.header.started,
+        "seconds": log.footer.seconds if log.footer else 0.0,
+        "environment_id": environment_id,
+        "suite_id": _only(_ids(connection, suite, "digest", {log.header.suite_digest: {}})),
+        "case_set_id": _only(_ids(connection, case_set, "digest", sets)),
+        "dmlconf": log.header.dmlconf,
+        "catalogue_digest": log.header.catalogue_digest,
+        "against": _FOLDER.sub(r"\1", log.header.against),
+        "complete": log.complete,
+        "shard": "" if log.header.shard is None else _shard(log.header.shard),
+        "cases": len(log.verdicts),
+        "failing": sum(verdict.status.fails_run for verdict in log.verdicts),
+    }
+    inserted = connection.execute(insert(run).values(row)).inserted_primary_key
+    assert inserted is not None
+    run_id = int(inserted[0])
+    outcomes = _outcomes(connection, log.verdicts)
+    states = {
+        cases[verdict.case]: State(
+            outcomes[_outcome(verdict)], _outputs(verdict), _definition(verdict)
+        )
+        for verdict in log.verdicts
+    }
+    position = Position(environment_id, log.header.started, digest)
+    changes = store_states(connection, run_id, position, states)
+    _store_totals(connection, run_id, log.verdicts, operators)
+    return Added(run_id, new=True, changes=changes)
+
+
+def _run_digest(log: RunLog) -> str:
+    """Return what tells a run from all others: its header, and each verdict with its time."""
+    digest = sha256(_digest(record_of(log.header)).encode())
+    for verdict in log.verdicts:
+        line = (
+            verdict.case,
+            verdict.status,
+            verdict.seconds,
+            sorted(verdict.output_digests.items()),
+        )
+        digest.update(repr(line).encode())
+    return digest.hexdigest()
+
+
+def _digest(data: Any) -> str:
+    text = json.dumps(data, sort_keys=True, default=str, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+def _short_digest(data: Any) -> int:
+    """Return 64 bits, as a number with a sign, since databases have no others."""
+    return int.from_bytes(bytes.fromhex(_digest(data))[:8], "big", signed=True)
+
+
+def _outputs(verdict: Verdict) -> int:
+    return _short_digest(dict(verdict.output_digests)) if verdict.output_digests else 0
+
+
+def _definition(verdict: Verdict) -> int:
+    if not verdict.facts:
+        return 0  # The run did not reach the case, or an older version wrote the log.
+    parts = (verdict.facts, verdict.expectation, verdict.origin, verdict.files, verdict.disputes)
+    return _short_digest(parts)
+
+
+def _shard(shard: Mapping[str, Any]) -> str:
+    return f"{shard['number']}/{shard['count']}"
+
+
+def _environment(header: Header) -> dict[str, dict[str, str]]:
+    """Return what a run ran on, by its digest."""
+    facts = header.environment
+    machine = {
+        "platform": facts.get("platform"),
+        "python": facts.get("python"),
+        "numpy": facts.get("numpy"),
+        **device_details(facts.get("details") or {}),
+    }
+    row = {
+        "backend": _FOLDER.sub(r"\1", header.backend),
+        "adapter": str(facts.get("adapter") or ""),
+        "driver": str(facts.get("driver") or ""),
+        "version": str(facts.get("version") or ""),
+        "machine": json.dumps(machine, sort_keys=True, default=str),
+    }
+    return {_digest(row): row}
+
+
+def _only(ids: Mapping[str, int]) -> int:
+    [number] = ids.values()
+    return number
+
+
+def _ids(
+    connection: Connection, table: Table, key: str, rows: Mapping[str, Mapping[str, Any]]
+) -> dict[str, int]:
+    """Return the ids of rows by their keys; those that are missing are inserted."""
+    column = table.c[key]
+    chosen = select(column, table.c.id)
+    if len(rows) == 1:
+        chosen = chosen.where(column == next(iter(rows)))
+    known = {name: number for name, number in connection.execute(chosen) if name in rows}
+    new = [{key: name, **row} for name, row in rows.items() if name not in known]
+    if new:
+        connection.execute(insert(table), new)
+        known = {name: number for name, number in connection.execute(chosen) if name in rows}
+    return known
+
+
+def _cases(
+    connection: Connection, verdicts: Iterable[Verdict], operators: Mapping[str, int]
+) -> dict[str, int]:
+    tags = {verdict.case: json.dumps(verdict.tags) for verdict in verdicts}
+    rows = {
+        verdict.case: {"operator_id": operators[verdict.operator], "tags": tags[verdict.case]}
+        for verdict in verdicts
+    }
+    known = _ids(connection, case, "identifier", rows)
+    rows_now = connection.execute(select(case.c.identifier, case.c.tags))
+    stored = {row.identifier: row.tags for row in rows_now}
+    for identifier, number in known.items():
+        if stored[identifier] != tags[identifier]:
+            values = {"tags": tags[identifier]}
+            connection.execute(update(case).where(case.c.id == number).values(values))
+    return known
+
+
+def _outcome(verdict: Verdict) -> tuple[str, str, str]:
+    reason = verdict.reason
+    if reason is None:
+        return str(verdict.status), "", ""
+    message = reason.message if verdict.status.fails_run else ""
+    return str(verdict.status), str(reason.kind), message.replace("\0", "")[:_LONGEST_MESSAGE]
+
+
+def _outcomes(
+    connection: Connection, verdicts: Iterable[Verdict]
+) -> dict[tuple[str, str, str], int]:
+    chosen = select(outcome.c.status, outcome.c.reason, outcome.c.message, outcome.c.id)
+    wanted = dict.fromkeys(map(_outcome, verdicts))
+    known = {(s, r, m): number for s, r, m, number in connection.execute(chosen)}
+    new = [
+        {"status": status, "reason": reason, "message": message}
+        for status, reason, message in wanted
+        if (status, reason, message) not in known
+    ]
+    if new:
+        connection.execute(insert(outcome), new)
+        known = {(s, r, m): number for s, r, m, number in connection.execute(chosen)}
+    return known
+
+
+def _store_totals(
+    connection: Connection,
+    run_id: int,
+    verdicts: Iterable[Verdict],
+    operators: Mapping[str, int],
+) -> None:
+    totals: dict[int, dict[str, Any]] = {}
+    for verdict in verdicts:
+        number = operators[verdict.operator]
+        row = totals.setdefault(
+            number,
+            {"run_id": run_id, "operator_id": number, "cases": 0, "failing": 0, "seconds": 0.0},
+        )
+        row["cases"] += 1
+        row["failing"] += verdict.status.fails_run
+        row["seconds"] += verdict.seconds
+    if totals:
+        connection.execute(insert(run_operator), list(totals.values()))

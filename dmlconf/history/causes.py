@@ -1,0 +1,50 @@
+"""What changed with a verdict: the case, dmlconf and its rules, or what the case ran on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dmlconf.history.timeline import RunRow, VerdictAt
+
+__all__ = ["NOTHING", "causes"]
+
+NOTHING: Final = "nothing that is recorded"
+
+
+def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
+    """Return what changed between two runs between which a verdict changed.
+
+    The suite is named only where the case itself did not visibly change: its data may have. An
+    empty result means that nothing changed which a log records.
+
+    Args:
+        before: the verdict of the earlier run.
+        after: the verdict of the later run.
+        last: the earlier run.
+        first: the later run.
+    """
+    old, new = last.environment, first.environment
+    known = before.definition and after.definition
+    found = []
+    if known and before.definition != after.definition:
+        found.append("case")
+    elif last.suite != first.suite:
+        found.append("suite")
+    if last.dmlconf != first.dmlconf:
+        found.append(f"dmlconf {last.dmlconf} to {first.dmlconf}")
+    if last.catalogue != first.catalogue:
+        found.append("rules")
+    if last.against != first.against:
+        found.append(f"expected values from {last.against} to {first.against}")
+    if old.driver != new.driver:
+        found.append(f"driver {old.driver or 'none'} to {new.driver or 'none'}")
+    if old.version != new.version:
+        found.append(f"{_product(new.backend)} {old.version or 'none'} to {new.version or 'none'}")
+    if old.machine != new.machine:
+        found.append("machine")
+    return tuple(found)
+
+
+def _product(backend: str) -> str:
+    name = backend.partition(":")[0]
+    return "DirectML" if name == "directml" else name

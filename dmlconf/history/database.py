@@ -1,0 +1,216 @@
+"""The database of a history: SQLite in a file, or PostgreSQL by its address.
+
+A database of an older version is migrated when it is opened. Each change is one transaction, and
+those of several writers follow each other: SQLite locks the file, PostgreSQL an advisory lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.history.errors import HistoryError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+__all__ = ["Database", "default_database", "opened"]
+
+NEWEST: Final = "2"
+"""The revision of the tables that this version reads and writes."""
+
+_PATIENCE: Final = 120
+"""Seconds for which a writer waits for another one."""
+
+_LOCK: Final = 0x646D6C636F6E66
+"""The advisory lock of writers to PostgreSQL: `dmlconf` in ASCII."""
+
+
+def default_database() -> Path:
+    """Return the database in the user's data folder.
+
+    Raises:
+        HistoryError: this account has none.
+    """
+    from platformdirs import user_data_path
+
+    try:
+        folder = user_data_path("dmlconf", appauthor=False)
+    except RuntimeError:
+        folder = Path()
+    if not folder.is_absolute():
+        raise HistoryError("this account has no data folder; name a file with --database FILE")
+    return folder / "history.sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open history.
+
+    Attributes:
+        engine: what gives connections to it.
+        name: as the user named it, without a password.
+    """
+
+    engine: Engine
+    name: str
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one state of the database."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                yield connection
+        except SQLAlchemyError as error:
+            raise _failed(self.name, error) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection for one change, which is made as a whole or not at all."""
+        from sqlalchemy import text
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with self.engine.connect() as connection:
+                writer = connection.execution_options(dmlconf_writes=True)
+                with writer.begin():
+                    if writer.dialect.name == "postgresql":
+                        writer.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                    yield writer
+        except SQLAlchemyError as error:
+            raise _failed(self.name, error) from error
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, where the database does not do so itself."""
+        if self.engine.dialect.name == "sqlite":
+            with self.engine.connect() as connection:
+                raw = connection.connection.driver_connection
+                assert raw is not None
+                raw.execute("VACUUM")
+
+
+@contextmanager
+def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
+    """Open a history, and migrate it if an older version made it.
+
+    Args:
+        database: a file, an address such as `postgresql+psycopg://host/name`, or None for the one
+            in the user's data folder.
+        create: create it if there is none.
+
+    Raises:
+        HistoryError: it cannot be opened, is not a history, or a newer version made it.
+    """
+    from sqlalchemy import create_engine, make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    named = str(default_database()) if database is None else database
+    if "://" not in named:
+        file = Path(named)
+        if not create and not file.exists():
+            raise HistoryError(
+                printable(f"there is no history {named}; `dmlconf history add LOG` begins one")
+            )
+        _prepare_folder(file)
+        address = f"sqlite:///{file.absolute()}"
+    else:
+        address = named
+    try:
+        url = make_url(address)
+        name = named if "://" not in named else url.render_as_string(hide_password=True)
+        options: dict[str, Any] = {"pool_pre_ping": url.get_backend_name() != "sqlite"}
+        if url.get_backend_name() == "sqlite":
+            options["connect_args"] = {"timeout": _PATIENCE}
+        engine = create_engine(url, **options)
+    except ModuleNotFoundError as error:
+        message = f"{named.partition(':')[0]} needs the package {error.name}"
+        raise HistoryError(printable(f"{message}: pip install 'dmlconf[history]'")) from error
+    except (SQLAlchemyError, ValueError) as error:
+        # The address may hold a password, so the message does not repeat it.
+        message = (
+            "--database is neither a file nor an address such as postgresql+psycopg://host/name"
+        )
+        raise HistoryError(message) from error
+    if url.get_backend_name() == "sqlite":
+        _lock_files(engine)
+    elif url.get_backend_name() != "postgresql":
+        raise HistoryError("a history is in SQLite or PostgreSQL")
+    history = Database(engine, name)
+    try:
+        _migrate(history)
+        yield history
+    finally:
+        engine.dispose()
+
+
+def _prepare_folder(file: Path) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_dir():
+            raise HistoryError(printable(f"{file} is a folder; name a file"))
+    except OSError as error:
+        raise HistoryError(printable(f"{file}: {error.strerror}")) from error
+
+
+def _lock_files(engine: Engine) -> None:
+    """Begin transactions of SQLite here, since its module begins them too late for writers."""
+    from sqlalchemy import event
+
+    @event.listens_for(engine, "connect")
+    def manual(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("dmlconf_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(history: Database) -> None:
+    """Bring the tables to the newest form.
+
+    Raises:
+        HistoryError: they are those of something else or of a newer version.
+    """
+    with history.reading() as connection:
+        revision = _revision(history, connection)
+    if revision == NEWEST:
+        return
+    from alembic.command import upgrade
+    from alembic.config import Config
+
+    with history.writing() as connection:
+        if _revision(history, connection) == NEWEST:
+            return  # Another process has just done it.
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        config.set_main_option("path_separator", "os")
+        config.attributes["connection"] = connection
+        upgrade(config, NEWEST)
+
+
+def _revision(history: Database, connection: Connection) -> str | None:
+    from sqlalchemy import inspect, text
+
+    names = set(inspect(connection).get_table_names())
+    if "alembic_version" not in names:
+        if names:
+            raise HistoryError(printable(f"{history.name} is a database of something else"))
+        return None
+    revision = str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
+    if not revision.isdigit() or int(revision) > int(NEWEST) or not names & {"run"}:
+        raise HistoryError(
+            printable(f"{history.name} was made by a newer dmlconf, or by something else")
+        )
+    return revision
+
+
+def _failed(name: str, error: Exception) -> HistoryError:
+    reason = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return HistoryError(printable(f"{name}: {reason[0] if reason else type(error).__name__}"))

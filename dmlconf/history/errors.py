@@ -1,0 +1,11 @@
+"""What can be wrong with a history, apart from the database itself."""
+
+from __future__ import annotations
+
+from dmlconf.documents.problems import ExpectedError
+
+__all__ = ["HistoryError"]
+
+
+class HistoryError(ExpectedError):
+    """A history cannot be used as asked; the message says why and what to do."""

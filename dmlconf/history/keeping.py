@@ -1,0 +1,167 @@
+"""What becomes of old runs, and how histories are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Table, insert, select
+
+from dmlconf.history.members import packed, set_digest, unpacked
+from dmlconf.history.states import Position, State, remove_run, store_states
+from dmlconf.history.tables import (
+    case,
+    case_set,
+    change,
+    environment,
+    operator,
+    outcome,
+    run,
+    run_operator,
+    suite,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from dmlconf.history.database import Database
+
+__all__ = ["copy_runs", "prune"]
+
+
+def prune(connection: Connection, *, before: str | None = None, keep: int | None = None) -> int:
+    """Remove old runs, but never the latest of an environment; return how many.
+
+    Args:
+        connection: a writer's.
+        before: remove runs that started before.
+        keep: remove all but so many of each environment.
+    """
+    rows = connection.execute(
+        select(run.c.id, run.c.environment_id, run.c.started).order_by(
+            run.c.started.desc(), run.c.digest.desc()
+        )
+    ).all()
+    seen: dict[int, int] = {}
+    removed = 0
+    for number, place, started in rows:
+        seen[place] = seen.get(place, 0) + 1
+        old = (before is not None and started < before) or (keep is not None and seen[place] > keep)
+        if old and seen[place] > 1:
+            remove_run(connection, number)
+            removed += 1
+    return removed
+
+
+def copy_runs(source: Database, target: Database) -> int:
+    """Copy the runs of a history that another one lacks, each in a change of its own.
+
+    Returns:
+        How many there were.
+    """
+    copied = 0
+    with source.reading() as reader:
+        tables = {
+            table.name: {row.id: dict(row._mapping) for row in reader.execute(select(table))}
+            for table in (suite, operator, case, environment, outcome)
+        }
+        runs = reader.execute(select(run).order_by(run.c.started, run.c.digest)).all()
+        current: dict[int, dict[int, State]] = {}
+        for row in runs:
+            states = current.setdefault(row.environment_id, {})
+            for number, *state in reader.execute(
+                select(
+                    change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition
+                ).where(change.c.environment_id == row.environment_id, change.c.run_id == row.id)
+            ):
+                states[number] = State(*state)
+            data = reader.execute(
+                select(case_set.c.members).where(case_set.c.id == row.case_set_id)
+            ).scalar_one()
+            own = {int(number): states[int(number)] for number in unpacked(data)}
+            totals = reader.execute(
+                select(run_operator).where(run_operator.c.run_id == row.id)
+            ).all()
+            with target.writing() as writer:
+                copied += _copied(
+                    writer,
+                    tables,
+                    dict(row._mapping),
+                    own,
+                    [dict(each._mapping) for each in totals],
+                )
+    return copied
+
+
+def _copied(
+    writer: Connection,
+    tables: Mapping[str, Mapping[int, Mapping[str, Any]]],
+    row: dict[str, Any],
+    states: Mapping[int, State],
+    totals: list[dict[str, Any]],
+) -> bool:
+    known = select(run.c.id).where(run.c.digest == row["digest"])
+    if writer.execute(known).scalar() is not None:
+        return False
+    operators = _translated(writer, operator, ("name",), tables["operator"].values())
+    needed = [tables["test_case"][number] for number in states]
+    cases = _translated(
+        writer,
+        case,
+        ("identifier",),
+        [{**each, "operator_id": operators[each["operator_id"]]} for each in needed],
+    )
+    used = {state.outcome for state in states.values()}
+    outcomes = _translated(
+        writer, outcome, ("status", "reason", "message"), [tables["outcome"][n] for n in used]
+    )
+    places = [tables["environment"][row["environment_id"]]]
+    suites = [tables["suite"][row["suite_id"]]]
+    members = packed(cases.values())
+    sets = [{"id": 0, "digest": set_digest(members), "members": members}]
+    own = {
+        **row,
+        "environment_id": _translated(writer, environment, ("digest",), places)[
+            row["environment_id"]
+        ],
+        "suite_id": _translated(writer, suite, ("digest",), suites)[row["suite_id"]],
+        "case_set_id": _translated(writer, case_set, ("digest",), sets)[0],
+    }
+    del own["id"]
+    inserted = writer.execute(insert(run).values(own)).inserted_primary_key
+    assert inserted is not None
+    number = int(inserted[0])
+    position = Position(own["environment_id"], row["started"], row["digest"])
+    copied = {
+        cases[n]: State(outcomes[state.outcome], state.outputs, state.definition)
+        for n, state in states.items()
+    }
+    store_states(writer, number, position, copied)
+    if totals:
+        writer.execute(
+            insert(run_operator),
+            [
+                {**each, "run_id": number, "operator_id": operators[each["operator_id"]]}
+                for each in totals
+            ],
+        )
+    return True
+
+
+def _translated(
+    writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
+) -> dict[int, int]:
+    """Return the ids here of rows from elsewhere, by their ids there; insert those that lack."""
+    listed = list(rows)
+    chosen = select(*(table.c[key] for key in keys), table.c.id)
+
+    def known() -> dict[tuple[Any, ...], int]:
+        return {tuple(key): number for *key, number in writer.execute(chosen)}
+
+    here = known()
+    missing = [row for row in listed if tuple(row[key] for key in keys) not in here]
+    if missing:
+        new = [{key: value for key, value in row.items() if key != "id"} for row in missing]
+        writer.execute(insert(table), new)
+        here = known()
+    return {row["id"]: here[tuple(row[key] for key in keys)] for row in listed}

@@ -1,0 +1,38 @@
+"""The cases that a run had, as one value: thousands of runs share a few such sets."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Members", "holds", "packed", "set_digest", "unpacked"]
+
+Members = NDArray[np.int32]
+"""The ids of cases, in rising order."""
+
+
+def packed(ids: Iterable[int]) -> bytes:
+    """Return ids as the table has them."""
+    ordered = np.array(sorted(ids), dtype="<i4")
+    return zlib.compress(np.diff(ordered, prepend=np.int32(0)).astype("<i4").tobytes(), 6)
+
+
+def unpacked(data: bytes) -> Members:
+    """Return the ids in what `packed` returned."""
+    steps = np.frombuffer(zlib.decompress(data), dtype="<i4")
+    return np.cumsum(steps, dtype=np.int32)
+
+
+def set_digest(data: bytes) -> str:
+    """Return the digest by which equal sets are found."""
+    return sha256(zlib.decompress(data)).hexdigest()
+
+
+def holds(members: Members, case: int) -> bool:
+    """Return whether a set has a case."""
+    at = int(np.searchsorted(members, case))
+    return at < len(members) and int(members[at]) == case

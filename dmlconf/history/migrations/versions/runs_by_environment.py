@@ -1,0 +1,17 @@
+"""Find the runs of an environment in their order without a look at all runs."""
+
+from __future__ import annotations
+
+from alembic import op
+
+__all__ = ["upgrade"]
+
+revision = "2"
+down_revision = "1"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create the index."""
+    op.create_index("run_of_environment", "run", ["environment_id", "started"])

@@ -1,0 +1,281 @@
+"""Questions to a history: since when, on what, which cases are flaky, what is new."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from dmlconf.cases.identifiers import identifier_matcher
+from dmlconf.cases.selecting.keywords import keyword_matcher
+from dmlconf.history.causes import causes
+from dmlconf.history.tables import operator, run_operator
+from dmlconf.history.timeline import (
+    Environment,
+    Line,
+    RunRow,
+    Timeline,
+    Transition,
+    VerdictAt,
+    verdicts_along,
+)
+
+__all__ = [
+    "Choice",
+    "Flaky",
+    "OperatorState",
+    "Story",
+    "chosen_cases",
+    "driver_states",
+    "flaky",
+    "regressions",
+    "stories",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cases a question is about; an empty criterion takes all.
+
+    Attributes:
+        operators: names in the catalogue.
+        tags: a case must have one of them.
+        identifiers: identifiers, or patterns with `*` and `?`.
+        keywords: an expression over parts of identifiers.
+        where: the identifiers of the cases for which a condition holds; None without one.
+    """
+
+    operators: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
+    keywords: str | None = None
+    where: frozenset[str] | None = None
+
+    def matcher(self) -> Callable[[str, str, str], bool]:
+        """Return whether a case is one of them: by identifier, operator and tags as JSON.
+
+        Raises:
+            KeywordError: the keywords cannot be read.
+        """
+        named = identifier_matcher(self.identifiers) if self.identifiers else None
+        spoken = keyword_matcher(self.keywords) if self.keywords else None
+
+        def matches(identifier: str, name: str, tags: str) -> bool:
+            return (
+                (not self.operators or name in self.operators)
+                and (not self.tags or not self.tags.isdisjoint(json.loads(tags)))
+                and (named is None or named(identifier))
+                and (spoken is None or spoken(identifier.casefold()))
+                and (self.where is None or identifier in self.where)
+            )
+
+        return matches
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A case along one line of runs.
+
+    Attributes:
+        number: the case's id.
+        line: the runs.
+        transitions: its first verdict, then each change.
+        runs: how many runs of the line had the case.
+        failed: in how many of them it failed.
+    """
+
+    number: int
+    line: Line
+    transitions: tuple[Transition, ...]
+    runs: int
+    failed: int
+
+    @property
+    def unexplained(self) -> tuple[Transition, ...]:
+        """Changes between failing and not failing with which nothing else changed."""
+        return tuple(each for each in self.transitions if each.flips and not each.causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A case that fails in some runs and not in others though nothing changed.
+
+    Attributes:
+        story: the case along a line.
+        changes: how often it changed without a cause.
+    """
+
+    story: Story
+    changes: int
+
+    @property
+    def rate(self) -> float:
+        """The share of the runs in which it failed."""
+        return self.story.failed / self.story.runs
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorState:
+    """How an operator does in an environment, in the latest whole run there."""
+
+    environment: Environment
+    run: RunRow
+    operator: str
+    cases: int
+    failing: int
+    seconds: float
+
+
+def chosen_cases(timeline: Timeline, choice: Choice) -> dict[int, tuple[str, str]]:
+    """Return the chosen cases: identifier and operator, by id."""
+    matches = choice.matcher()
+    return {
+        number: (identifier, name)
+        for number, identifier, name, tags in timeline.cases()
+        if matches(identifier, name, tags)
+    }
+
+
+def stories(
+    timeline: Timeline, cases: Mapping[int, tuple[str, str]], *, counted: bool = True
+) -> Iterator[Story]:
+    """Yield each case along each line that has it.
+
+    Args:
+        timeline: the history.
+        cases: identifier and operator, by id.
+        counted: whether to count the runs of each case, which takes longest.
+    """
+    found = timeline.changes(cases)
+    for number, (identifier, name) in cases.items():
+        for line in timeline.lines:
+            along = list(verdicts_along(timeline, line, number, found.get(number, {})))
+            if along:
+                transitions = tuple(_transitions(timeline, line, number, identifier, name, along))
+                runs, failed = _counts(timeline, line, number, along) if counted else (0, 0)
+                yield Story(number, line, transitions, runs, failed)
+
+
+def _transitions(
+    timeline: Timeline,
+    line: Line,
+    number: int,
+    identifier: str,
+    name: str,
+    along: Sequence[tuple[int, VerdictAt]],
+) -> Iterator[Transition]:
+    before: VerdictAt | None = None
+    for place, after in along:
+        first = line.runs[place]
+        if before is None:
+            yield Transition(identifier, name, None, after, None, first, ())
+        elif (before.status, before.reason, before.outputs) != (
+            after.status,
+            after.reason,
+            after.outputs,
+        ):
+            at = next(p for p in range(place - 1, -1, -1) if timeline.has(line.runs[p], number))
+            last = line.runs[at]
+            why = causes(before, after, last, first)
+            yield Transition(identifier, name, before, after, last, first, why)
+        before = after
+
+
+def _counts(
+    timeline: Timeline, line: Line, number: int, along: Sequence[tuple[int, VerdictAt]]
+) -> tuple[int, int]:
+    """Return how many runs of a line had a case, and in how many it failed."""
+    runs = failed = 0
+    ends = [place for place, _ in along[1:]] + [len(line.runs)]
+    for (begin, verdict), end in zip(along, ends, strict=True):
+        count = sum(timeline.has(line.runs[place], number) for place in range(begin, end))
+        runs += count
+        failed += count if verdict.fails else 0
+    return runs, failed
+
+
+def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
+    """Return the flaky cases, the one that changes most first.
+
+    A case is flaky if it changed between failing and not failing at least twice without anything
+    else that a log records: a driver, a DirectML, the machine, dmlconf, the rules, the case.
+    """
+    failing = timeline.failing_cases()
+    cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
+    suspects = [
+        story for story in stories(timeline, cases, counted=False) if len(story.unexplained) > 1
+    ]
+    named = {story.number: cases[story.number] for story in suspects}
+    lines = {(story.number, story.line.name) for story in suspects}
+    found = [
+        Flaky(story, len(story.unexplained))
+        for story in stories(timeline, named)
+        if (story.number, story.line.name) in lines
+    ]
+    return sorted(found, key=lambda each: (-each.changes, each.story.transitions[0].case))
+
+
+def regressions(
+    timeline: Timeline, choice: Choice, since: str
+) -> tuple[list[tuple[Transition, bool]], int]:
+    """Return the cases that began to fail, and how many flaky ones were left out.
+
+    Args:
+        timeline: the history.
+        choice: the cases.
+        since: the earliest start of a run that counts.
+
+    Returns:
+        Each regression, the latest first, with whether the case still fails at the end of its line.
+    """
+    failing = timeline.failing_cases()
+    cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
+    found = []
+    flaky_cases = set()
+    for story in stories(timeline, cases, counted=False):
+        recent = [
+            each for each in story.transitions if each.regresses and each.first.started >= since
+        ]
+        if recent and len(story.unexplained) > 1:
+            flaky_cases.add(story.number)
+            recent = [each for each in recent if each.causes]
+        still = story.transitions[-1].after.fails
+        found += [(each, still and each is _last_regression(story)) for each in recent]
+    ordered = sorted(found, key=lambda each: each[0].case)
+    ordered.sort(key=lambda each: each[0].first.started, reverse=True)
+    return ordered, len(flaky_cases)
+
+
+def _last_regression(story: Story) -> Transition | None:
+    return next((each for each in reversed(story.transitions) if each.regresses), None)
+
+
+def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[OperatorState]:
+    """Return how operators do in each environment: in its latest whole run, or its latest run."""
+    latest: dict[int, RunRow] = {}
+    for each in timeline.runs:
+        known = latest.get(each.environment.id)
+        if known is None or each.whole or not known.whole:
+            latest[each.environment.id] = each
+    wanted = set(operators)
+    found = []
+    for each in latest.values():
+        rows = timeline.connection.execute(
+            select(
+                operator.c.name,
+                run_operator.c.cases,
+                run_operator.c.failing,
+                run_operator.c.seconds,
+            )
+            .join(operator, operator.c.id == run_operator.c.operator_id)
+            .where(run_operator.c.run_id == each.id)
+            .order_by(operator.c.name)
+        )
+        found += [
+            OperatorState(each.environment, each, *row)
+            for row in rows
+            if not wanted or row[0] in wanted
+        ]
+    return found

@@ -1,0 +1,338 @@
+"""What a history holds, read for questions: runs in order, and the verdicts of single cases.
+
+Runs of one backend on one adapter make a line. Within a line, drivers, versions of DirectML,
+machines, dmlconf and the suite change, and a verdict may change with them or without any of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from dmlconf.history.members import Members, holds, unpacked
+from dmlconf.history.tables import case, case_set, change, environment, outcome, run, suite
+from dmlconf.history.tables import operator as operators
+from dmlconf.verdicts.status import Status
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Environment", "Line", "RunRow", "Timeline", "Transition", "VerdictAt", "verdicts_along"]
+
+_MOST_PARAMETERS = 500
+"""Values in one condition: databases limit them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What runs ran on."""
+
+    id: int
+    backend: str
+    adapter: str
+    driver: str
+    version: str
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of a history.
+
+    Attributes:
+        id: its number in the history.
+        digest: what tells it from others.
+        started: when it started, in UTC.
+        seconds: how long it took.
+        environment: what it ran on.
+        suite: the digest of all case files.
+        case_set: the id of the set of its cases.
+        dmlconf: the version.
+        catalogue: the digest of the catalogue, which has the rules.
+        against: what gave expected values.
+        complete: whether every selected case was run.
+        shard: which part of a plan it was, as `1/4`; empty for the whole.
+        cases: how many cases have a verdict.
+        failing: how many of them fail the run.
+    """
+
+    id: int
+    digest: str
+    started: str
+    seconds: float
+    environment: Environment
+    suite: str
+    case_set: int
+    dmlconf: str
+    catalogue: str
+    against: str
+    complete: bool
+    shard: str
+    cases: int
+    failing: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether the run reached every case, and was no shard."""
+        return self.complete and not self.shard
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictAt:
+    """A verdict, as a history keeps it."""
+
+    status: Status
+    reason: str
+    message: str
+    outputs: int
+    definition: int
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails the run."""
+        return self.status.fails_run
+
+    @property
+    def text(self) -> str:
+        """The status, and why."""
+        return f"{self.status} ({self.reason})" if self.reason else str(self.status)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change of a case's verdict between two runs of a line that both had the case.
+
+    Attributes:
+        case: its identifier.
+        operator: its operator.
+        before: the verdict until then; None for the first one of the line.
+        after: the verdict since then.
+        last: the last run with the earlier verdict; None for the first one of the line.
+        first: the first run with the later verdict.
+        causes: what changed between these two runs.
+    """
+
+    case: str
+    operator: str
+    before: VerdictAt | None
+    after: VerdictAt
+    last: RunRow | None
+    first: RunRow
+    causes: tuple[str, ...]
+
+    @property
+    def regresses(self) -> bool:
+        """Whether the case fails since then and did not before."""
+        return self.before is not None and self.after.fails and not self.before.fails
+
+    @property
+    def mends(self) -> bool:
+        """Whether the case failed until then."""
+        return self.before is not None and self.before.fails and not self.after.fails
+
+    @property
+    def flips(self) -> bool:
+        """Whether it fails differently from before, by whether it fails at all."""
+        return self.regresses or self.mends
+
+
+@dataclass(frozen=True)
+class Line:
+    """The runs of one backend on one adapter, in their order.
+
+    Attributes:
+        backend: as named on the command line.
+        adapter: its name; empty where the backend has none.
+        runs: the runs.
+    """
+
+    backend: str
+    adapter: str
+    runs: tuple[RunRow, ...]
+
+    @property
+    def name(self) -> str:
+        """The line, for people."""
+        return f"{self.backend} on {self.adapter}" if self.adapter else self.backend
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """The place of each run, by its id."""
+        return {each.id: place for place, each in enumerate(self.runs)}
+
+    @cached_property
+    def switches(self) -> Sequence[int]:
+        """The places of runs in another environment than the one before, the first included."""
+        ids = [each.environment.id for each in self.runs]
+        return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
+
+
+@dataclass
+class Timeline:
+    """A history, read through one connection."""
+
+    connection: Connection
+    _sets: dict[int, Members] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> tuple[RunRow, ...]:
+        """All runs, the earliest first."""
+        environments = {
+            row.id: Environment(*row)
+            for row in self.connection.execute(
+                select(environment).with_only_columns(
+                    environment.c.id,
+                    environment.c.backend,
+                    environment.c.adapter,
+                    environment.c.driver,
+                    environment.c.version,
+                    environment.c.machine,
+                )
+            )
+        }
+        rows = self.connection.execute(
+            select(
+                run.c.id,
+                run.c.digest,
+                run.c.started,
+                run.c.seconds,
+                run.c.environment_id,
+                suite.c.digest,
+                run.c.case_set_id,
+                run.c.dmlconf,
+                run.c.catalogue_digest,
+                run.c.against,
+                run.c.complete,
+                run.c.shard,
+                run.c.cases,
+                run.c.failing,
+            )
+            .join(suite, suite.c.id == run.c.suite_id)
+            .order_by(run.c.started, run.c.digest)
+        )
+        return tuple(
+            RunRow(number, digest, started, seconds, environments[place], *rest)
+            for number, digest, started, seconds, place, *rest in rows
+        )
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """The runs of each backend on each adapter, by name."""
+        by_name: dict[tuple[str, str], list[RunRow]] = {}
+        for each in self.runs:
+            key = each.environment.backend, each.environment.adapter
+            by_name.setdefault(key, []).append(each)
+        return tuple(Line(*key, tuple(by_name[key])) for key in sorted(by_name))
+
+    def has(self, each: RunRow, number: int) -> bool:
+        """Return whether a run had a case."""
+        if each.case_set not in self._sets:
+            data = self.connection.execute(
+                select(case_set.c.members).where(case_set.c.id == each.case_set)
+            ).scalar_one()
+            self._sets[each.case_set] = unpacked(data)
+        return holds(self._sets[each.case_set], number)
+
+    def cases(self) -> Iterator[tuple[int, str, str, str]]:
+        """Yield each case: its id, identifier, operator and tags as JSON."""
+        rows = self.connection.execute(
+            select(case.c.id, case.c.identifier, operators.c.name, case.c.tags)
+            .join(operators, operators.c.id == case.c.operator_id)
+            .order_by(case.c.identifier)
+        )
+        yield from (tuple(row) for row in rows)  # type: ignore[misc]  # It has four columns.
+
+    def failing_cases(self) -> set[int]:
+        """Return the cases that have ever failed."""
+        failing = [str(status) for status in Status if status.fails_run]
+        numbers = (
+            self.connection.execute(select(outcome.c.id).where(outcome.c.status.in_(failing)))
+            .scalars()
+            .all()
+        )
+        found: set[int] = set()
+        for begin in range(0, len(numbers), _MOST_PARAMETERS):
+            part = numbers[begin : begin + _MOST_PARAMETERS]
+            found.update(
+                self.connection.execute(
+                    select(change.c.case_id).where(change.c.outcome_id.in_(part)).distinct()
+                ).scalars()
+            )
+        return found
+
+    def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
+        """Return the stored verdicts of cases: by case and environment, each with its run's id."""
+        outcomes = {
+            number: (Status(status), reason, message)
+            for number, status, reason, message in self.connection.execute(
+                select(outcome.c.id, outcome.c.status, outcome.c.reason, outcome.c.message)
+            )
+        }
+        environments = self.connection.execute(select(environment.c.id)).scalars().all()
+        found: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
+        listed = sorted(numbers)
+        for begin in range(0, len(listed), _MOST_PARAMETERS):
+            part = listed[begin : begin + _MOST_PARAMETERS]
+            rows = self.connection.execute(
+                select(
+                    change.c.case_id,
+                    change.c.environment_id,
+                    change.c.run_id,
+                    change.c.outcome_id,
+                    change.c.outputs,
+                    change.c.definition,
+                ).where(change.c.environment_id.in_(environments), change.c.case_id.in_(part))
+            )
+            for number, place, run_id, verdict, outputs, definition in rows:
+                entry = run_id, VerdictAt(*outcomes[verdict], outputs, definition)
+                found.setdefault(number, {}).setdefault(place, []).append(entry)
+        return found
+
+
+def verdicts_along(
+    timeline: Timeline,
+    line: Line,
+    number: int,
+    changes: Mapping[int, Sequence[tuple[int, VerdictAt]]],
+) -> Iterator[tuple[int, VerdictAt]]:
+    """Yield the verdicts of a case along a line, each with the place of the first run that has it.
+
+    Verdicts are yielded at each stored change and at the first run of each environment, so equal
+    ones may follow each other.
+
+    Args:
+        timeline: the history.
+        line: the runs.
+        number: the case's id.
+        changes: its stored verdicts, by environment.
+    """
+    by_environment: dict[int, tuple[list[int], list[VerdictAt]]] = {}
+    places: set[int] = set()
+    for environment_id, entries in changes.items():
+        own = sorted(
+            ((line.places[i], verdict) for i, verdict in entries if i in line.places),
+            key=lambda entry: entry[0],
+        )
+        if own:
+            at = [place for place, _ in own]
+            by_environment[environment_id] = at, [verdict for _, verdict in own]
+            places.update(at)
+    if not by_environment:
+        return
+    switches = line.switches
+    for at, begin in enumerate(switches):
+        end = switches[at + 1] if at + 1 < len(switches) else len(line.runs)
+        if line.runs[begin].environment.id in by_environment:
+            first = next((p for p in range(begin, end) if timeline.has(line.runs[p], number)), None)
+            if first is not None:
+                places.add(first)
+    for place in sorted(places):
+        stored, verdicts = by_environment[line.runs[place].environment.id]
+        before = bisect_right(stored, place)
+        if before:
+            yield place, verdicts[before - 1]

@@ -1,0 +1,1 @@
+"""Answers of a history: as data, as text, and as pages."""

@@ -1,0 +1,213 @@
+"""Answers to questions to a history, as JSON values and as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dmlconf.history.causes import NOTHING
+from dmlconf.history.questions import Flaky, OperatorState, Story
+from dmlconf.history.timeline import Environment, RunRow, Transition, VerdictAt
+
+__all__ = [
+    "aligned",
+    "cause_text",
+    "driver_data",
+    "driver_rows",
+    "environment_data",
+    "environment_text",
+    "flaky_data",
+    "regression_data",
+    "run_data",
+    "run_rows",
+    "story_data",
+    "story_lines",
+    "transition_data",
+]
+
+
+def environment_data(environment: Environment) -> dict[str, Any]:
+    """Return an environment as JSON values."""
+    return {
+        "backend": environment.backend,
+        "adapter": environment.adapter or None,
+        "driver": environment.driver or None,
+        "version": environment.version or None,
+    }
+
+
+def environment_text(environment: Environment) -> str:
+    """Return an environment in one line."""
+    parts = [f"{environment.backend} {environment.version}".strip()]
+    parts += [environment.adapter] if environment.adapter else []
+    parts += [f"driver {environment.driver}"] if environment.driver else []
+    return ", ".join(parts)
+
+
+def run_data(run: RunRow) -> dict[str, Any]:
+    """Return a run as JSON values."""
+    return {
+        "run": run.id,
+        "started": run.started,
+        "seconds": round(run.seconds, 3),
+        "environment": environment_data(run.environment),
+        "dmlconf": run.dmlconf,
+        "suite_digest": run.suite,
+        "catalogue_digest": run.catalogue,
+        "against": run.against,
+        "complete": run.complete,
+        "shard": run.shard or None,
+        "cases": run.cases,
+        "failing": run.failing,
+    }
+
+
+def run_rows(runs: Iterable[RunRow]) -> Iterator[tuple[str, ...]]:
+    """Yield a heading and a row for each run."""
+    yield ("run", "started", "cases", "failing", "environment", "")
+    for run in runs:
+        notes = [f"shard {run.shard}"] if run.shard else []
+        notes += [] if run.complete else ["incomplete"]
+        yield (
+            f"#{run.id}",
+            run.started[:19].replace("T", " "),
+            f"{run.cases:,}",
+            f"{run.failing:,}",
+            environment_text(run.environment),
+            ", ".join(notes),
+        )
+
+
+def _verdict_data(verdict: VerdictAt | None) -> dict[str, Any] | None:
+    if verdict is None:
+        return None
+    return {
+        "status": str(verdict.status),
+        "reason": verdict.reason or None,
+        "message": verdict.message or None,
+    }
+
+
+def transition_data(transition: Transition) -> dict[str, Any]:
+    """Return a change of a verdict as JSON values."""
+    return {
+        "case": transition.case,
+        "operator": transition.operator,
+        "before": _verdict_data(transition.before),
+        "after": _verdict_data(transition.after),
+        "last_run": None if transition.last is None else _run_place(transition.last),
+        "first_run": _run_place(transition.first),
+        "causes": list(transition.causes),
+    }
+
+
+def _run_place(run: RunRow) -> dict[str, Any]:
+    environment = environment_data(run.environment)
+    return {"run": run.id, "started": run.started, "environment": environment}
+
+
+def cause_text(transition: Transition) -> str:
+    """Return what changed with a verdict."""
+    return ", ".join(transition.causes) or NOTHING
+
+
+def story_data(story: Story) -> dict[str, Any]:
+    """Return a case along a line as JSON values."""
+    return {
+        "line": {"backend": story.line.backend, "adapter": story.line.adapter or None},
+        "runs": story.runs,
+        "failed": story.failed,
+        "changes": [transition_data(each) for each in story.transitions],
+    }
+
+
+def story_lines(story: Story) -> Iterator[str]:
+    """Yield a case along a line as text: a line for each change."""
+    yield f"{story.line.name}: failed in {story.failed:,} of {story.runs:,} runs"
+    for each in story.transitions:
+        since = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id:<5}"
+        if each.before is None or each.last is None:
+            yield f"  {since}  {each.after.text} since then"
+            continue
+        what = f"{each.before.text} until #{each.last.id}, then {each.after.text}"
+        if each.before.text == each.after.text:
+            what = f"{each.after.text}, with other output bits than until #{each.last.id}"
+        yield f"  {since}  {what}; changed with it: {cause_text(each)}"
+        if each.after.fails and each.after.message:
+            yield f"{'':30}{each.after.message}"
+
+
+def flaky_data(each: Flaky) -> dict[str, Any]:
+    """Return a flaky case as JSON values."""
+    last = each.story.transitions[-1]
+    return {
+        "case": last.case,
+        "operator": last.operator,
+        "line": {"backend": each.story.line.backend, "adapter": each.story.line.adapter or None},
+        "changes_without_cause": each.changes,
+        "runs": each.story.runs,
+        "failed": each.story.failed,
+        "rate": round(each.rate, 4),
+        "last_change": transition_data(last),
+    }
+
+
+def regression_data(transition: Transition, still: bool) -> dict[str, Any]:
+    """Return a regression as JSON values."""
+    return {**transition_data(transition), "still_fails": still}
+
+
+def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
+    """Return how operators do by environment, as JSON values."""
+    return [
+        {
+            "operator": state.operator,
+            "environment": environment_data(state.environment),
+            "run": state.run.id,
+            "started": state.run.started,
+            "whole": state.run.whole,
+            "cases": state.cases,
+            "failing": state.failing,
+            "seconds": round(state.seconds, 3),
+        }
+        for state in states
+    ]
+
+
+def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tuple[str, ...]]:
+    """Yield a heading, and for each operator its failing cases in each environment.
+
+    Args:
+        states: as `driver_states` returns them.
+        every: also operators without a failing case.
+    """
+    columns = list({state.environment.id: state for state in states}.values())
+    yield ("operator", *(f"[{at}]" for at, _ in enumerate(columns, 1)))
+    rows: dict[str, Mapping[int, OperatorState]] = {}
+    for state in states:
+        rows[state.operator] = {**rows.get(state.operator, {}), state.environment.id: state}
+    for name in sorted(rows):
+        own = rows[name]
+        if every or any(state.failing for state in own.values()):
+            yield (name, *(_cell(own.get(column.environment.id)) for column in columns))
+
+
+_NONE: Final = "-"
+
+
+def _cell(state: OperatorState | None) -> str:
+    return _NONE if state is None else f"{state.failing}/{state.cases}"
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield rows of a table as lines, numbers at the right."""
+    listed = list(rows)
+    if not listed:
+        return
+    widths = [max(len(row[at]) for row in listed) for at in range(len(listed[0]))]
+    for row in listed:
+        cells = [
+            cell.rjust(width) if cell[:1].isdigit() or cell == _NONE else cell.ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        yield "  ".join(cells).rstrip()

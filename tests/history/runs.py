@@ -1,0 +1,82 @@
+"""Runs for histories: some cases on one adapter, night after night."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from dmlconf.cases.model import Provenance
+from dmlconf.run_log.log import Footer, Header, RunLog
+from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = ["night", "verdict"]
+
+FIRST_NIGHT = datetime(2026, 1, 1, 2, tzinfo=UTC)
+
+
+def verdict(
+    case: str,
+    *,
+    fails: bool = False,
+    bits: str = "00",
+    facts: Mapping[str, str] | None = None,
+    message: str = "0 is not 1",
+) -> Verdict:
+    """Return a verdict on a case such as `tile/matrix/a`."""
+    return Verdict(
+        case=case,
+        operator=case.partition("/")[0].upper(),
+        tags=(case.split("/")[1],),
+        status=Status.FAILED if fails else Status.PASSED,
+        expectation=Provenance.DOCUMENTED,
+        reason=Reason(ReasonKind.WRONG_VALUES, message) if fails else None,
+        seconds=0.001,
+        output_digests={"OutputTensor": bits * (16 // len(bits))},
+        facts=facts or {"InputTensor": "FLOAT32 2x3"},
+    )
+
+
+def night(
+    number: int,
+    verdicts: Iterable[Verdict],
+    *,
+    driver: str = "1.0",
+    version: str = "1.15.4",
+    adapter: str = "GPU",
+    suite: str = "a",
+    dmlconf: str = "0.2.0",
+    platform: str = "Windows 11",
+    selected: int | None = None,
+    shard: Mapping[str, int] | None = None,
+) -> RunLog:
+    """Return the run of a night, counted from 1 January 2026."""
+    listed = tuple(verdicts)
+    started = FIRST_NIGHT + timedelta(days=number)
+    counts = dict.fromkeys(Status, 0)
+    for each in listed:
+        counts[each.status] += 1
+    header = Header(
+        dmlconf=dmlconf,
+        started=started.isoformat(),
+        backend="directml",
+        against="numpy",
+        environment={
+            "backend": "directml",
+            "version": version,
+            "adapter": adapter,
+            "driver": driver,
+            "details": {},
+            "platform": platform,
+            "python": "3.12.1",
+            "numpy": "2.3.2",
+        },
+        paths=("cases",),
+        suite_digest=suite * 64,
+        catalogue_digest="c" * 64,
+        selected=len(listed) if selected is None else selected,
+        options={},
+        shard=shard,
+    )
+    whole = selected is None or selected == len(listed)
+    footer = Footer(started.isoformat(), 60.0, whole, counts)
+    return RunLog(header, listed, footer)

@@ -1,0 +1,369 @@
+"""What a history answers, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from dmlconf.history.adding import add
+from dmlconf.history.database import opened
+from dmlconf.history.keeping import copy_runs, prune
+from dmlconf.history.questions import (
+    Choice,
+    chosen_cases,
+    driver_states,
+    flaky,
+    regressions,
+    stories,
+)
+from dmlconf.history.tables import change
+from dmlconf.history.timeline import Timeline
+from dmlconf.run_log.log import LogWriter, RunLog
+from tests.cli.process import dmlconf_here
+from tests.history.runs import night, verdict
+
+
+def fill(database: str, logs: Iterable[RunLog]) -> list[int]:
+    """Add runs; return how many verdicts each one stored."""
+    with opened(database, create=True) as history:
+        stored = []
+        for log in logs:
+            with history.writing() as connection:
+                stored.append(add(connection, log).changes)
+    return stored
+
+
+def told(database: str, case: str) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return the changes of a case: line, date, verdict since then, causes."""
+    with opened(database) as history, history.reading() as connection:
+        timeline = Timeline(connection)
+        chosen = chosen_cases(timeline, Choice(identifiers=frozenset([case])))
+        return [
+            (story.line.adapter, each.first.started[:10], each.after.text, each.causes)
+            for story in stories(timeline, chosen)
+            for each in story.transitions
+        ]
+
+
+def rows(database: str) -> list[tuple[int, ...]]:
+    """Return all stored verdicts, by run, case and content."""
+    with opened(database) as history, history.reading() as connection:
+        columns = change.c.run_id, change.c.case_id, change.c.outcome_id, change.c.outputs
+        return sorted(tuple(row) for row in connection.execute(select(*columns)))
+
+
+A, B = "tile/matrix/a", "gemm/documented/b"
+FAILED = "failed (wrong values)"
+
+
+def test_only_differences_from_the_run_before_are_stored(database: str) -> None:
+    same = [verdict(A), verdict(B)]
+    nights = [night(0, same), night(1, same), night(2, [verdict(A), verdict(B, bits="01")])]
+    assert fill(database, [*nights, night(3, same, driver="2.0")]) == [2, 0, 1, 2]
+    assert fill(database, nights) == [0, 0, 0]
+    assert len(rows(database)) == 5
+
+
+def test_a_message_alone_is_no_change(database: str) -> None:
+    one, other = (verdict(A, fails=True, message=f"took {n} s") for n in (31, 32))
+    assert fill(database, [night(0, [one]), night(1, [other])]) == [1, 0]
+
+
+def test_each_change_names_what_changed_with_it(database: str) -> None:
+    bad = [verdict(A, fails=True), verdict(B)]
+    good = [verdict(A), verdict(B)]
+    other = [verdict(A, facts={"InputTensor": "FLOAT16 2x3"}), verdict(B)]
+    fill(
+        database,
+        [
+            night(0, good),
+            night(1, bad, driver="2.0"),
+            night(2, good, driver="2.0", version="1.15.5"),
+            night(3, bad, driver="2.0", version="1.15.5", suite="b"),
+            night(4, good, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
+            night(5, bad, driver="2.0", version="1.15.5", suite="b", dmlconf="0.3.0"),
+            night(6, other, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0"),
+            night(
+                7, bad, driver="2.0", version="1.15.5", suite="c", dmlconf="0.3.0", platform="Linux"
+            ),
+        ],
+    )
+    causes = [
+        (),
+        ("driver 1.0 to 2.0",),
+        ("DirectML 1.15.4 to 1.15.5",),
+        ("suite",),
+        ("dmlconf 0.2.0 to 0.3.0",),
+        (),
+        ("case",),
+        ("case", "machine"),
+    ]
+    found = told(database, A)
+    assert [each[3] for each in found] == causes
+    assert [each[2] for each in found] == ["passed", FAILED] * 4
+    assert [each[1] for each in found] == [f"2026-01-0{day}" for day in range(1, 9)]
+    assert len(told(database, B)) == 1
+
+
+def test_runs_without_a_case_neither_regress_nor_mend_it(database: str) -> None:
+    fill(
+        database,
+        [
+            night(0, [verdict(A), verdict(B)]),
+            night(1, [verdict(B)], selected=2),
+            night(2, [verdict(B)], shard={"number": 2, "count": 2, "planned": 2}),
+            night(3, [verdict(A, fails=True), verdict(B)]),
+            night(4, [verdict(B)], selected=2, driver="2.0"),
+            night(5, [verdict(A, fails=True), verdict(B)], driver="2.0"),
+        ],
+    )
+    assert [each[1:3] for each in told(database, A)] == [
+        ("2026-01-01", "passed"),
+        ("2026-01-04", FAILED),
+    ]
+    with opened(database) as history, history.reading() as connection:
+        timeline = Timeline(connection)
+        [(found, still)], left_out = regressions(timeline, Choice(), "2026-01-02")
+        assert (found.case, still, left_out) == (A, True, 0)
+        assert found.last is not None
+        assert found.last.started[:10] == "2026-01-01"
+        assert not flaky(timeline, Choice())
+
+
+def test_adapters_are_told_apart(database: str) -> None:
+    fill(
+        database,
+        [
+            night(0, [verdict(A)], adapter="GPU"),
+            night(1, [verdict(A, fails=True)], adapter="NPU"),
+            night(2, [verdict(A)], adapter="GPU"),
+        ],
+    )
+    assert [each[:3] for each in told(database, A)] == [
+        ("GPU", "2026-01-01", "passed"),
+        ("NPU", "2026-01-02", FAILED),
+    ]
+
+
+def test_runs_may_come_and_go_in_any_order(database: str) -> None:
+    source = random.Random(7)
+    cases = [f"tile/matrix/{n}" for n in range(6)]
+    nights = [
+        night(
+            number,
+            [
+                verdict(case, fails=source.random() < 0.4, bits=source.choice("ab"))
+                for case in cases
+                if source.random() < 0.8
+            ],
+            driver=source.choice(["1.0", "2.0"]),
+            selected=6,
+        )
+        for number in range(14)
+    ]
+    fill(database, nights)
+    expected = [told(database, case) for case in cases]
+    stored = len(rows(database))
+    shuffled = database + "x" if "://" not in database else None
+    if shuffled is None:
+        return  # The order is the business of the same code there.
+    for _ in range(3):
+        Path(shuffled).unlink(missing_ok=True)
+        fill(shuffled, source.sample(nights, len(nights)))
+        assert [told(shuffled, case) for case in cases] == expected
+        assert len(rows(shuffled)) == stored
+
+
+def test_pruning_keeps_what_later_runs_answer(database: str) -> None:
+    verdicts = [[verdict(A, fails=n % 3 == 0), verdict(B)] for n in range(9)]
+    fill(database, [night(n, each) for n, each in enumerate(verdicts)])
+    before = told(database, A)
+    with opened(database) as history:
+        with history.writing() as connection:
+            assert prune(connection, before="2026-01-05") == 4
+        history.compact()
+    after = told(database, A)
+    assert after[0][1:3] == ("2026-01-05", "passed")
+    assert after[1:] == [each for each in before if each[1] > "2026-01-05"]
+    with opened(database) as history:
+        with history.writing() as connection:
+            assert prune(connection, keep=1) == 4
+        with history.writing() as connection:
+            assert prune(connection, before="2027-01-01") == 0
+    assert [each[1:3] for each in told(database, B)] == [("2026-01-09", "passed")]
+
+
+def test_a_merged_history_answers_as_one_filled_at_once(database: str, tmp_path: Path) -> None:
+    nights = [
+        night(n, [verdict(A, fails=n % 4 == 2), verdict(B)], driver=f"{n // 3}") for n in range(9)
+    ]
+    other = str(tmp_path / "other.sqlite")
+    fill(database, nights[::2])
+    fill(other, nights[1::2])
+    with opened(other) as source, opened(database) as target:
+        assert copy_runs(source, target) == 4
+        assert copy_runs(source, target) == 0
+    whole = str(tmp_path / "whole.sqlite")
+    fill(whole, nights)
+    assert told(database, A) == told(whole, A)
+    assert len(rows(database)) == len(rows(whole))
+
+
+def test_a_continued_log_replaces_the_incomplete_run(database: str) -> None:
+    begun = night(0, [verdict(A)], selected=2)
+    ended = night(0, [verdict(A), verdict(B)], selected=2)
+    fill(database, [begun, ended, ended])
+    with opened(database) as history, history.reading() as connection:
+        [run] = Timeline(connection).runs
+    assert (run.cases, run.complete) == (2, True)
+
+
+@pytest.mark.parametrize("nights", [200])
+def test_planted_events_are_found_and_none_is_invented(database: str, nights: int) -> None:
+    source = random.Random(40)
+    cases = [f"{op}/matrix/{n}" for op in ("tile", "gemm", "top_k") for n in range(40)]
+    drivers = [f"{at // 25}.0" for at in range(nights)]
+    regressed = {case: 25 * source.randrange(1, 5) for case in cases[:10]}
+    mended = {case: 25 * source.randrange(5, 8) for case in cases[5:15]}
+    shaky = cases[100:]
+    flips = {case: {at for at in range(nights) if source.random() < 0.2} for case in shaky}
+
+    def fails(case: str, at: int) -> bool:
+        began = regressed.get(case, 0 if case in mended else nights)
+        return at in flips.get(case, ()) or began <= at < mended.get(case, nights)
+
+    fill(
+        database,
+        (
+            night(at, [verdict(case, fails=fails(case, at)) for case in cases], driver=drivers[at])
+            for at in range(nights)
+        ),
+    )
+    with opened(database) as history, history.reading() as connection:
+        timeline = Timeline(connection)
+        runs = [run.started for run in timeline.runs]
+        found, left_out = regressions(timeline, Choice(), "2026-01-01")
+        certain = {each.case: (each.first.started, still) for each, still in found}
+        doubtful = {each.story.transitions[0].case: each for each in flaky(timeline, Choice())}
+        one = regressions(timeline, Choice(operators=frozenset(["GEMM"])), "2026-01-01")
+    expected = {case: (runs[at], case not in mended) for case, at in regressed.items()}
+    assert {case: each for case, each in certain.items() if case not in shaky} == expected
+    assert all(each.causes for each, _ in found)
+    assert set(doubtful) == set(shaky)
+    assert left_out <= len(shaky)
+    for case, each in doubtful.items():
+        assert (each.story.failed, each.story.runs) == (len(flips[case]), nights)
+    assert not [each for each, _ in one[0] if each.operator != "GEMM"]
+    for case, at in mended.items():
+        assert (runs[at], "passed") in {
+            each[1:3]
+            for each in [
+                (line, next(r for r in runs if r[:10] == day), what, why)
+                for line, day, what, why in told(database, case)
+            ]
+        }
+
+
+def test_operators_are_shown_by_driver(database: str) -> None:
+    fill(
+        database,
+        [
+            night(0, [verdict(A), verdict(B)]),
+            night(1, [verdict(A, fails=True), verdict(B)], driver="2.0"),
+            night(2, [verdict(B, fails=True)], driver="2.0", selected=2),
+        ],
+    )
+    with opened(database) as history, history.reading() as connection:
+        states = driver_states(Timeline(connection))
+    assert {
+        (each.environment.driver, each.operator, each.failing, each.cases) for each in states
+    } == {
+        ("1.0", "TILE", 0, 1),
+        ("1.0", "GEMM", 0, 1),
+        ("2.0", "TILE", 1, 1),
+        ("2.0", "GEMM", 0, 1),
+    }
+
+
+def written(folder: Path, log: RunLog, name: str) -> Path:
+    path = folder / name
+    with path.open("w", encoding="utf-8") as stream:
+        writer = LogWriter(stream)
+        writer.header(log.header)
+        for place, each in enumerate(log.verdicts):
+            writer.verdict(each, place)
+        assert log.footer is not None
+        writer.footer(log.footer)
+    return path
+
+
+def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
+    logs = [
+        written(tmp_path, night(0, [verdict(A), verdict(B)]), "0.jsonl"),
+        written(tmp_path, night(1, [verdict(A, fails=True), verdict(B)], driver="2.0"), "1.jsonl"),
+    ]
+
+    def history(*arguments: str | Path) -> str:
+        name = "--database"
+        done = dmlconf_here(tmp_path, "history", *arguments, name, tmp_path / "h.sqlite")
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    assert "run #2, 2 verdicts, 2 of them new or changed" in history("add", *logs)
+    assert "run #2 is there already" in history("add", logs[1])
+    assert [each["failing"] for each in json.loads(history("runs", "--json"))] == [0, 1]
+    assert "changed with it: driver 1.0 to 2.0" in history("case", A)
+    [story] = json.loads(history("case", A, "--json"))[0]["lines"]
+    assert [each["after"]["status"] for each in story["changes"]] == ["passed", "failed"]
+    assert f"{A}: {FAILED}" in history("regressions", "--since", "2026-01-01")
+    data = json.loads(history("regressions", "--since", "#2", "--json"))
+    assert [(each["case"], each["still_fails"]) for each in data["regressions"]] == [(A, True)]
+    assert "no case began to fail" in history("regressions", "--since", "2026-02-01")
+    assert "no case began to fail" in history("regressions", "--since", "#1", "-o", "GEMM")
+    assert "no case began to fail" in history("regressions", "--since", "#1", "--tag", "documented")
+    assert "no case is flaky" in history("flaky", "-k", "tile")
+    assert json.loads(history("flaky", "--json")) == []
+    assert "TILE" in history("drivers")
+    assert "GEMM" not in history("drivers")
+    assert {each["operator"] for each in json.loads(history("drivers", "--json"))} == {
+        "TILE",
+        "GEMM",
+    }
+    assert "removed 0 runs" in history("prune", "--keep", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["runs", "--database", "absent.sqlite"], 2, "there is no history absent.sqlite"),
+        (["runs", "--database", "mysql://x/y"], 2, "SQLite or PostgreSQL|needs the package"),
+        (["runs", "--database", "text"], 2, "file is not a database"),
+        (["runs", "--database", "foreign.sqlite"], 2, "a database of something else"),
+        (["runs", "--database", "newer.sqlite"], 2, "made by a newer dmlconf"),
+        (["add", "--database", "h.sqlite", "text"], 3, "text:1: not JSON"),
+        (["regressions", "--since", "May", "--database", "h.sqlite"], 2, "is not a date such as"),
+        (["regressions", "--since", "#9", "--database", "h.sqlite"], 2, "there is no run #9"),
+        (["case", "tile/x", "--database", "h.sqlite"], 5, "the history has no case tile/x"),
+        (["flaky", "-k", "a and", "--database", "h.sqlite"], 2, "-k"),
+        (["prune", "--database", "h.sqlite"], 2, "--before DATE or --keep N"),
+    ],
+)
+def test_refuses(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    import re
+    import sqlite3
+
+    (tmp_path / "text").write_text("some text\n" * 100)
+    for name, table in (("foreign", "songs"), ("newer", "alembic_version")):
+        with sqlite3.connect(tmp_path / f"{name}.sqlite") as connection:
+            connection.execute(f"CREATE TABLE {table} (version_num TEXT)")
+            connection.execute(f"INSERT INTO {table} VALUES ('999')")
+        connection.close()
+    fill(str(tmp_path / "h.sqlite"), [night(0, [verdict(A)])])
+    done = dmlconf_here(tmp_path, "history", *arguments)
+    assert done.returncode == code
+    assert re.search(message, done.stderr), done.stderr
