@@ -57,6 +57,7 @@ from dmlconf.cli.options.targets import (
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.runs.history import require_history
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.against import AUTO
 from dmlconf.engine.run import How, Run
@@ -197,6 +198,13 @@ _QUICK: Final = (
     help="Run failing cases once more, and write each with its inputs and "
     "its expected, allowed and actual outputs as .npy files.",
 )
+@option(
+    "--history",
+    is_flag=True,
+    group=REPORT_GROUP,
+    help="Add the run to the history at the end: the one that DMLCONF_HISTORY names, or a file "
+    "in your data folder (docs/history.md).",
+)
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -232,6 +240,7 @@ def command(
     quiet: bool,
     failures: int | None,
     dump_folder: Path | None,
+    history: bool,
     color: str,
     **selection: Any,
 ) -> int:
@@ -255,6 +264,8 @@ def command(
     if fail_slower is not None and slower_than is None:
         raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
     base_run = read_log(slower_than) if slower_than else None
+    if history:
+        require_history()
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
@@ -295,6 +306,7 @@ def command(
             "durations": durations,
             "failures": failures,
         },
+        history=history,
     )
     codes = []
     # A plan of a million cases and its log do not fit into memory side by side, so nothing here

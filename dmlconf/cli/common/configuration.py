@@ -77,7 +77,7 @@ BACKEND_GROUP: Final = "Run them"
 
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
-_NEVER: Final = ("config-profile", "failed", "help", "profile", "trust-config")
+_NEVER: Final = ("config-profile", "failed", "help", "history", "profile", "trust-config")
 """Options that make sense only for a single run, and that by which its user trusts the file."""
 
 _PROFILES: Final = "profile"

@@ -19,6 +19,7 @@ from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.announcement import announcement, graphs_note
+from dmlconf.cli.runs.history import add_to_history
 from dmlconf.cli.runs.logged_run import default_log, is_in_memory
 from dmlconf.engine.consumers import Consumer, logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -50,6 +51,7 @@ class Presentation:
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
         details: how much the terminal shows, as for `show`.
+        history: whether to add the run to the history at the end.
     """
 
     log_file: Path | None
@@ -60,6 +62,7 @@ class Presentation:
     base_run: RunLog | None
     fail_slower: float | None
     details: Mapping[str, Any]
+    history: bool = False
 
     @property
     def quiet(self) -> bool:
@@ -110,6 +113,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         say(f"interrupted: reports may be missing; dmlconf report {ends[-1].log} writes them")
         could_write = False
     ended = ends[-1]
+    if shown.history and not add_to_history(ended.log):
+        could_write = False
     if shown.base_run is not None:
         say("\n".join(ended.slower_lines))
     verdict_code, complaints = run_exit_code(ended.footer, shown.demands, ended.slower)

@@ -1,0 +1,44 @@
+"""What `run --history` adds to the history."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from dmlconf.cli.output.console import say
+from dmlconf.history.errors import HistoryError
+from dmlconf.run_log.log import read_log
+
+__all__ = ["HISTORY_VARIABLE", "add_to_history", "require_history"]
+
+HISTORY_VARIABLE: Final = "DMLCONF_HISTORY"
+"""The variable that names the history; without it, it is a file in the user's data folder."""
+
+
+def require_history() -> None:
+    """Open the history, and begin it if there is none, so that a run does not end in vain.
+
+    Raises:
+        HistoryError: it cannot be opened.
+    """
+    from dmlconf.history.database import opened  # Few runs need SQLAlchemy.
+
+    with opened(os.environ.get(HISTORY_VARIABLE) or None, create=True):
+        pass
+
+
+def add_to_history(log: Path) -> bool:
+    """Add a run to the history, and say so if it cannot be added; return whether it was."""
+    from dmlconf.history.adding import add
+    from dmlconf.history.database import opened
+
+    try:
+        with opened(os.environ.get(HISTORY_VARIABLE) or None, create=True) as history:
+            run = read_log(log, own=True)
+            with history.writing() as connection:
+                add(connection, run)
+    except HistoryError as error:
+        say(f"Error: the run is not in the history: {error}")
+        return False
+    return True

@@ -1,0 +1,150 @@
+"""Several writers, writers that die, and databases of older versions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from alembic.command import upgrade
+from alembic.config import Config
+from sqlalchemy import create_engine, inspect, select, text
+
+import dmlconf.history.migrations
+from dmlconf.history.adding import add
+from dmlconf.history.database import opened
+from dmlconf.history.tables import METADATA, run
+from tests.cli.process import DMLCONF, dmlconf_here, environment, write
+from tests.history.runs import night, verdict
+from tests.history.test_answers import fill, rows, told, written
+
+CASES = [f"tile/matrix/{number}" for number in range(1_500)]
+
+
+def logs(folder: Path, nights: int) -> list[Path]:
+    return [
+        written(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
+        for n in range(nights)
+    ]
+
+
+def adding(folder: Path, database: str, *files: Path) -> subprocess.Popen[bytes]:
+    command = [*DMLCONF, "history", "add", "-q", "--database", database, *map(str, files)]
+    return subprocess.Popen(command, cwd=folder, env=environment(folder))
+
+
+@pytest.mark.breakdown
+def test_two_writers_at_once_lose_and_double_nothing(database: str, tmp_path: Path) -> None:
+    files = logs(tmp_path, 6)
+    writers = [adding(tmp_path, database, *files[at:], *files[:at]) for at in (0, 3)]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    whole = str(tmp_path / "whole.sqlite")
+    fill(whole, [night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]) for n in range(6)])
+    assert told(database, CASES[7]) == told(whole, CASES[7])
+    assert len(rows(database)) == len(rows(whole)) == 6 * len(CASES)
+
+
+@pytest.mark.breakdown
+def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: Path) -> None:
+    files = logs(tmp_path, 8)
+    with opened(database, create=True):
+        pass
+    killed = 0
+    for delay in (0.9, 1.2, 1.5, 1.8):
+        writer = adding(tmp_path, database, *files)
+        time.sleep(delay)
+        killed += writer.poll() is None
+        writer.kill()
+        assert writer.wait() in (-signal.SIGKILL, 0)
+        with opened(database) as history, history.reading() as connection:
+            count = len(connection.execute(select(run.c.id)).all())
+        assert len(rows(database)) == count * len(CASES)
+    assert killed
+    assert adding(tmp_path, database, *files).wait() == 0
+    assert len(rows(database)) == len(files) * len(CASES)
+
+
+def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    database = str(tmp_path / "history.sqlite")
+    fill(database, [night(0, [verdict("tile/matrix/a")])])
+
+    def break_off() -> None:
+        with opened(database) as history, history.writing() as connection:
+            add(connection, night(1, [verdict("tile/matrix/a", fails=True)]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        break_off()
+    assert len(rows(database)) == 1
+
+
+def test_a_database_of_an_older_version_is_migrated(database: str, tmp_path: Path) -> None:
+    address = database if "://" in database else f"sqlite:///{database}"
+    engine = create_engine(address)
+    config = Config()
+    folder = str(Path(dmlconf.history.migrations.__file__).parent)
+    config.set_main_option("script_location", folder)
+    config.set_main_option("path_separator", "os")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        upgrade(config, "1")
+        connection.execute(text(f"INSERT INTO suite (digest) VALUES ('{'a' * 64}')"))
+    assert not inspect(engine).get_indexes("run")
+    fill(database, [night(0, [verdict("tile/matrix/a")])])
+    [index] = inspect(engine).get_indexes("run")
+    assert index["name"] == "run_of_environment"
+    engine.dispose()
+    fill(database, [night(1, [verdict("tile/matrix/a", fails=True)])])
+    assert len(told(database, "tile/matrix/a")) == 2
+
+
+def test_migrations_make_the_tables_that_the_code_uses(database: str) -> None:
+    with opened(database, create=True) as history:
+        inspector = inspect(history.engine)
+        for table in METADATA.sorted_tables:
+            made = {each["name"]: each["nullable"] for each in inspector.get_columns(table.name)}
+            assert made == {column.name: bool(column.nullable) for column in table.columns}
+            indexes = {each["name"] for each in inspector.get_indexes(table.name)}
+            assert {index.name for index in table.indexes} <= indexes
+            key = inspector.get_pk_constraint(table.name)["constrained_columns"]
+            assert key == [column.name for column in table.primary_key]
+        names = set(inspector.get_table_names())
+    assert names == {table.name for table in METADATA.sorted_tables} | {"alembic_version"}
+
+
+def test_a_run_adds_itself(tmp_path: Path) -> None:
+    write(tmp_path)
+    variables = {"DMLCONF_HISTORY": str(tmp_path / "here" / "history.sqlite")}
+    run_it = ("run", "tile.yaml", "--history", "-q", "-b")
+    assert dmlconf_here(tmp_path, *run_it, "numpy", **variables).returncode == 0
+    assert dmlconf_here(tmp_path, *run_it, "miniature:zeros", **variables).returncode == 1
+    done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
+    assert "failed in 0 of 1 runs" in done.stdout
+    assert "failed in 1 of 1 runs" in done.stdout
+    absent = {"DMLCONF_HISTORY": str(tmp_path / "tile.yaml" / "x")}
+    refused = dmlconf_here(tmp_path, *run_it, "numpy", **absent)
+    assert refused.returncode == 2
+    assert "tile.yaml" in refused.stderr
+
+
+def test_no_other_command_imports_sqlalchemy(tmp_path: Path) -> None:
+    write(tmp_path)
+    code = (
+        "import sys; from dmlconf.cli import main\n"
+        "try: main(['run', 'tile.yaml', '-q'])\n"
+        "except SystemExit as end: assert not end.code\n"
+        "assert not {'sqlalchemy', 'alembic'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, **environment(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
