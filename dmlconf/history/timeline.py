@@ -238,14 +238,14 @@ class Timeline:
             self._sets[each.case_set] = unpacked(data)
         return holds(self._sets[each.case_set], number)
 
-    def cases(self) -> Iterator[tuple[int, str, str, str]]:
-        """Yield each case: its id, identifier, operator and tags as JSON."""
+    def cases(self) -> list[tuple[int, str, str, str]]:
+        """Return each case: its id, identifier, operator and tags as JSON."""
         rows = self.connection.execute(
             select(case.c.id, case.c.identifier, operators.c.name, case.c.tags)
             .join(operators, operators.c.id == case.c.operator_id)
             .order_by(case.c.identifier)
         )
-        yield from (tuple(row) for row in rows)  # type: ignore[misc]  # It has four columns.
+        return [(number, identifier, name, tags) for number, identifier, name, tags in rows]
 
     def failing_cases(self) -> set[int]:
         """Return the cases that have ever failed."""
@@ -333,6 +333,6 @@ def verdicts_along(
                 places.add(first)
     for place in sorted(places):
         stored, verdicts = by_environment[line.runs[place].environment.id]
-        before = bisect_right(stored, place)
-        if before:
-            yield place, verdicts[before - 1]
+        reached = bisect_right(stored, place)
+        if reached:
+            yield place, verdicts[reached - 1]

@@ -52,7 +52,7 @@ def night(
     """Return the run of a night, counted from 1 January 2026."""
     listed = tuple(verdicts)
     started = FIRST_NIGHT + timedelta(days=number)
-    counts = dict.fromkeys(Status, 0)
+    counts: dict[str, int] = dict.fromkeys(map(str, Status), 0)
     for each in listed:
         counts[each.status] += 1
     header = Header(

@@ -90,7 +90,7 @@ _choice_options = options(
 @click.argument("logs", cls=Arguments, nargs=-1, required=True, type=click.Path(path_type=Path))
 @_database_option
 @option("-q", "--quiet", is_flag=True, help="Say nothing of what was added.")
-def add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
+def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
     """Add the runs of LOGS; a run that is there already changes nothing.
 
     Each log is added as a whole or not at all, and several processes may add at once. A log that
@@ -118,7 +118,7 @@ def add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
 @_subcommand("runs", short_help="List the runs.")
 @_database_option
 @_json_option
-def list_runs(database: str | None, as_json: bool) -> int:
+def _list_runs(database: str | None, as_json: bool) -> int:
     """List the runs, the earliest first."""
     from dmlconf.reports.history.answers import aligned, run_data, run_rows
 
@@ -133,7 +133,7 @@ def list_runs(database: str | None, as_json: bool) -> int:
 @click.argument("cases", metavar="CASE...", nargs=-1, required=True)
 @_database_option
 @_json_option
-def show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> int:
+def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> int:
     """Show each CASE along each backend and adapter: a line for each change of its verdict.
 
     CASE is an identifier, or a pattern such as 'gather/*'. With each change is said what changed
@@ -170,7 +170,7 @@ def show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> i
 @_choice_options
 @_database_option
 @_json_option
-def list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
+def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that changed between failing and not failing though nothing else changed.
 
     They changed at least twice without a change of the case, dmlconf, its rules, the driver,
@@ -209,7 +209,7 @@ def list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
 @_choice_options
 @_database_option
 @_json_option
-def list_regressions(since: str, database: str | None, as_json: bool, **choice: Any) -> int:
+def _list_regressions(since: str, database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that began to fail, the latest first, and what changed with each.
 
     Cases that were mended since then are listed too, and flaky ones are left out.
@@ -251,7 +251,7 @@ def list_regressions(since: str, database: str | None, as_json: bool, **choice: 
 @option("--all", "every", is_flag=True, help="Also operators without a failing case.")
 @_database_option
 @_json_option
-def show_drivers(
+def _show_drivers(
     operators: tuple[str, ...], every: bool, database: str | None, as_json: bool
 ) -> int:
     """Show the failing cases of each operator in each environment's latest whole run."""
@@ -282,7 +282,7 @@ def show_drivers(
     help="Keep the latest N runs of each environment, and remove the others.",
 )
 @_database_option
-def prune_runs(before: str | None, keep: int | None, database: str | None) -> int:
+def _prune_runs(before: str | None, keep: int | None, database: str | None) -> int:
     """Remove old runs. Those that stay answer as before, but for what came before them.
 
     Of each environment the latest run stays.
@@ -302,7 +302,7 @@ def prune_runs(before: str | None, keep: int | None, database: str | None) -> in
 @_subcommand("merge", short_help="Add the runs of another history.")
 @click.argument("other", metavar="FILE|ADDRESS")
 @_database_option
-def merge_history(other: str, database: str | None) -> int:
+def _merge_history(other: str, database: str | None) -> int:
     """Add all runs of another history; those that are here already change nothing."""
     from dmlconf.history.database import opened
     from dmlconf.history.keeping import copy_runs

@@ -1,4 +1,7 @@
-"""Run migrations on the connection that `dmlconf.history.database` hands over."""
+"""Run migrations on the connection that `dmlconf.history.database` hands over.
+
+Alembic runs this file with its context set up; merely imported, it does nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,5 +9,6 @@ from alembic import context
 
 __all__: list[str] = []
 
-context.configure(connection=context.config.attributes["connection"])
-context.run_migrations()
+if hasattr(context, "config"):
+    context.configure(connection=context.config.attributes["connection"])
+    context.run_migrations()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-__all__ = ["upgrade"]
+__all__ = ["branch_labels", "depends_on", "down_revision", "revision", "upgrade"]
 
 revision = "1"
 down_revision = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-__all__ = ["upgrade"]
+__all__ = ["branch_labels", "depends_on", "down_revision", "revision", "upgrade"]
 
 revision = "2"
 down_revision = "1"
