@@ -325,8 +325,7 @@ def verdicts_along(
     if not by_environment:
         return
     switches = line.switches
-    for at, begin in enumerate(switches):
-        end = switches[at + 1] if at + 1 < len(switches) else len(line.runs)
+    for begin, end in zip(switches, [*switches[1:], len(line.runs)], strict=True):
         if line.runs[begin].environment.id in by_environment:
             first = next((p for p in range(begin, end) if timeline.has(line.runs[p], number)), None)
             if first is not None:
