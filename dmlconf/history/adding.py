@@ -119,7 +119,7 @@ def _run_digest(log: RunLog) -> str:
             verdict.case,
             verdict.status,
             verdict.seconds,
-            sorted(verdict.output_digests.items()),
+            sorted(verdict.execution.output_digests.items()),
         )
         digest.update(repr(line).encode())
     return digest.hexdigest()
@@ -136,14 +136,16 @@ def _short_digest(data: Any) -> int:
 
 
 def _outputs(verdict: Verdict) -> int:
-    return _short_digest(dict(verdict.output_digests)) if verdict.output_digests else 0
+    digests = verdict.execution.output_digests
+    return _short_digest(dict(digests)) if digests else 0
 
 
 def _definition(verdict: Verdict) -> int:
-    if not verdict.facts:
+    own = verdict.identity
+    if not own.facts:
         return 0  # The run did not reach the case, or an older version wrote the log.
-    parts = (verdict.facts, verdict.expectation, verdict.origin, verdict.files, verdict.disputes)
-    return _short_digest(parts)
+    expectation = verdict.judgement.expectation
+    return _short_digest((own.facts, expectation, own.origin, own.files, own.disputes))
 
 
 def _shard(shard: Mapping[str, Any]) -> str:

@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 from dmlconf.cases.model import Provenance
 from dmlconf.run_log.log import Footer, Header, RunLog
-from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    Reason,
+    ReasonKind,
+    Status,
+    Verdict,
+)
 
 __all__ = ["night", "verdict"]
 
@@ -24,15 +32,18 @@ def verdict(
 ) -> Verdict:
     """Return a verdict on a case such as `tile/matrix/a`."""
     return Verdict(
-        case=case,
-        operator=case.partition("/")[0].upper(),
-        tags=(case.split("/")[1],),
-        status=Status.FAILED if fails else Status.PASSED,
-        expectation=Provenance.DOCUMENTED,
-        reason=Reason(ReasonKind.WRONG_VALUES, message) if fails else None,
-        seconds=0.001,
-        output_digests={"OutputTensor": bits * (16 // len(bits))},
-        facts=facts or {"InputTensor": "FLOAT32 2x3"},
+        Identity(
+            case=case,
+            operator=case.partition("/")[0].upper(),
+            tags=(case.split("/")[1],),
+            facts=facts or {"InputTensor": "FLOAT32 2x3"},
+        ),
+        Judgement(
+            status=Status.FAILED if fails else Status.PASSED,
+            expectation=Provenance.DOCUMENTED,
+            reason=Reason(ReasonKind.WRONG_VALUES, message) if fails else None,
+        ),
+        Execution(seconds=0.001, output_digests={"OutputTensor": bits * (16 // len(bits))}),
     )
 
 
