@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -55,7 +56,7 @@ def server() -> Iterator[str]:
             wait_for(port, createdb, process)
             yield f"postgresql+psycopg://tester@127.0.0.1:{port}/"
         finally:
-            process.terminate()
+            process.send_signal(signal.SIGINT)  # At SIGTERM it waits until all clients leave.
             process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from alembic.command import upgrade
 from alembic.config import Config
-from sqlalchemy import create_engine, inspect, select, text
+from sqlalchemy import Engine, create_engine, inspect, select, text
 
 import dmlconf.history.migrations
 from dmlconf.history.adding import add
@@ -82,6 +82,11 @@ def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert len(rows(database)) == 1
 
 
+def index_names(engine: Engine) -> set[str | None]:
+    """The indexes of the table of runs; PostgreSQL also has one for what is unique."""
+    return {index["name"] for index in inspect(engine).get_indexes("run")}
+
+
 def test_a_database_of_an_older_version_is_migrated(database: str, tmp_path: Path) -> None:
     address = database if "://" in database else f"sqlite:///{database}"
     engine = create_engine(address)
@@ -93,10 +98,9 @@ def test_a_database_of_an_older_version_is_migrated(database: str, tmp_path: Pat
         config.attributes["connection"] = connection
         upgrade(config, "1")
         connection.execute(text(f"INSERT INTO suite (digest) VALUES ('{'a' * 64}')"))
-    assert not inspect(engine).get_indexes("run")
+    assert "run_of_environment" not in index_names(engine)
     fill(database, [night(0, [verdict("tile/matrix/a")])])
-    [index] = inspect(engine).get_indexes("run")
-    assert index["name"] == "run_of_environment"
+    assert "run_of_environment" in index_names(engine)
     engine.dispose()
     fill(database, [night(1, [verdict("tile/matrix/a", fails=True)])])
     assert len(told(database, "tile/matrix/a")) == 2
