@@ -29,12 +29,12 @@ settings.register_profile("explore", deadline=None, max_examples=1500, database=
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
-    "benchmark": "onnx and onnxruntime (pip install 'dmlconf[benchmarks]')",
+    "benchmark": "onnx and onnxruntime (pip install '.[benchmarks]')",
     "fuzz": "a minute or two (docs/fuzzing.md)",
     "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
     "layers": "many minutes (docs/precision.md)",
-    "runtimes": "onnx and onnxruntime (pip install 'dmlconf[onnxruntime]')",
+    "runtimes": "onnx and onnxruntime (pip install '.[onnxruntime]')",
     "webnn": "a Chromium with WebNN (python3 lab/chromium.py)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",

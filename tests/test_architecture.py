@@ -19,7 +19,7 @@ from tests.each import for_each
 PACKAGE: Final = Path(dmlconf.__file__).parent
 
 LAYERS: Final = (
-    {"limits"},
+    {"extras", "limits"},
     {"resources", "tensors"},
     {"expressions", "documents"},
     {"catalogue"},

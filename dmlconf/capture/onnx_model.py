@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.extras import install_command
 from dmlconf.limits import LARGEST_MODEL_INPUTS
 from dmlconf.tensors.datatypes import Array
 
@@ -124,7 +125,7 @@ def _run(
         import onnxruntime
     except ImportError as error:
         raise ModelError(
-            f"ONNX Runtime is missing ({error}); install it with: pip install dmlconf[directml]"
+            f"ONNX Runtime is missing ({error}); install it with: {install_command('directml')}"
         ) from error
 
     def session(*providers: Any) -> Any:

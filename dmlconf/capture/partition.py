@@ -23,6 +23,7 @@ from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.extras import install_command
 from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge
 from dmlconf.limits import LARGEST_PARTITION, MOST_NODES
 from dmlconf.tensors.datatypes import DataType
@@ -86,7 +87,7 @@ class _Table:
             from flatbuffers import number_types
             from flatbuffers.table import Table
         except ImportError as error:
-            message = f"flatbuffers is missing ({error}): pip install dmlconf[capture]"
+            message = f"flatbuffers is missing ({error}): {install_command('capture')}"
             raise PartitionError(message) from error
         self._types = number_types
         self._table = Table(content, place)

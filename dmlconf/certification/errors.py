@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dmlconf.documents.problems import ExpectedError
+from dmlconf.extras import install_command
 
 __all__ = ["CertificationError", "MissingExtraError", "RefusedError", "UnwritableJournalError"]
 
@@ -24,7 +25,7 @@ class MissingExtraError(CertificationError):
     def __init__(self) -> None:
         super().__init__(
             "signatures need the package cryptography: "
-            "install it with `pip install 'dmlconf[certify]'`"
+            f"install it with `{install_command('certify')}`"
         )
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from dmlconf.backends.protocol import BackendError
+from dmlconf.extras import install_command
 from dmlconf.workers.interrupts import deferred_interrupts, discarded_interrupts
 
 __all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo", "in_thread", "within"]
@@ -110,7 +111,7 @@ class Cluster:
             client_class = _client_class()
         except ImportError as error:
             message = "--scheduler needs Dask's scheduler"
-            raise MissingDaskError(message, "pip install 'dmlconf[fleet]'") from error
+            raise MissingDaskError(message, install_command("fleet")) from error
         _silence_dask()
         self._local: _LocalCluster | None = None
         self._address = address

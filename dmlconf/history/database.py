@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
+from dmlconf.extras import install_command
 from dmlconf.history.errors import HistoryError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
         engine = create_engine(url, **options)
     except ModuleNotFoundError as error:
         message = f"{named.partition(':')[0]} needs the package {error.name}"
-        raise HistoryError(printable(f"{message}: pip install 'dmlconf[history]'")) from error
+        raise HistoryError(printable(f"{message}: {install_command('history')}")) from error
     except (SQLAlchemyError, ValueError) as error:
         # The address may hold a password, so the message does not repeat it.
         message = (

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from dmlconf.documents.problems import nearest
+from dmlconf.extras import install_command
 from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Format(Generic[Subject]):
             warning if that place is missing.
         place: that place, for messages.
         needs: modules that rendering imports and that an installation may lack.
-        extra: what installs them, as in `pip install 'dmlconf[EXTRA]'`.
+        extra: what installs them, as in `pip install '.[EXTRA]'`.
     """
 
     name: str
@@ -191,7 +192,7 @@ def parse_report(option: str, known: Formats[Subject]) -> Report[Subject]:
     chosen = known[name]
     missing = [module for module in chosen.needs if find_spec(module) is None]
     if missing:
-        install = f"pip install 'dmlconf[{chosen.extra}]'"
+        install = install_command(chosen.extra)
         raise ValueError(f"{name} needs {', '.join(missing)}; to install: {install}")
     if colon and not chosen.takes_file:
         raise ValueError(f"{name} takes no file: it goes to {chosen.place}")

@@ -88,7 +88,9 @@ def test_a_scheduler_needs_dask(tmp_path: Path) -> None:
     with patch.dict(sys.modules, {"distributed": None}):
         done = dmlconf_here(tmp_path, "run", "tile.yaml", "--scheduler", "local:2")
     assert done.returncode == 4
-    assert "--scheduler needs Dask's scheduler\npip install 'dmlconf[fleet]'" in done.stderr
+    assert "--scheduler needs Dask's scheduler\npip install" in done.stderr
+    assert "[fleet]'" in done.stderr
+    assert "dmlconf[fleet]" not in done.stderr
 
 
 @pytest.mark.parametrize(

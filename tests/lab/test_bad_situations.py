@@ -254,7 +254,7 @@ def test_4_for_what_is_not_directml(
     done = lab("run", "--", *command, "--directml", file, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
     assert expected in done.stderr
-    assert "pip install dmlconf[directml]" in done.stderr
+    assert 'pip install ".[directml]"' in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -33,6 +33,7 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
+from dmlconf.extras import install_command
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.translation.program import NotExpressibleError, Program
 from dmlconf.translation.translate import translated
@@ -241,7 +242,7 @@ def _imported() -> Any:
     except ImportError as error:
         raise BackendError(
             f"the backend onnxruntime needs the packages onnx and onnxruntime: {error}",
-            "Install them with `pip install 'dmlconf[onnxruntime]'`",
+            f"Install them with `{install_command('onnxruntime')}`",
         ) from error
     return onnxruntime
 

@@ -25,6 +25,7 @@ from dmlconf.cli.common.configuration import read_configuration
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log, log_directory, temporary_log_directory
 from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.extras import install_command
 from dmlconf.resources import cases_directory
 
 __all__ = ["command"]
@@ -121,7 +122,7 @@ def _directml() -> Iterator[_Finding]:
 
 def _directml_advice() -> str:
     if sys.platform == "win32":
-        return "pip install 'dmlconf[directml]', or name a file with --directml FILE"
+        return f"{install_command('directml')}, or name a file with --directml FILE"
     if os.environ.get("WSL_DISTRO_NAME"):
         return "pip install --no-deps torch-directml, or name libdirectml.so with --directml FILE"
     return "needed for -b directml only; without Windows, the Wine lab runs it (docs/wine-lab.md)"

@@ -34,7 +34,7 @@ def command() -> None:
 
     The database is a file of SQLite in your data folder unless --database or DMLCONF_HISTORY names
     another one, or a PostgreSQL as postgresql+psycopg://USER@HOST/NAME, which needs
-    `pip install 'dmlconf[history]'`. `dmlconf history add LOG` puts run logs into it.
+    `pip install '.[history]'`. `dmlconf history add LOG` puts run logs into it.
     """
 
 

@@ -41,7 +41,7 @@ def command(files: tuple[Path, ...], folder: Path) -> int:
 
     It writes them with the session option ep.dml.enable_graph_serialization = true, also in
     programs that are not Python. The cases are as those of `dmlconf capture`; weights become
-    inputs. This needs `pip install dmlconf[capture]`.
+    inputs. This needs `pip install '.[capture]'`.
 
     Exit codes: 0 cases were written; 3 a file cannot be read; 5 dmlconf's own rules refuse all
     cases.

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import HRESULT
 from dmlconf.backends.errors import LibraryError
+from dmlconf.extras import install_command
 
 __all__ = [
     "LIBRARY_FOLDER_VARIABLE",
@@ -151,7 +152,7 @@ def _shared_object(package: str) -> Path | None:
 
 def _advice() -> str:
     if sys.platform == "win32":
-        install = "Install a recent one with: pip install dmlconf[directml]"
+        install = f"Install a recent one with: {install_command('directml')}"
     elif sys.platform == "linux":
         install = (
             "On Linux, DirectML runs only in WSL 2. torch-directml contains it; without PyTorch:\n"

@@ -1,0 +1,59 @@
+"""How to install the packages of an extra of dmlconf, from where dmlconf itself was installed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+__all__ = ["install_command", "install_command_from"]
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, such as `pip install '.[certify]'`.
+
+    It names the checkout or the wheel that dmlconf was installed from, never the name `dmlconf`
+    alone: under that name an index may have somebody else's package.
+    """
+    try:
+        origin = distribution("dmlconf").read_text("direct_url.json")
+    except PackageNotFoundError:
+        origin = None
+    return install_command_from(origin, extra)
+
+
+def install_command_from(origin: str | None, extra: str) -> str:
+    """Return the command for an installation.
+
+    Args:
+        origin: its `direct_url.json`, by PEP 610; None if it has none.
+        extra: the extra.
+    """
+    source = None if origin is None else _source(origin)
+    if source is None:
+        return f"pip install {_quoted(f'.[{extra}]')} in a checkout of dmlconf"
+    place, is_editable = source
+    here = "." if place == Path.cwd() else str(place)
+    return f"pip install {'-e ' if is_editable else ''}{_quoted(f'{here}[{extra}]')}"
+
+
+def _source(origin: str) -> tuple[Path, bool] | None:
+    """Return the checkout or the wheel, if it is still there, and whether it is editable."""
+    try:
+        record = json.loads(origin)
+        url = urlsplit(record["url"])
+        place = Path(url2pathname(url.path))
+        is_editable = bool(record.get("dir_info", {}).get("editable"))
+        if url.scheme != "file" or not place.exists():
+            return None
+    except (ValueError, TypeError, KeyError, AttributeError, OSError):
+        return None
+    return place, is_editable
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if sys.platform == "win32" else shlex.quote(text)

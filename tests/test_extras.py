@@ -1,0 +1,50 @@
+"""The command that a message names where a package is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.extras import install_command_from
+
+
+def origin(place: Path, **rest: object) -> str:
+    return json.dumps({"url": place.as_uri(), **rest})
+
+
+def test_a_checkout_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = tmp_path / "with spaces"
+    checkout.mkdir()
+    record = origin(checkout, dir_info={})
+    assert install_command_from(record, "certify") == f"pip install '{checkout}[certify]'"
+    editable = origin(checkout, dir_info={"editable": True})
+    assert install_command_from(editable, "fleet") == f"pip install -e '{checkout}[fleet]'"
+    monkeypatch.chdir(checkout)
+    assert install_command_from(record, "certify") == "pip install '.[certify]'"
+
+
+def test_a_wheel_is_named(tmp_path: Path) -> None:
+    wheel = tmp_path / "dmlconf-0.2.0-py3-none-any.whl"
+    wheel.touch()
+    record = origin(wheel, archive_info={"hash": "sha256=0"})
+    assert install_command_from(record, "certify") == f"pip install '{wheel}[certify]'"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        "",
+        "[]",
+        "{}",
+        '{"url": 5}',
+        '{"url": "https://example.com/dmlconf.whl", "archive_info": {}}',
+        '{"url": "file:///absent/dmlconf-0.2.0-py3-none-any.whl", "archive_info": {}}',
+    ],
+)
+def test_without_them_a_checkout_is_needed(record: str | None) -> None:
+    """Never `dmlconf[certify]`: no index has dmlconf, and a stranger may take the name."""
+    command = install_command_from(record, "certify")
+    assert command == "pip install '.[certify]' in a checkout of dmlconf"
