@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
@@ -12,23 +11,14 @@ from dmlconf.judging.judge import Against, Recorded
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
 from dmlconf.strength.judging import CaseJudge
-from dmlconf.strength.tallies import share
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
 
 __all__ = [
-    "GRAPH_HEADINGS",
     "GraphFigure",
     "GraphTally",
-    "graph_data",
-    "graph_lines",
-    "graph_sentence",
-    "graph_share",
-    "graph_table",
     "measure_graphs",
 ]
-
-GRAPH_HEADINGS: Final = ("Defect or right variant", "Tried", "Fails", "Passes", "Share")
 
 
 @dataclass(slots=True)
@@ -130,69 +120,3 @@ def _count(tally: GraphTally, status: Status, unexpected: Status, place: str) ->
     tally.failed += status is Status.FAILED
     if status is unexpected:
         tally.unexpected.append(place)
-
-
-def graph_share(figure: GraphFigure) -> float:
-    """Return the percentage noticed of the defects that change an output."""
-    return share(*_sums(figure.defects))
-
-
-def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
-    failed = sum(tally.failed for tally in tallies.values())
-    return failed, sum(tally.tried for tally in tallies.values())
-
-
-def graph_sentence(figure: GraphFigure) -> str:
-    """Return the figure as one sentence."""
-    caught, tried = _sums(figure.defects)
-    refused, variants = _sums(figure.variants)
-    return (
-        f"by graph: {caught:,} of {tried:,} defects of graph compilers are noticed "
-        f"({share(caught, tried):.2f}%), and {refused:,} of {variants:,} right variants fail, in "
-        f"{figure.cases:,} graphs"
-    )
-
-
-def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each defect and variant, as `GRAPH_HEADINGS` has its columns."""
-    for name, tally in {**figure.defects, **figure.variants}.items():
-        right = name in figure.variants
-        passed = tally.tried - tally.failed
-        successes = passed if right else tally.failed
-        yield (
-            f"right: {name}" if right else name,
-            f"{tally.tried:,}",
-            f"{tally.failed:,}",
-            f"{passed:,}",
-            f"{share(successes, tally.tried):.2f}%",
-        )
-
-
-def graph_lines(figure: GraphFigure) -> Iterator[str]:
-    """Yield a line for each defect that passes, and each right variant that fails."""
-    for name, tally in figure.defects.items():
-        yield from (f"passes: {name}, {place}" for place in tally.unexpected)
-    for name, tally in figure.variants.items():
-        yield from (f"fails although it is right: {name}, {place}" for place in tally.unexpected)
-
-
-def graph_data(figure: GraphFigure) -> dict[str, Any]:
-    """Return the figure for JSON."""
-
-    def rows(tallies: Mapping[str, GraphTally]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "tried": tally.tried,
-                "failed": tally.failed,
-                "unexpected": tally.unexpected,
-            }
-            for name, tally in tallies.items()
-        ]
-
-    return {
-        "cases": figure.cases,
-        "share": graph_share(figure),
-        "defects": rows(figure.defects),
-        "variants": rows(figure.variants),
-    }

@@ -11,7 +11,7 @@ from dmlconf.engine.against import RecordingAgainst, suite_expectations
 from dmlconf.judging.judge import Against
 from dmlconf.workers.mapping import in_processes
 
-__all__ = ["Addable", "measured_in_processes"]
+__all__ = ["Addable", "Measure", "measured_in_processes"]
 
 
 class Addable(Protocol):
@@ -24,11 +24,13 @@ class Addable(Protocol):
 
 _Result = TypeVar("_Result", bound=Addable)
 
-_Measure = Callable[[Sequence[PlannedCase], Against], _Result]
+Measure = Callable[[Sequence[PlannedCase], Against], _Result]
+"""Returns what some cases notice, which it builds; where they state no expected outcome, the other
+argument gives it. A function that a process can import."""
 
 
 def measured_in_processes(
-    measure: _Measure[_Result],
+    measure: Measure[_Result],
     result: _Result,
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
@@ -40,8 +42,7 @@ def measured_in_processes(
     """Return what cases notice, and the recordings that gave expected values.
 
     Args:
-        measure: returns what some cases notice, which it builds; a function that a process can
-            import. The expected outcome of cases that state none is given by the other argument.
+        measure: measures some of the cases.
         result: what no case notices; the others are added to it.
         plan: the cases.
         suite_paths: where the suite was loaded from.
@@ -78,7 +79,7 @@ class _Worker:
 
     @classmethod
     def measure(
-        cls, chunk: tuple[_Measure[_Result], Sequence[PlannedCase]]
+        cls, chunk: tuple[Measure[_Result], Sequence[PlannedCase]]
     ) -> tuple[_Result, list[list[str]]]:
         measure, cases = chunk
         for recording in cls.recordings:

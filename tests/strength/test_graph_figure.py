@@ -9,14 +9,9 @@ import numpy as np
 
 from dmlconf.engine.session import no_expectation
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reports.strength.graphs import graph_lines, graph_share
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
-from dmlconf.strength.graph_figure import (
-    GraphFigure,
-    GraphTally,
-    graph_lines,
-    graph_share,
-    measure_graphs,
-)
+from dmlconf.strength.graph_figure import GraphFigure, GraphTally, measure_graphs
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import graph_case, graph_file
 

@@ -10,6 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.modulus import (
     LEAST_QUOTIENT,
     element_wise_modulus_floor,
@@ -32,35 +33,37 @@ _LARGEST_MULTIPLE: Final = 2.0**22
 
 def element_wise_modulus_truncate_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
 
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
-    if ATensor.dtype.kind == "f":
-        return _float_candidates(ATensor, BTensor, np.trunc, ATensor.dtype)
-    return _integer_candidates(
-        element_wise_modulus_truncate(ATensor, BTensor, OutputTensor), ATensor, BTensor
-    )
+    remainder = element_wise_modulus_truncate(ATensor, BTensor, OutputTensor)
+    return _candidates(ATensor, BTensor, remainder, np.trunc)
 
 
 def element_wise_modulus_floor_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
 
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
-    if ATensor.dtype.kind == "f":
-        return _float_candidates(ATensor, BTensor, np.floor, ATensor.dtype)
-    return _integer_candidates(
-        element_wise_modulus_floor(ATensor, BTensor, OutputTensor), ATensor, BTensor
-    )
+    remainder = element_wise_modulus_floor(ATensor, BTensor, OutputTensor)
+    return _candidates(ATensor, BTensor, remainder, np.floor)
+
+
+def _candidates(
+    dividend: Array, divisor: Array, remainder: Array, rounding: np.ufunc
+) -> Sequence[Interval]:
+    if remainder.dtype.kind == "f":
+        return _float_candidates(dividend, divisor, rounding, remainder.dtype)
+    return _integer_candidates(dividend, divisor, remainder)
 
 
 def _float_candidates(
     dividend: Array, divisor: Array, rounding: np.ufunc, dtype: np.dtype[Any]
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return what `a - b * rounding(a / b)` of FLOAT32 arithmetic may be.
 
     A quotient may fall on the other side of a whole number that it is next to, but not where it is
@@ -113,9 +116,7 @@ def _float_candidates(
     return candidates
 
 
-def _integer_candidates(
-    remainder: Array, dividend: Array, divisor: Array
-) -> Sequence[tuple[Array, Array]]:
+def _integer_candidates(dividend: Array, divisor: Array, remainder: Array) -> Sequence[Interval]:
     """Return the remainder, or any integer for what Direct3D leaves undefined.
 
     Undefined are a signed integer modulo zero, and the smallest one modulo -1.

@@ -11,9 +11,8 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.judging.judge import Against
 from dmlconf.reports.markdown_text import table as markdown_table
-from dmlconf.reports.strength.figure import CHUNK, FigureKind, Setting, Table, bullets
+from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
 from dmlconf.strength.expectations import ExpectationFigure, ExpectationTally, measure_expectations
-from dmlconf.strength.parallel import measured_in_processes
 from dmlconf.strength.perturbations import KINDS
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import share
@@ -195,16 +194,7 @@ class _Spoiling:
 
 def _measured(setting: Setting) -> _Expectations:
     cases = sampled(setting.plan, setting.sample, setting.seed)
-    with setting.progress(len(cases)) as advance:
-        figure, _ = measured_in_processes(
-            _Spoiling(setting.seed),
-            ExpectationFigure(),
-            cases,
-            setting.suite_paths,
-            jobs=setting.jobs,
-            chunk=CHUNK,
-            advance=advance,
-        )
+    figure, _ = setting.measured(_Spoiling(setting.seed), ExpectationFigure(), cases)
     return _Expectations(figure, setting.seed)
 
 

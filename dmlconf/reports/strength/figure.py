@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
@@ -19,16 +19,18 @@ from dmlconf.documents.problems import printable
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.judge import Against
 from dmlconf.strength.measure import Method, Strength, measure
-from dmlconf.strength.parallel import measured_in_processes
+from dmlconf.strength.parallel import Addable, Measure, measured_in_processes
 from dmlconf.strength.sampling import sampled
 
-__all__ = ["CHUNK", "Figure", "FigureKind", "Progress", "Setting", "Table", "bullets"]
+__all__ = ["Figure", "FigureKind", "Progress", "Setting", "Table", "bullets"]
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Shows how much of so many cases is done; within it, each call counts one."""
 
-CHUNK: Final = 100
+_CHUNK: Final = 100
 """Cases that a process takes at a time."""
+
+_Result = TypeVar("_Result", bound=Addable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +79,35 @@ class Setting:
         """What cases notice of injected defects and perturbations, of which each is judged once."""
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
+        strength, self.recordings = self.measured(_Injection(method), Strength(), cases)
+        return strength
+
+    def measured(
+        self,
+        measure: Measure[_Result],
+        result: _Result,
+        cases: Sequence[PlannedCase],
+        *,
+        chunk: int = _CHUNK,
+    ) -> tuple[_Result, Sequence[RecordingAgainst]]:
+        """Return what some of the cases notice, and the recordings that gave expected values.
+
+        Args:
+            measure: measures some of them, as `measured_in_processes` takes it.
+            result: what no case notices; the others are added to it.
+            cases: the cases.
+            chunk: how many a process takes at a time.
+        """
         with self.progress(len(cases)) as advance:
-            strength, self.recordings = measured_in_processes(
-                _Injection(method),
-                Strength(),
+            return measured_in_processes(
+                measure,
+                result,
                 cases,
                 self.suite_paths,
                 jobs=self.jobs,
-                chunk=CHUNK,
+                chunk=chunk,
                 advance=advance,
             )
-        return strength
 
 
 @dataclass(frozen=True, slots=True)

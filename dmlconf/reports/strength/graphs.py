@@ -12,23 +12,90 @@ from dmlconf.cases.selecting.selection import graphs_in
 from dmlconf.judging.judge import Against
 from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
-from dmlconf.strength.graph_figure import (
-    GRAPH_HEADINGS,
-    GraphFigure,
-    graph_data,
-    graph_lines,
-    graph_sentence,
-    graph_share,
-    graph_table,
-    measure_graphs,
-)
-from dmlconf.strength.parallel import measured_in_processes
+from dmlconf.strength.graph_figure import GraphFigure, GraphTally, measure_graphs
 from dmlconf.strength.sampling import sampled
+from dmlconf.strength.tallies import share
 
-__all__ = ["GRAPHS"]
+__all__ = [
+    "GRAPHS",
+    "GRAPH_HEADINGS",
+    "graph_data",
+    "graph_lines",
+    "graph_sentence",
+    "graph_share",
+    "graph_table",
+]
+
+GRAPH_HEADINGS: Final = ("Defect or right variant", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
 """Graphs that a process takes at a time: those of 200 nodes take 20 s each."""
+
+
+def graph_share(figure: GraphFigure) -> float:
+    """Return the percentage noticed of the defects that change an output."""
+    return share(*_sums(figure.defects))
+
+
+def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
+    failed = sum(tally.failed for tally in tallies.values())
+    return failed, sum(tally.tried for tally in tallies.values())
+
+
+def graph_sentence(figure: GraphFigure) -> str:
+    """Return the figure as one sentence."""
+    caught, tried = _sums(figure.defects)
+    refused, variants = _sums(figure.variants)
+    return (
+        f"by graph: {caught:,} of {tried:,} defects of graph compilers are noticed "
+        f"({share(caught, tried):.2f}%), and {refused:,} of {variants:,} right variants fail, in "
+        f"{figure.cases:,} graphs"
+    )
+
+
+def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each defect and variant, as `GRAPH_HEADINGS` has its columns."""
+    for name, tally in {**figure.defects, **figure.variants}.items():
+        right = name in figure.variants
+        passed = tally.tried - tally.failed
+        successes = passed if right else tally.failed
+        yield (
+            f"right: {name}" if right else name,
+            f"{tally.tried:,}",
+            f"{tally.failed:,}",
+            f"{passed:,}",
+            f"{share(successes, tally.tried):.2f}%",
+        )
+
+
+def graph_lines(figure: GraphFigure) -> Iterator[str]:
+    """Yield a line for each defect that passes, and each right variant that fails."""
+    for name, tally in figure.defects.items():
+        yield from (f"passes: {name}, {place}" for place in tally.unexpected)
+    for name, tally in figure.variants.items():
+        yield from (f"fails although it is right: {name}, {place}" for place in tally.unexpected)
+
+
+def graph_data(figure: GraphFigure) -> dict[str, Any]:
+    """Return the figure for JSON."""
+
+    def rows(tallies: Mapping[str, GraphTally]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "tried": tally.tried,
+                "failed": tally.failed,
+                "unexpected": tally.unexpected,
+            }
+            for name, tally in tallies.items()
+        ]
+
+    return {
+        "cases": figure.cases,
+        "share": graph_share(figure),
+        "defects": rows(figure.defects),
+        "variants": rows(figure.variants),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +140,7 @@ def _of_cases(plan: Sequence[PlannedCase], against: Against) -> GraphFigure:
 
 def _measured(setting: Setting) -> _Graphs:
     cases = sampled(graphs_in(setting.plan), setting.sample, setting.seed)
-    with setting.progress(len(cases)) as advance:
-        figure, _ = measured_in_processes(
-            _of_cases,
-            GraphFigure(),
-            cases,
-            setting.suite_paths,
-            jobs=setting.jobs,
-            chunk=_CHUNK,
-            advance=advance,
-        )
+    figure, _ = setting.measured(_of_cases, GraphFigure(), cases, chunk=_CHUNK)
     return _Graphs(figure)
 
 
