@@ -196,7 +196,7 @@ def test_what_is_permitted_stands_beside_the_function_that_it_is_permitted_of() 
     }
 
 
-CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
+CONCRETE_BACKENDS: Final = ("directml", "faulty", "numpy", "onnxruntime", "webnn")
 """Recordings are files that the judge reads too, so they are not among these."""
 
 

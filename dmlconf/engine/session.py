@@ -1,4 +1,4 @@
-"""One run: from a plan to a log with a verdict for every selected case."""
+"""A session with a backend: it is opened, cases go to it, and verdicts or outcomes come back."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def _of_difference(new: Array, old: Array) -> Array:
     """
     difference = new - old
     share = difference - new
-    lost = (new - (difference - share)) - (old + share)
-    error: Array = np.where(lost == 0, _underflow(difference), np.abs(difference) * STEP)
+    rest = (new - (difference - share)) - (old + share)
+    error: Array = np.where(rest == 0, _underflow(difference), np.abs(difference) * STEP)
     return error
 
 

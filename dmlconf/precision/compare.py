@@ -26,7 +26,6 @@ MOST_DIFFERENCES = 5
 _LEAST_ELEMENTS: Final = 64
 """Number of elements from which on the variance of accumulated errors is meaningful."""
 
-
 _MOST_SAMPLED: Final = 1 << 12
 """Number of elements that are examined for whether they differ."""
 

@@ -1,4 +1,4 @@
-"""The function of an operator in either room."""
+"""Find the function of an operator: of its outputs, or of what its rule permits besides."""
 
 from __future__ import annotations
 

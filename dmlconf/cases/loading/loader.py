@@ -126,8 +126,8 @@ def load_suite(
     problems: list[Problem] = []
     digest = sha256()
     beside = shared_files(paths)
-    found = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
-    for path in dict.fromkeys([*found, *beside]):
+    of_paths = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
+    for path in dict.fromkeys([*of_paths, *beside]):
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name + content + b"\0")
@@ -138,7 +138,7 @@ def load_suite(
         except InvalidFilesError as error:
             problems += error.problems
             continue
-        if path not in found:
+        if path not in of_paths:
             file = file.only(beside[path])
         checked.append(file.only(operators) if operators else file)
     if validated is not None:

@@ -94,11 +94,11 @@ def named_operators(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, 
 def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
     """Return the operators that an entry itself names, as far as the catalogue knows them."""
     names = entry.get("operators")
-    found = set()
+    operators = set()
     for name in names if isinstance(names, list) else ():
         with suppress(catalogue.UnknownOperatorError):
-            found.add(catalogue.operator_name(str(name)))
-    return frozenset(found)
+            operators.add(catalogue.operator_name(str(name)))
+    return frozenset(operators)
 
 
 def entry_problems(
@@ -145,14 +145,14 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
     Raises:
         InvalidFilesError: a folder cannot be read.
     """
-    found: dict[Path, frozenset[str]] = {}
+    files: dict[Path, frozenset[str]] = {}
     for path in paths:
         try:
             for file, operator in _shared_beside(path):
-                found[file] = found.get(file, frozenset()) | {operator}
+                files[file] = files.get(file, frozenset()) | {operator}
         except OSError as error:
             raise InvalidFilesError([Problem(path, f"cannot be read: {error.strerror}")]) from error
-    return found
+    return files
 
 
 def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:

@@ -168,14 +168,16 @@ def activation_log_softmax1_candidates(
         if not without_value.any():
             return [ends]
         greatest = np.fmax.reduce(InputTensor, over, keepdims=True).astype(np.float64)
-        kept = InputTensor - greatest
-        kept = np.where(np.isfinite(kept), 0.0, kept).astype(dtype)
-        logarithm_lost = anything_where(kept == 0, (kept, kept))
+        difference = InputTensor - greatest
+        special = np.where(np.isfinite(difference), 0.0, difference).astype(dtype)
+        of_any_logarithm = anything_where(special == 0, (special, special))
         nan = dtype.type(np.nan)
-        lost = [np.where(without_value, *each) for each in zip(logarithm_lost, ends, strict=True)]
+        low, high = (
+            np.where(without_value, *each) for each in zip(of_any_logarithm, ends, strict=True)
+        )
         return [
             (np.where(without_value, nan, ends[0]), np.where(without_value, nan, ends[1])),
-            (lost[0], lost[1]),
+            (low, high),
         ]
 
 

@@ -1,7 +1,7 @@
 """What the outputs of a graph may be: what its nodes permit, carried through the nodes after them.
 
 The graph is evaluated many times, with intermediates that are off by what their nodes' rules permit
-(`graphs.samples`). An output element may lie within
+(the module `samples` beside this one). An output element may lie within
 
 - the least and the greatest of these samples, which hold errors of one sign, such as truncation's;
 - 4 times the root mean square of the random samples, for many independent errors that add up. Where
@@ -10,12 +10,11 @@ The graph is evaluated many times, with intermediates that are off by what their
 
 and in addition within the last node's own rule. Some elements have more than one right range:
 
-- any value is right of what an intermediate of any value leads to (`graphs.reach`);
-- an intermediate on either side of a pole, such as 1 / x at 0, leads to infinity (`graphs.poles`);
-- any value is right of a remainder whose quotient lies next to an integer (`graphs.jumps`);
-- zeros for subnormal inputs, and zeros of the other sign, are as right (`graphs.alternatives`);
-- of elements whose ranges overlap, any may be the greatest, or the next in order
-  (`graphs.choices`).
+- any value is right of what an intermediate of any value leads to (`reach`);
+- an intermediate on either side of a pole, such as 1 / x at 0, leads to infinity (`poles`);
+- any value is right of a remainder whose quotient lies next to an integer (`jumps`);
+- zeros for subnormal inputs, and zeros of the other sign, are as right (`alternatives`);
+- of elements whose ranges overlap, any may be the greatest, or the next in order (`choices`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
 exact.

@@ -66,7 +66,7 @@ def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Arra
 
     What the root is taken of may then be positive, zero or negative, so quotients have any size.
     """
-    found: dict[Slot, Array] = {}
+    quotients: dict[Slot, Array] = {}
     for name, case in right.cases.items():
         if case.operator_name not in _DIVIDE_BY_ROOTS:
             continue
@@ -74,8 +74,8 @@ def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Arra
             values = [np.isnan(each.outputs[name, tensor]) for each in (right, *moved)]
             mask = np.logical_or.reduce(values) & ~np.logical_and.reduce(values)
             if mask.any():
-                found[name, tensor] = mask
-    return found
+                quotients[name, tensor] = mask
+    return quotients
 
 
 _DIVIDE_BY_ROOTS: Final = frozenset(

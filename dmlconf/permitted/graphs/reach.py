@@ -123,7 +123,7 @@ def _of_unknown_bits(
 
     Those of the graph's inputs and constants are known to the bit.
     """
-    found: dict[Slot, Array] = {}
+    unknown: dict[Slot, Array] = {}
     for name, case in right.cases.items():
         if case.operator_name not in _BITS:
             continue
@@ -139,8 +139,8 @@ def _of_unknown_bits(
             )
             if mask.any():
                 slot = name, "OutputTensor"
-                found[slot] = mask | found[slot] if slot in found else mask
-    return found
+                unknown[slot] = mask | unknown[slot] if slot in unknown else mask
+    return unknown
 
 
 def _differing(values: Array, expected: Array) -> Array:

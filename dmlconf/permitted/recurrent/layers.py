@@ -92,10 +92,10 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
     for start in range(0, batch, size):
         part = slice(start, start + size)
         tensors = {name: getattr(desc, name, None) for name in _BATCHED}
-        given = {name: each[..., part, :] for name, each in tensors.items() if each is not None}
+        fields = {name: each[..., part, :] for name, each in tensors.items() if each is not None}
         if desc.SequenceLengthsTensor is not None:
-            given["SequenceLengthsTensor"] = desc.SequenceLengthsTensor[..., part]
-        yield replace(cast(Any, desc), **given)
+            fields["SequenceLengthsTensor"] = desc.SequenceLengthsTensor[..., part]
+        yield replace(cast(Any, desc), **fields)
 
 
 def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
@@ -131,12 +131,13 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 
 
 def _groups(variants: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
-    """Yield that of the equations, and those that hold one of these sets of values.
+    """Yield the kernels, some at a time: the equations first, then each that holds FLOAT16 values.
+
+    As many are computed at once as is fast.
 
     Args:
-        variants: the sets.
-        size: how many numbers the shared errors of a step are, of one kernel; as many kernels are
-            computed at once as is fast.
+        variants: the sets of values that kernels hold.
+        size: how many numbers the shared errors of a step are, of one kernel.
         dtype: the data type of the layer's tensors.
     """
     holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(variants)]
@@ -184,8 +185,8 @@ def _error_scales_of(
     """Return the error scales of the outputs that a desc has.
 
     Args:
-        outputs: the outputs, if they are wanted.
-        descs: their descs.
+        outputs: the outputs.
+        descs: their descs; None for an output that the layer's desc lacks.
         terms: how many terms the outputs' rules count.
     """
     return tuple(

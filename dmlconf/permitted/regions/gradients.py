@@ -142,11 +142,11 @@ class _UncertainGradients(RoiGradients):
         beside the tensor is made of its first two elements, with a share of 0 for the second.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
-        special = self._special(image=self.greatest)
-        if not special.any():
+        marked = self._special(image=self.greatest)
+        if not marked.any():
             return
-        for block in uncertain_blocks(self.y, self.x, special.shape[-1]):
-            chosen = block.used & special[block.outputs][:, np.newaxis, np.newaxis]
+        for block in uncertain_blocks(self.y, self.x, marked.shape[-1]):
+            chosen = block.used & marked[block.outputs][:, np.newaxis, np.newaxis]
             reading = self.reading.of(block)
             height, width = self.reading.values.shape[1:3]
             y = np.floor(_beside_as_within(block.y, block.y_errors, height - 1) + 0.5)
@@ -183,8 +183,8 @@ class _UncertainGradients(RoiGradients):
                     (negative, np.where(jumps, whole, np.maximum(-term, 0))),
                     (differences, whole),
                 ):
-                    given = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
-                    total[of_region] += given
+                    shares = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
+                    total[of_region] += shares
         # The begin's share may be what the end's leaves of the whole size.
         weighted = positive + negative
         for sizes in (positive, negative):
@@ -194,9 +194,9 @@ class _UncertainGradients(RoiGradients):
         error = _sum_errors(sums, np.maximum(positive, negative), terms, 0)
         error += _SLOPE_OPERATIONS * STEP * differences
         error += _WEIGHT_OPERATIONS * STEP * weighted
-        special = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
+        is_open = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
         low, high = (
-            np.where(special[:, np.newaxis], np.inf, end + error) for end in (below, above)
+            np.where(is_open[:, np.newaxis], np.inf, end + error) for end in (below, above)
         )
         return low, high
 

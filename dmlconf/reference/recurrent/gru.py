@@ -83,8 +83,8 @@ def gru_direction(
                 product = arithmetic.with_bias(product, of_recurrence[part_h], "product with bias")
             reset = hold(rt * product, "reset product")
         else:
-            kept = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
-            reset = hold(kept.times_matrix(recurrence_h), "product")
+            reset_state = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
+            reset = hold(reset_state.times_matrix(recurrence_h), "product")
         ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
         return (hold(zt.complement() * ht, "share") + hold(zt * hidden, "share"),)
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.intervals import hull
 from tests.reference.functions import function_of
-from tests.reference.permitted import hull
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import is_permitted
 
 FLOATS = [DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16]
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.intervals import hull
 from tests.reference.functions import function_of
-from tests.reference.permitted import hull
 
 WORDS = [DataType.INT32, DataType.UINT32]
 SMALL = [DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8]

@@ -10,9 +10,9 @@ from dmlconf.permitted.movement.selection import nonzero_coordinates_interval
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.movement.selection import nonzero_coordinates
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import is_permitted
 from tests.properties import examples
 from tests.reference.functions import function_of
-from tests.reference.permitted import is_permitted
 
 tensors = hnp.arrays(
     np.int32, hnp.array_shapes(max_dims=4, max_side=3), elements=st.integers(-1, 1)

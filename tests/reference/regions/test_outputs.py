@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import is_permitted
 
 SEEDS = st.integers(0, 2**32 - 1)
 

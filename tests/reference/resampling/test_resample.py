@@ -13,8 +13,8 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.resampling.coordinates import uncertain
 from dmlconf.reference.resampling.interpolation import coordinates
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import is_permitted
 
 MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=3)

@@ -10,8 +10,8 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.intervals import is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import is_permitted
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:

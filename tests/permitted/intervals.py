@@ -1,4 +1,4 @@
-"""How a rule of several candidates judges an output, for tests of the reference."""
+"""How a rule of several candidates judges an output, for tests of what is permitted."""
 
 from __future__ import annotations
 

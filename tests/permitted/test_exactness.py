@@ -13,8 +13,8 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import hull, is_permitted
 
 MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]

@@ -10,8 +10,8 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import hull, is_permitted
 
 NAN = math.nan
 VALUES = [0, 3, 6, 100]

@@ -10,7 +10,7 @@ from dmlconf.permitted.resampling.coordinates import UncertainCoordinates
 from dmlconf.permitted.resampling.gradient_candidates import linear_interval, nearest_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import DataType
-from tests.reference.permitted import hull
+from tests.permitted.intervals import hull
 
 GRADIENT = np.array([1, 2, 4], np.float32)
 

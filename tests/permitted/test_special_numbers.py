@@ -11,8 +11,8 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of
-from tests.reference.permitted import hull, is_permitted
 
 NAN, INFINITY = np.nan, np.inf
 LARGEST = float(np.finfo(np.float32).max)
