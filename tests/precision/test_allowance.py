@@ -1,0 +1,73 @@
+"""What is permitted of an element of a recorded sample is what is permitted of it in the output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance, SumErrors
+from dmlconf.precision.compare import compare
+from dmlconf.tensors.datatypes import Array
+
+
+def floats(*values: float, dtype: Any = np.float32) -> Array:
+    return np.array(values, dtype).reshape(2, 2)
+
+
+ONES = floats(1, 1, 1, 1)
+HALVES = floats(50, 50, 50, 50, dtype=np.float16)
+
+OUTPUTS = {
+    "interval": (
+        ONES,
+        floats(1, 2, 2, 0),
+        PrecisionRule(RuleKind.INTERVAL, 0, "test"),
+        Allowance(interval=(floats(1, 1, 1, 0), floats(1, 2, 1, 1))),
+        [True, True, False, True],
+    ),
+    "one of": (
+        ONES,
+        floats(1, 2, 1.5, 2),
+        PrecisionRule(RuleKind.ONE_OF, 0, "test"),
+        Allowance(candidates=[(ONES, ONES), (floats(2, 2, 2, 3), floats(2, 2, 2, 3))]),
+        [True, True, False, False],
+    ),
+    "sums of FLOAT32": (
+        HALVES,
+        floats(50, 50.03, 51, 50, dtype=np.float16),
+        PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),
+        Allowance(right=HALVES, errors=SumErrors(floats(50, 50, 50, 50))),
+        [True, True, False, True],
+    ),
+    "sums of FLOAT16": (
+        HALVES,
+        floats(50, 50.2, 60, 50, dtype=np.float16),
+        PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 9),
+        Allowance(right=HALVES, errors=SumErrors(floats(50, 50, 50, 50)), half_precision=True),
+        [True, True, False, True],
+    ),
+    "subnormal inputs": (
+        np.array([[3, 3], [3, 3]], np.uint32),
+        np.array([[3, 0], [1, 0]], np.uint32),
+        PrecisionRule(RuleKind.INTERVAL, 0, "test", flushes=True),
+        Allowance(
+            interval=(np.full((2, 2), 3, np.uint32),) * 2,
+            flushed=(np.full((2, 2), 3, np.uint32), np.array([[3, 0], [0, 2]], np.uint32)),
+        ),
+        [True, True, False, False],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_each_element_alone_is_judged_as_in_the_output(name: str) -> None:
+    expected, actual, rule, allowance, right = OUTPUTS[name]
+    whole = compare(actual, expected, rule, allowance)
+    assert whole.differing == right.count(False)
+    for place, passes in enumerate(right):
+        places = np.array([place])
+        part = compare(actual.ravel()[places], expected.ravel()[places], rule, allowance.at(places))
+        assert part.passed is passes, place
