@@ -70,7 +70,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The backend need not run a case, by feature level or data type; likewise.
+    """The backend need not run a case, by feature level or data type, in a run without judgement.
 
     Attributes:
         verdict: why.

@@ -8,6 +8,7 @@ import numpy as np
 
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.training import AdamOptimizerDesc, bias_correction, moving_average
@@ -29,7 +30,7 @@ class _Moments(NamedTuple):
 
 
 @of_fields(AdamOptimizerDesc)
-def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array], ...]:
+def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
     """Return the parameters and moments that roundings, and the errors of powers, permit.
 
     The moments may be rounded to their type before the parameters are computed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.gradients import activation_relu_grad
 from dmlconf.tensors.datatypes import Array
 
@@ -13,7 +14,7 @@ __all__ = [
 
 def activation_relu_grad_interval(
     InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the gradient, twice: nothing is rounded."""
     gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
     return gradient, gradient

@@ -13,6 +13,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.numbers.rounding import rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.operators import activated, activation_parameterized_relu
 from dmlconf.reference.numbers.floats import wide
@@ -102,7 +103,7 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 
 def activation_parameterized_relu_interval(
     InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the product rounded either way.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding).

@@ -183,7 +183,7 @@ def activation_log_softmax1_candidates(
 
 def activation_hardmax1_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the zeros and ones, twice: nothing is rounded.
 
     Along several axes a row with a NaN may have its 1 anywhere, as ARGMAX may have its index.

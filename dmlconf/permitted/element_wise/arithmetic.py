@@ -48,7 +48,7 @@ def element_wise_add1_interval(
     BTensor: Array,
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the activation of the sum rounded either way, itself with its own error."""
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
@@ -71,7 +71,7 @@ def element_wise_add1_interval(
 
 def element_wise_subtract_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the difference of floating-point numbers, rounded either way."""
     exact = _sum_toward_zero(wide(ATensor), -wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
@@ -79,23 +79,19 @@ def element_wise_subtract_interval(
 
 def element_wise_multiply_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the product of floating-point numbers, rounded either way."""
     exact = computed(np.multiply, wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
 
-def element_wise_min_interval(
-    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+def element_wise_min_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Interval:
     """Return the lesser number; of two zeros either one."""
     lesser = element_wise_min(ATensor, BTensor, OutputTensor)
     return lesser, lesser
 
 
-def element_wise_max_interval(
-    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Interval:
     """Return the greater number; of two zeros either one."""
     greater = element_wise_max(ATensor, BTensor, OutputTensor)
     return greater, greater
@@ -122,7 +118,7 @@ def element_wise_mean_candidates(
 
 def element_wise_difference_square_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the square of a rounded difference, rounded either way."""
     difference = computed(np.subtract, wide(ATensor), wide(BTensor))
     exact = computed(np.multiply, difference, difference)
@@ -131,7 +127,7 @@ def element_wise_difference_square_interval(
 
 def element_wise_divide_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
     The product with a reciprocal that is flushed is zero, or NaN of an infinite dividend. Undefined
@@ -153,7 +149,7 @@ def element_wise_divide_candidates(
 
 def _quotient_candidates(
     dividend: Array, divisor: Array, dtype: np.dtype[Any]
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the quotient of FLOAT64 numbers, and what it is by a reciprocal that is flushed."""
     exact = computed(np.divide, dividend, divisor)
     large = np.abs(divisor) > LARGEST_DIVISOR

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.bits import (
     element_wise_bit_shift_left,
     element_wise_bit_shift_right,
@@ -19,19 +20,19 @@ __all__ = [
 
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the shifted bits, or any where the number of places is the width or more."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the shifted bits, or any where the number of places is the width or more."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 
-def _interval(shifted: Array, places: Array) -> tuple[Array, Array]:
+def _interval(shifted: Array, places: Array) -> Interval:
     """Return what is right: of UINT32 one result alone, as Direct3D shifts by the lowest 5 bits."""
     width = 8 * shifted.dtype.itemsize
     if width == 32:

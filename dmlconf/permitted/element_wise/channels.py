@@ -8,6 +8,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import STEP, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.channels import scaled_terms
 from dmlconf.tensors.datatypes import Array
 
@@ -18,7 +19,7 @@ __all__ = [
 
 def value_scale_2d_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Scale: float, Bias: Sequence[float]
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the same with product and sum rounded in FLOAT32 either way.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.element_wise.scale_bias import function_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.clipping import (
     Clip1Desc,
     ClipGrad1Desc,
@@ -30,7 +31,7 @@ __all__ = [
 
 
 @of_fields(Clip1Desc)
-def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Array]]:
+def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
     An integer bound of NaN may be any integer to which a processor converts it.
@@ -46,7 +47,7 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Arra
 
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
     An integer bound of NaN may be any integer to which a processor converts it.
@@ -59,7 +60,7 @@ def element_wise_threshold_candidates(
 
 
 @of_fields(ClipGrad1Desc)
-def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[tuple[Array, Array]]:
+def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[Interval]:
     """Return the gradient or 0, or both if that depends on how a processor converts NaN."""
     gradients = [
         gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)

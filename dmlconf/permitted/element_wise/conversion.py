@@ -44,7 +44,7 @@ def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
     return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
 
 
-def _float_interval(tensor: Array, right: Array) -> tuple[Array, Array]:
+def _float_interval(tensor: Array, right: Array) -> Interval:
     if right.dtype == np.float64 or (right.dtype == np.float32 and tensor.dtype.itemsize < 8):
         return right, right
     with np.errstate(invalid="ignore"):

@@ -22,6 +22,7 @@ from dmlconf.permitted.element_wise.scale_bias import (
 )
 from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.scale_bias import ScaleBias, scaled
 from dmlconf.reference.numbers.erf import erf
 from dmlconf.tensors.datatypes import Array
@@ -92,7 +93,7 @@ def _atanh_error(x: Array) -> Array:
 
 def _log_of_sum_interval(
     one: float, tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return what log(x + sqrt(x^2 + one)) may give, where x^2 may overflow.
 
     For large negative x, all digits of the sum may be lost.
@@ -128,9 +129,7 @@ def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
     return least, np.where(overflows, np.inf, greatest)
 
 
-def _log_interval(
-    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
-) -> tuple[Array, Array]:
+def _log_interval(tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc) -> Interval:
     lowest, highest = function_interval(
         np.log, tensor, scale_bias, output, error=_log_error, domain=(0.0, np.inf)
     )

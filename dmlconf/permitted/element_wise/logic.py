@@ -6,7 +6,6 @@ Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dmlconf.reference.element_wise.logic import (
     element_wise_logical_less_than_or_equal,
 )
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "element_wise_logical_equals_interval",
@@ -27,8 +27,6 @@ __all__ = [
     "element_wise_logical_less_than_interval",
     "element_wise_logical_less_than_or_equal_interval",
 ]
-
-_SMALLEST_NORMAL: Final = np.finfo(np.float32).tiny
 
 
 def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
@@ -51,7 +49,7 @@ def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Ar
 
 def _flushed(tensor: Array) -> Array:
     with np.errstate(invalid="ignore"):
-        return np.where(np.abs(tensor) < _SMALLEST_NORMAL, np.float32(0), tensor)
+        return np.where(np.abs(tensor) < LEAST_NORMAL_FLOAT32, np.float32(0), tensor)
 
 
 element_wise_logical_equals_interval = _interval(element_wise_logical_equals)

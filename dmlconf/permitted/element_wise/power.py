@@ -15,6 +15,7 @@ from dmlconf.permitted.element_wise.arithmetic import LARGEST_DIVISOR
 from dmlconf.permitted.element_wise.scale_bias import scaled_interval
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.conversion import cast
 from dmlconf.reference.element_wise.power import (
     are_integers,
@@ -30,7 +31,6 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT32
 
 __all__ = [
-    "Ends",
     "element_wise_atan_yx_candidates",
     "element_wise_constant_pow_interval",
     "element_wise_pow_interval",
@@ -45,13 +45,10 @@ _ALL_EVEN: Final = 2.0**24
 _WORD: Final = 32
 """The bits of the integers that kernels compute with."""
 
-Ends = tuple[Array, Array]
-"""The least and the greatest value of each element."""
-
 
 def element_wise_pow_interval(
     InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Ends:
+) -> Interval:
     """Return the powers that rounding permits.
 
     Integers of 8 and 16 bits that do not hold the power may be anything. With exponents of 8 or 16
@@ -73,7 +70,7 @@ def element_wise_pow_interval(
 
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
-) -> Ends:
+) -> Interval:
     """Return the powers that rounding permits."""
     exponent = exponent_of(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
@@ -83,7 +80,7 @@ def element_wise_constant_pow_interval(
 
 def element_wise_atan_yx_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> Sequence[Ends]:
+) -> Sequence[Interval]:
     """Return the angle with the error of a polynomial; any angle, or NaN, at the origin.
 
     The quotient may be a product with a reciprocal, which is flushed to zero where it is
@@ -98,7 +95,7 @@ def element_wise_atan_yx_candidates(
     open_ = np.isnan(exact) | (~origin & (np.abs(y) < tiny) & (np.abs(x) < tiny))
     finite = np.isfinite(y) & np.isfinite(x)
 
-    def around(angles: Array) -> Ends:
+    def around(angles: Array) -> Interval:
         least, _ = rounded_interval(np.where(origin, -np.pi, angles), _ARCTANGENT, dtype)
         _, greatest = rounded_interval(np.where(origin, np.pi, angles), _ARCTANGENT, dtype)
         return anything_where(open_, (least, greatest))
@@ -115,7 +112,7 @@ def element_wise_atan_yx_candidates(
     return candidates
 
 
-def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Ends:
+def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     low, high = scaled_interval(tensor, scale_bias)
     if are_integers(tensor):
         return whole_numbers(low, tensor.dtype), whole_numbers(high, tensor.dtype)
@@ -123,8 +120,8 @@ def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Ends:
 
 
 def _power_interval(
-    exact: tuple[Array, ...], bases: Ends, exponents: Ends, output: TensorDesc
-) -> Ends:
+    exact: tuple[Array, ...], bases: Interval, exponents: Interval, output: TensorDesc
+) -> Interval:
     base, exponent = exact
     power = real_power(base, exponent)
     with np.errstate(all="ignore"):
@@ -151,7 +148,7 @@ def _power_interval(
     return anything_where(signless, ends) if signless.any() else ends
 
 
-def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:
+def _corners(bases: Interval, exponents: Interval, odd: Array) -> Iterator[Array]:
     """Yield the powers of the ends of two intervals, less and more by the error of FLOAT32."""
     for base in bases:
         for exponent in exponents:
@@ -165,7 +162,7 @@ def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:
             yield sign * power * (1 + relative)
 
 
-def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> Ends:
+def _whole_power_interval(bases: Interval, exponents: Interval, output: TensorDesc) -> Interval:
     of_ends = [whole_power(base, exponent, output) for base in bases for exponent in exponents]
     lowest, highest = np.minimum.reduce(of_ends), np.maximum.reduce(of_ends)
     limits = np.iinfo(output.DataType.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.element_wise.conversion import cast
 from dmlconf.reference.element_wise.scale_bias import (
     ScaleBias,
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
+def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
 
     Product and sum are rounded either way or at once, unless FLOAT32 holds them; subnormal ones may
@@ -69,7 +70,7 @@ def function_interval(
     error: Callable[[Array], Array | float] = lambda x: 0.0,
     domain: tuple[float, float] = (-math.inf, math.inf),
     at_zero: Sequence[float] = (),
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return what a function of the scaled elements may give.
 
     Args:

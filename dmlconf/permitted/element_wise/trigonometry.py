@@ -63,7 +63,7 @@ def _sine_interval(
     tensor: Array,
     scale_bias: ScaleBias | None,
     output: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Interval:
     exact, error = _room(tensor, scale_bias)
     with np.errstate(all="ignore"):
         value = function(exact)
@@ -114,7 +114,7 @@ def element_wise_tan_candidates(
 
 def _arctangent_interval(
     tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     ends = function_interval(np.arctan, tensor, scale_bias, output, error=lambda x: _ARCTANGENT)
     return anything_where(np.isnan(scaled(tensor, scale_bias)), ends)
 

@@ -30,14 +30,14 @@ __all__ = [
 
 def element_wise_identity_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the scaled elements, rounded either way."""
     return function_interval(unchanged, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_abs_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the magnitude of the scaled elements, rounded either way."""
     magnitude = np.abs if is_identity(ScaleBias) else magnitude_function(InputTensor)
     return function_interval(magnitude, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))

@@ -38,7 +38,7 @@ def diagonal_matrix1_candidates(
 
 def fill_value_sequence_interval(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the sequence with product and sum rounded in FLOAT32 either way.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.

@@ -24,7 +24,7 @@ _MOST_NUMBERS: Final = 16
 
 def nonzero_coordinates_interval(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+) -> tuple[Interval, Interval]:
     """Return the count and the coordinates, twice; any number after the last coordinates.
 
     Where hardware may compare subnormal numbers as zeros, the last coordinates may come earlier.

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
@@ -105,9 +106,7 @@ def underflow_error(*factors: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def rounded_interval(
-    exact: Array, error: Array | float, dtype: np.dtype[Any]
-) -> tuple[Array, Array]:
+def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -> Interval:
     """Return the least and the greatest right value of each element.
 
     Args:

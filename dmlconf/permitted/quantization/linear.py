@@ -58,7 +58,7 @@ def element_wise_dequantize_linear_interval(
     ScaleTensor: Array,
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the product rounded either way.
 
     Integers of 32 bits and their difference may be rounded to FLOAT32 first.
@@ -93,7 +93,7 @@ def dequantize_interval(
     QuantizationType: str,
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the product rounded either way."""
     middle = middle_of(bits_of(InputTensor), InputTensor.dtype.kind == "i")
     scale, zero_point = by_element(QuantizationTensors, InputTensor.shape, middle)
@@ -177,7 +177,7 @@ def _size(values: Array) -> Array:
 
 def _product_interval(
     difference: Array, error: Array | float, scale: Array, output: TensorDesc
-) -> tuple[Array, Array]:
+) -> Interval:
     with np.errstate(all="ignore"):
         wide = scale.astype(np.float64)
         return rounded_interval(difference * wide, error * np.abs(wide), output.DataType.dtype)

@@ -16,6 +16,7 @@ from dmlconf.permitted.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, overflows
 from dmlconf.permitted.numbers.terms import terms_vary
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.reduction.reduce import argmax, argmin, reduce, reduced_last, sum_of_squares
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
@@ -41,7 +42,7 @@ Measured on ten releases of DirectML: with 514 elements a NaN in place 513 hides
 
 def argmin_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the index, or any of the row where a NaN is among elements compared in parts.
 
     The first NaN of each part keeps its place there, and which elements are a part depends on the
@@ -56,14 +57,14 @@ def argmin_interval(
 
 def argmax_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return what `argmin_interval` does, of the largest element."""
     return _index_interval(
         InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
     )
 
 
-def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> Interval:
     rows = reduced_last(tensor, axes)
     several = sum(tensor.shape[axis] > 1 for axis in set(axes)) > 1
     if tensor.dtype.kind != "f" or (rows.shape[-1] <= _LONGEST_WHOLE and not several):
@@ -75,7 +76,7 @@ def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> tuple
 
 def reduce_interval(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the index of the least or the greatest element, as `argmin_interval` does."""
     indices = reduce(Function, InputTensor, OutputTensor, Axes)
     return _index_interval(InputTensor, indices, Axes)
@@ -83,7 +84,7 @@ def reduce_interval(
 
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Sequence[tuple[Array, Array]]:
+) -> Sequence[Interval]:
     """Return the minimum or maximum, and NaN where all elements are NaN.
 
     A kernel that begins with infinity keeps it, and one that begins with the first element NaN.

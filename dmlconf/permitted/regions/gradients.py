@@ -21,6 +21,7 @@ from dmlconf.permitted.regions.sampling import (
     uncertain_block,
     uncertain_blocks,
 )
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.regions.gradients import (
     RoiAlignGradDesc,
@@ -52,7 +53,7 @@ of two steps each, and two products."""
 
 
 @of_fields(RoiAlignGradDesc)
-def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[tuple[Array, Array], ...]:
+def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
     """Return the least and the greatest right values of what `roi_align_grad` returns."""
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     intervals = []
@@ -220,7 +221,7 @@ class _UncertainGradients(RoiGradients):
         self,
         part: UncertainPart,
         axis: int,
-        places: Sequence[tuple[Array, Array]],
+        places: Sequence[Interval],
         end: np.ufunc = np.maximum,
     ) -> Array:
         """Return what samples give the begin and the end of regions, as `of_ends` does.

@@ -35,7 +35,7 @@ def roi_pooling_interval(
     OutputTensor: TensorDesc,
     SpatialScale: float,
     PooledSize: Mapping[str, int],
-) -> tuple[Array, Array]:
+) -> Interval:
     """Return the greatest number; negative infinity as well where there is none above it.
 
     Any result is right for regions of which integers of 32 bits do not hold a corner.

@@ -10,6 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.rounding import ANY_RESULT
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.windows.max_pooling import (
     MaxPooling2Desc,
@@ -26,11 +27,9 @@ __all__ = [
     "max_pooling_grad_error_scale",
 ]
 
-_Interval = tuple[Array, Array]
-
 
 @of_fields(MaxPooling2Desc)
-def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[_Interval], ...]:
+def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
     """Return the greatest number, negative infinity if none is greater, and NaN of NaN alone.
 
     Indices are as in `max_pooling2_interval`.
@@ -47,7 +46,7 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[_Interval],
 
 
 @of_fields(MaxPooling2Desc)
-def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[_Interval, ...]:
+def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     """Return the greatest number or negative infinity, and any index where there is none."""
     return _intervals(desc, _windows(desc))
 
@@ -57,7 +56,7 @@ def _windows(desc: MaxPooling2Desc) -> list[Window]:
     return windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
 
 
-def _intervals(desc: MaxPooling2Desc, over: Sequence[Window]) -> tuple[_Interval, ...]:
+def _intervals(desc: MaxPooling2Desc, over: Sequence[Window]) -> tuple[Interval, ...]:
     values, lowest = comparable(desc.InputTensor)
     maxima, indices = indexed(values, over, lowest)
     most = least = stored_maxima(maxima, desc.OutputTensor)

@@ -12,6 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.windows.pooling import (
     AveragePooling1Desc,
@@ -28,8 +29,6 @@ __all__ = [
     "average_pooling_grad_error_scale",
     "lp_pooling1_candidates",
 ]
-
-_Interval = tuple[Array, Array]
 
 
 @of_fields(AveragePooling1Desc)
@@ -56,7 +55,7 @@ def average_pooling_grad_error_scale(
 
 
 @of_fields(LpPooling1Desc)
-def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[_Interval]:
+def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
     """Return the least and the greatest right roots where every power is made of exp2 and log2.
 
     A power that is subnormal in FLOAT32 may be lost. A sum beyond FLOAT32 may be infinite, and its

@@ -1,0 +1,23 @@
+"""FILL_VALUE_SEQUENCE: any rounding of product and sum is right, and little more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.movement.generation import fill_value_sequence_interval
+from dmlconf.permitted.numbers.rounding import STEP
+from dmlconf.tensors.datatypes import DataType
+
+START, DELTA, COUNT = 1.0, 0.1, 1000
+
+
+def test_a_sequence_is_off_by_a_product_and_a_sum_that_round_and_by_no_more() -> None:
+    output = TensorDesc(DataType.FLOAT32, (COUNT,))
+    lowest, highest = fill_value_sequence_interval(output, "FLOAT32", START, DELTA)
+    places = np.arange(COUNT, dtype=np.float32)
+    to_nearest = np.float32(START) + places * np.float32(DELTA)
+    assert ((lowest <= to_nearest) & (to_nearest <= highest)).all()
+    exact = START + places.astype(np.float64) * float(np.float32(DELTA))
+    assert (highest - exact <= 3 * STEP * exact).all()
+    assert (exact - lowest <= 3 * STEP * exact).all()
