@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.loading.rewrites import lint_rewrites, rewrites
+from dmlconf.cli.common.exit_codes import ExitCode
 from tests.cli.process import dmlconf_here
 
 NEAR_MISS = """\
@@ -57,6 +58,27 @@ def test_a_rewrite_that_is_said_to_be_right_must_pass(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "the rewritten graph fails, although the rewrite is right" in result.stderr
     assert "no case: drop-relu-before-clip, without minimum-is-not-negative" in result.stderr
+
+
+def test_rewrites_are_measured_on_all_their_cases_whatever_the_sample(tmp_path: Path) -> None:
+    (tmp_path / "near.yaml").write_text(NEAR_MISS)
+    options = "strength", "near.yaml", "--sample", "1", "-q"
+    alone = dmlconf_here(tmp_path, *options, "--figure", "rewrites").stdout
+    assert "by rewrite: " in alone
+    assert "a sample" not in alone
+    beside = dmlconf_here(tmp_path, *options, "--figure", "rewrites", "--figure", "graphs")
+    assert "a sample: at most 1 case of" in beside.stdout
+
+
+def test_figures_of_graphs_say_that_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "relu.yaml").write_text(
+        "operator: ACTIVATION_RELU\ncases:\n  - desc:\n"
+        "      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -1]}\n"
+        "      OutputTensor: {Sizes: [2], DataType: FLOAT32}\n"
+    )
+    result = dmlconf_here(tmp_path, "strength", "relu.yaml", "--figure", "graphs")
+    assert result.returncode == ExitCode.NOTHING_SELECTED
+    assert "--figure graphs measures graphs, and none is among the cases" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from dmlconf.cli.options.selection import (
     selection_options,
     suite_paths,
 )
-from dmlconf.cli.output.console import warn
+from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import progress
 from dmlconf.reports.formats import STRENGTH_FORMATS
 from dmlconf.reports.strength.figure import Setting
@@ -146,10 +146,14 @@ def command(
         plan = models
     else:
         plan = leave_out_models(paths, plan, selection, "because they take long")
-    if plan and all(FIGURES[name].graphs_only for name in names):
-        plan = graphs_in(plan)
     if not plan:
         return nothing_selected(paths, selection)
+    if all(FIGURES[name].graphs_only for name in names):
+        plan = graphs_in(plan)
+    if not plan:
+        figures = " ".join(f"--figure {name}" for name in names)
+        say(f"Error: no case was selected: {figures} measures graphs, and none is among the cases")
+        return ExitCode.NOTHING_SELECTED
 
     @contextmanager
     def shown(count: int) -> Iterator[Callable[[], None]]:

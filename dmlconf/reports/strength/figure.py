@@ -163,6 +163,7 @@ class FigureKind:
         introduction: what it is, for a page: an item of a list.
         usual: whether it is measured unless others are asked for.
         graphs_only: whether only graphs count.
+        takes_all: whether it needs all cases, and takes no sample of them.
         subject: what is missing where a threshold names it and it was not measured.
         thresholds: the names that --fail-under takes.
     """
@@ -173,6 +174,7 @@ class FigureKind:
     subject: str
     usual: bool = False
     graphs_only: bool = False
+    takes_all: bool = False
     thresholds: tuple[str, ...] = ()
 
 

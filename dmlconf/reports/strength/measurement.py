@@ -87,9 +87,12 @@ def sentences(measurement: Measurement) -> Iterator[str]:
     """Yield a sentence or two for each figure."""
     for figure in measurement.figures.values():
         yield from figure.sentences()
-    if measurement.sample is not None:
+    if measurement.sample is not None and not all(
+        FIGURES[name].takes_all for name in measurement.figures
+    ):
+        cases = "case" if measurement.sample == 1 else "cases"
         yield (
-            f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
+            f"a sample: at most {measurement.sample:,} {cases} of each operator and of each driver "
             f"defect, seed {measurement.seed}"
             + (
                 "; unexplained driver defects that these do not notice, on all"

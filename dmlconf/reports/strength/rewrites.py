@@ -159,4 +159,5 @@ REWRITES: Final = FigureKind(
   condition one in which it does not hold and the rewritten graph fails.""",
     "rewrites of graph compilers",
     graphs_only=True,
+    takes_all=True,
 )
