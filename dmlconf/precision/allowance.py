@@ -19,7 +19,7 @@ Interval = tuple[Array, Array]
 
 _Part = TypeVar("_Part")
 
-_Given: TypeAlias = _Part | Callable[[], _Part]
+_Lazy: TypeAlias = _Part | Callable[[], _Part]
 """A part of an allowance, or what computes it."""
 
 
@@ -91,11 +91,11 @@ class Allowance:
     def __init__(
         self,
         *,
-        right: _Given[Array | None] = None,
-        errors: _Given[SumErrors | None] = None,
-        interval: _Given[Interval | None] = None,
-        candidates: _Given[Sequence[Interval]] = (),
-        flushed: _Given[tuple[Array, Array] | None] = None,
+        right: _Lazy[Array | None] = None,
+        errors: _Lazy[SumErrors | None] = None,
+        interval: _Lazy[Interval | None] = None,
+        candidates: _Lazy[Sequence[Interval]] = (),
+        flushed: _Lazy[tuple[Array, Array] | None] = None,
         half_precision: bool = False,
     ) -> None:
         """Remember the parts; without any, nothing but the expected values is right."""
@@ -163,9 +163,9 @@ class Allowance:
         )
 
 
-def _value(given: _Given[_Part]) -> _Part:
-    """Return a part that is given, or computed."""
-    return given() if callable(given) else given
+def _value(part: _Lazy[_Part]) -> _Part:
+    """Return a part, computed where it is a function."""
+    return part() if callable(part) else part
 
 
 def _at(array: Array, places: Array | slice) -> Array:

@@ -1,8 +1,8 @@
 """The fields of an operator, named once for its outputs and for what rules permit in addition.
 
-A dataclass has the fields of an operator's desc by their names in the header. The operator's
-functions read them from a value of it, and are called with the fields all the same, as those that
-name the fields themselves are.
+GEMM has nine fields, and both its reference function and its error scale need them. So a dataclass,
+`GemmDesc`, names them once, as the header does, and each function takes a value of it. `of_fields`
+lets callers pass the fields themselves, as they do to functions of operators with few fields.
 """
 
 from __future__ import annotations

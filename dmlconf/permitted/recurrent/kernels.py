@@ -18,7 +18,7 @@ import numpy as np
 
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.half import to_nearest
-from dmlconf.permitted.recurrent.quantity import Quantity, carried, followed, followed_product
+from dmlconf.permitted.recurrent.quantity import Quantity, next_state, product_quantity, quantity_of
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import State, Values
@@ -74,7 +74,7 @@ class Kernels:
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
         value = (rows @ weight).reshape(*inputs.shape[:2], -1)
-        product = followed_product(inputs, weight, value)
+        product = product_quantity(inputs, weight, value)
         sums = self._held(product, "sum", self._exact_sums(inputs, weight, None))
         if bias is None:
             return sums
@@ -95,7 +95,7 @@ class Kernels:
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
         """Return sums with a bias, which is held as `bias`, as is the result by its own name."""
-        return self._with_bias(followed(sums), bias, site, False)
+        return self._with_bias(quantity_of(sums), bias, site, False)
 
     def _with_bias(self, sums: Quantity, bias: Array, site: str, exact: Array | bool) -> Quantity:
         value = np.broadcast_to(bias, sums.value.shape)
@@ -104,11 +104,11 @@ class Kernels:
 
     def activated(self, sums: Values, activation: Activation) -> Quantity:
         """Return the activation of sums."""
-        return followed(sums).activated(activation, self.dtype)
+        return quantity_of(sums).activated(activation, self.dtype)
 
     def held(self, values: Values, site: str) -> Quantity:
         """Return values as the next operation reads them, sizes {..., rows, n}."""
-        return self._held(followed(values), site, False)
+        return self._held(quantity_of(values), site, False)
 
     def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:
         """Return what `held` does; `exact` is where every order of computing makes these values."""
@@ -120,14 +120,14 @@ class Kernels:
 
     def carried(self, state: State, running: Array) -> State:
         """Return a state as the next step reads it: each part is held as `state`."""
-        return carried([followed(part) for part in state], self._state, running)
+        return next_state([quantity_of(part) for part in state], self._state, running)
 
     def _state(self, quantity: Quantity) -> Quantity:
         return self._held(quantity, "state", False)
 
     def undefined(self, values: Values, where: Array) -> Quantity:
         """Return values of which some may be anything."""
-        return followed(values).open_where(where)
+        return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
         """Return what each kernel stores of its rows {..., rows, n}."""

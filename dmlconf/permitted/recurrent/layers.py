@@ -17,7 +17,7 @@ from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP
 from dmlconf.permitted.recurrent.kernels import EQUATIONS, Kernel, Kernels, Sites
-from dmlconf.permitted.recurrent.quantity import followed
+from dmlconf.permitted.recurrent.quantity import quantity_of
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.recurrent.layers import AnyLayerDesc, Direction, layer_outputs
 from dmlconf.reference.recurrent.values import Values
@@ -190,7 +190,7 @@ def _error_scales_of(
         terms: how many terms the outputs' rules count.
     """
     return tuple(
-        followed(output).narrowed(terms)
+        quantity_of(output).narrowed(terms)
         for output, desc in zip(outputs, descs, strict=True)
         if desc is not None
     )

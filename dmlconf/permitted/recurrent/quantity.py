@@ -26,7 +26,7 @@ from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT16, LARGEST_FLOAT32
 
-__all__ = ["Quantity", "carried", "followed", "followed_product"]
+__all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _HELD: Final = 2.0
 """How far two kernels' FLOAT16 stores of one value may be apart, in units in the last place, where
@@ -78,7 +78,7 @@ class Quantity(Values):
         return Quantity(self.value[index], self.error_scale[index], spreads, terms)
 
     def __add__(self, other: Values) -> Quantity:
-        other = followed(other)
+        other = quantity_of(other)
         total = self._derived(
             self.value + other.value,
             other,
@@ -94,7 +94,7 @@ class Quantity(Values):
     def __mul__(self, other: Values) -> Quantity:
         return self._derived(
             self.value * other.value,
-            followed(other),
+            quantity_of(other),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
@@ -253,7 +253,7 @@ class Quantity(Values):
 
     def where(self, chosen: Array, other: Values) -> Quantity:
         """Return this where chosen, else the other."""
-        other = followed(other)
+        other = quantity_of(other)
         value = np.where(chosen, self.value, other.value)
         single, half = (
             mine.where(chosen, others)
@@ -310,21 +310,21 @@ class Quantity(Values):
 
     def stacked(self, others: Sequence[Values], axis: int = 0) -> Quantity:
         """Return these values and others along a new axis, for an output."""
-        parts = [self, *map(followed, others)]
+        parts = [self, *map(quantity_of, others)]
         spreads = zip(*(part.settled()._spreads() for part in parts), strict=True)
         single, half = (Spread.stacked(each, axis) for each in spreads)
         error_scale = ErrorScale.stacked([part.error_scale for part in parts], axis)
         return Quantity(np.stack([part.value for part in parts], axis), error_scale, (single, half))
 
 
-def followed(values: Values) -> Quantity:
+def quantity_of(values: Values) -> Quantity:
     """Return values with their errors; those that carry none are exact."""
     if isinstance(values, Quantity):
         return values
     return Quantity(values.value, ErrorScale(np.zeros_like(values.value)), absent=values.absent)
 
 
-def carried(
+def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array
 ) -> tuple[Quantity, ...]:
     """Return a state as the next step reads it: as a kernel holds it, in sequences that run on."""
@@ -335,7 +335,7 @@ def carried(
     return tuple(replace(part, spreads=both) for part, both in zip(parts, spreads, strict=True))
 
 
-def followed_product(rows: Array, matrix: Array, value: Array) -> Quantity:
+def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
     """Return the product of exact rows with a matrix, which is `value`, with its errors."""
     size = _product_size(rows, matrix)
     return _product(Quantity(value, ErrorScale(size), terms=size), rows, matrix)
