@@ -12,6 +12,7 @@ from typing import Final
 __all__ = [
     "DEEPEST_DOCUMENT",
     "DEEPEST_JSON",
+    "LARGEST_CASE_SET",
     "LARGEST_CONFIGURATION",
     "LARGEST_DOCUMENT",
     "LARGEST_JOURNAL",
@@ -46,6 +47,9 @@ _MIB: Final = 1 << 20
 
 LARGEST_DOCUMENT: Final = 4 * _MIB
 """Of a YAML file: cases, waivers, substrates, statements."""
+
+LARGEST_CASE_SET: Final = 64 * _MIB
+"""Of the numbers of the cases that a run in a history had, uncompressed: 16 million cases."""
 
 LARGEST_CONFIGURATION: Final = 1 * _MIB
 """Of `dmlconf.toml` or `pyproject.toml`."""

@@ -9,11 +9,21 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Table, insert, select, update
+from sqlalchemy import Table, bindparam, delete, func, insert, select, update
 
 from dmlconf.backends.subject import device_details
+from dmlconf.documents.problems import printable
+from dmlconf.history.errors import HistoryError
 from dmlconf.history.members import packed, set_digest
-from dmlconf.history.states import Position, State, remove_run, store_states
+from dmlconf.history.moments import utc_text
+from dmlconf.history.states import (
+    Extent,
+    Position,
+    State,
+    remove_parts,
+    run_already_there,
+    store_states,
+)
 from dmlconf.history.tables import (
     case,
     case_set,
@@ -62,27 +72,27 @@ def add(connection: Connection, log: RunLog) -> Added:
     Args:
         connection: a writer's.
         log: the run.
+
+    Raises:
+        HistoryError: the log does not say when the run started.
     """
     log = replace(log, verdicts=tuple(v for v in log.verdicts if v.status is not Status.NOT_RUN))
-    digest = _run_digest(log)
-    known = connection.execute(select(run.c.id).where(run.c.digest == digest)).scalar()
+    started = _start(log.header)
+    header_digest = _digest(record_of(log.header))
+    extent = Extent(_run_digest(log), header_digest, len(log.verdicts), log.complete)
+    known = run_already_there(connection, extent)
     if known is not None:
         return Added(known, new=False, changes=0)
-    header_digest = _digest(record_of(log.header))
-    begun = select(run.c.id).where(run.c.header_digest == header_digest, ~run.c.complete)
-    for earlier in (
-        connection.execute(begun.where(run.c.cases <= len(log.verdicts))).scalars().all()
-    ):
-        remove_run(connection, earlier)
+    remove_parts(connection, extent)
     operators = _ids(connection, operator, "name", {v.operator: {} for v in log.verdicts})
     cases = _cases(connection, log.verdicts, operators)
     members = packed(cases.values())
     sets = {set_digest(members): {"members": members}}
     environment_id = _only(_ids(connection, environment, "digest", _environment(log.header)))
     row = {
-        "digest": digest,
-        "header_digest": header_digest,
-        "started": log.header.started,
+        "digest": extent.digest,
+        "header_digest": extent.header_digest,
+        "started": started,
         "seconds": log.footer.seconds if log.footer else 0.0,
         "environment_id": environment_id,
         "suite_id": _only(_ids(connection, suite, "digest", {log.header.suite_digest: {}})),
@@ -90,14 +100,15 @@ def add(connection: Connection, log: RunLog) -> Added:
         "dmlconf": log.header.dmlconf,
         "catalogue_digest": log.header.catalogue_digest,
         "against": _FOLDER.sub(r"\1", log.header.against),
-        "complete": log.complete,
+        "complete": extent.complete,
         "shard": "" if log.header.shard is None else _shard(log.header.shard),
-        "cases": len(log.verdicts),
+        "cases": extent.cases,
         "failing": sum(verdict.status.fails_run for verdict in log.verdicts),
     }
     inserted = connection.execute(insert(run).values(row)).inserted_primary_key
     assert inserted is not None
     run_id = int(inserted[0])
+    newest = connection.execute(select(func.max(outcome.c.id))).scalar() or 0
     outcomes = _outcomes(connection, log.verdicts)
     states = {
         cases[verdict.case]: State(
@@ -105,10 +116,24 @@ def add(connection: Connection, log: RunLog) -> Added:
         )
         for verdict in log.verdicts
     }
-    position = Position(environment_id, log.header.started, digest)
+    position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
+    # A message alone is no change: it would fill the database night after night.
+    used = {state.outcome for state in changes.values()}
+    unused = [number for number in outcomes.values() if number > newest and number not in used]
+    if unused:
+        chosen = outcome.c.id == bindparam("unused")
+        connection.execute(delete(outcome).where(chosen), [{"unused": n} for n in unused])
     _store_totals(connection, run_id, log.verdicts, operators)
-    return Added(run_id, new=True, changes=changes)
+    return Added(run_id, new=True, changes=len(changes))
+
+
+def _start(header: Header) -> str:
+    try:
+        return utc_text(header.started)
+    except ValueError as error:
+        message = f"the run's `started` is not a date with a time, but {header.started!r}"
+        raise HistoryError(printable(message)) from error
 
 
 def _run_digest(log: RunLog) -> str:

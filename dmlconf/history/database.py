@@ -17,12 +17,16 @@ from dmlconf.extras import install_command
 from dmlconf.history.errors import HistoryError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 __all__ = ["Database", "default_database", "opened"]
 
 NEWEST: Final = "2"
 """The revision of the tables that this version reads and writes."""
+
+_NO_ADDRESS: Final = (
+    "--database is neither a file nor an address such as postgresql+psycopg://host/name"
+)
 
 _PATIENCE: Final = 120
 """Seconds for which a writer waits for another one."""
@@ -66,8 +70,11 @@ class Database:
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            with self.engine.connect() as connection, connection.begin():
-                yield connection
+            with self.engine.connect() as connection:
+                if connection.dialect.name == "postgresql":
+                    connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    yield connection
         except SQLAlchemyError as error:
             raise _failed(self.name, error) from error
 
@@ -84,16 +91,24 @@ class Database:
                     if writer.dialect.name == "postgresql":
                         writer.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
                     yield writer
+        except UnicodeEncodeError as error:  # Half a surrogate pair, which JSON may spell.
+            raise HistoryError(printable(f"{self.name}: {error}")) from error
         except SQLAlchemyError as error:
             raise _failed(self.name, error) from error
 
     def compact(self) -> None:
         """Give back the space of what was removed, where the database does not do so itself."""
-        if self.engine.dialect.name == "sqlite":
-            with self.engine.connect() as connection:
-                raw = connection.connection.driver_connection
-                assert raw is not None
+        if self.engine.dialect.name != "sqlite":
+            return
+        import sqlite3
+
+        with self.engine.connect() as connection:
+            raw = connection.connection.driver_connection
+            assert raw is not None
+            try:
                 raw.execute("VACUUM")
+            except sqlite3.Error as error:
+                raise _failed(self.name, error) from error
 
 
 @contextmanager
@@ -108,40 +123,15 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
     Raises:
         HistoryError: it cannot be opened, is not a history, or a newer version made it.
     """
-    from sqlalchemy import create_engine, make_url
-    from sqlalchemy.exc import SQLAlchemyError
-
     named = str(default_database()) if database is None else database
-    if "://" not in named:
-        file = Path(named)
-        if not create and not file.exists():
-            raise HistoryError(
-                printable(f"there is no history {named}; `dmlconf history add LOG` begins one")
-            )
-        _prepare_folder(file)
-        address = f"sqlite:///{file.absolute()}"
+    address = _address(named)
+    if address is None:
+        _prepare_file(named, create=create)
+        engine, name = _file_engine(Path(named)), named
     else:
-        address = named
-    try:
-        url = make_url(address)
-        name = named if "://" not in named else url.render_as_string(hide_password=True)
-        options: dict[str, Any] = {"pool_pre_ping": url.get_backend_name() != "sqlite"}
-        if url.get_backend_name() == "sqlite":
-            options["connect_args"] = {"timeout": _PATIENCE}
-        engine = create_engine(url, **options)
-    except ModuleNotFoundError as error:
-        message = f"{named.partition(':')[0]} needs the package {error.name}"
-        raise HistoryError(printable(f"{message}: {install_command('history')}")) from error
-    except (SQLAlchemyError, ValueError) as error:
-        # The address may hold a password, so the message does not repeat it.
-        message = (
-            "--database is neither a file nor an address such as postgresql+psycopg://host/name"
-        )
-        raise HistoryError(message) from error
-    if url.get_backend_name() == "sqlite":
-        _lock_files(engine)
-    elif url.get_backend_name() != "postgresql":
-        raise HistoryError("a history is in SQLite or PostgreSQL")
+        # The address may hold a password, which no message repeats.
+        engine = _server_engine(address)
+        name = address.set(query={}).render_as_string(hide_password=True)
     history = Database(engine, name)
     try:
         _migrate(history)
@@ -150,13 +140,58 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
         engine.dispose()
 
 
-def _prepare_folder(file: Path) -> None:
+def _address(named: str) -> URL | None:
+    """Return the address of a PostgreSQL; None for a file.
+
+    Raises:
+        HistoryError: it is an address of something else.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if "://" not in named:
+        return None
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        url = make_url(named)
+    except (SQLAlchemyError, ValueError) as error:
+        raise HistoryError(_NO_ADDRESS) from error
+    if url.drivername not in ("postgresql", "postgresql+psycopg"):
+        raise HistoryError(_NO_ADDRESS)
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _server_engine(address: URL) -> Engine:
+    from sqlalchemy import create_engine
+
+    try:
+        return create_engine(address, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        message = f"PostgreSQL needs the package {error.name}: {install_command('history')}"
+        raise HistoryError(message) from error
+
+
+def _prepare_file(named: str, *, create: bool) -> None:
+    file = Path(named)
+    try:
+        if create:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        elif not file.exists():
+            raise HistoryError(
+                printable(f"there is no history {named}; `dmlconf history add LOG` begins one")
+            )
         if file.is_dir():
-            raise HistoryError(printable(f"{file} is a folder; name a file"))
+            raise HistoryError(printable(f"{named or '.'} is a folder; name a file"))
     except OSError as error:
-        raise HistoryError(printable(f"{file}: {error.strerror}")) from error
+        raise HistoryError(printable(f"{named}: {error.strerror}")) from error
+
+
+def _file_engine(file: Path) -> Engine:
+    from sqlalchemy import URL, create_engine
+
+    url = URL.create("sqlite", database=str(file.absolute()))
+    engine = create_engine(url, connect_args={"timeout": _PATIENCE})
+    _lock_files(engine)
+    return engine
 
 
 def _lock_files(engine: Engine) -> None:

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Table, insert, select
 
+from dmlconf.documents.problems import printable
+from dmlconf.history.errors import HistoryError
 from dmlconf.history.members import packed, set_digest, unpacked
-from dmlconf.history.states import Position, State, remove_run, store_states
+from dmlconf.history.states import (
+    Extent,
+    Position,
+    State,
+    remove_parts,
+    remove_run,
+    remove_unused_rows,
+    run_already_there,
+    store_states,
+)
 from dmlconf.history.tables import (
     case,
     case_set,
@@ -42,14 +53,16 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
             run.c.started.desc(), run.c.digest.desc()
         )
     ).all()
-    seen: dict[int, int] = {}
+    ranks: dict[int, int] = {}
     removed = 0
     for number, place, started in rows:
-        seen[place] = seen.get(place, 0) + 1
-        old = (before is not None and started < before) or (keep is not None and seen[place] > keep)
-        if old and seen[place] > 1:
+        rank = ranks[place] = ranks.get(place, 0) + 1
+        old = (before is not None and started < before) or (keep is not None and rank > keep)
+        if old and rank > 1:
             remove_run(connection, number)
             removed += 1
+    if removed:
+        remove_unused_rows(connection)
     return removed
 
 
@@ -58,7 +71,12 @@ def copy_runs(source: Database, target: Database) -> int:
 
     Returns:
         How many there were.
+
+    Raises:
+        HistoryError: both are the same, or a run of the source lacks verdicts.
     """
+    if source.engine.url == target.engine.url:
+        raise HistoryError(printable(f"{target.name} cannot be merged with itself"))
     copied = 0
     with source.reading() as reader:
         tables = {
@@ -78,7 +96,11 @@ def copy_runs(source: Database, target: Database) -> int:
             data = reader.execute(
                 select(case_set.c.members).where(case_set.c.id == row.case_set_id)
             ).scalar_one()
-            own = {int(number): states[int(number)] for number in unpacked(data)}
+            try:
+                own = {number: states[number] for number in unpacked(data).tolist()}
+            except KeyError as error:
+                message = f"{source.name} is damaged: run #{row.id} lacks verdicts of its cases"
+                raise HistoryError(printable(message)) from error
             totals = reader.execute(
                 select(run_operator).where(run_operator.c.run_id == row.id)
             ).all()
@@ -100,9 +122,10 @@ def _copied(
     states: Mapping[int, State],
     totals: list[dict[str, Any]],
 ) -> bool:
-    known = select(run.c.id).where(run.c.digest == row["digest"])
-    if writer.execute(known).scalar() is not None:
+    extent = Extent(row["digest"], row["header_digest"], row["cases"], row["complete"])
+    if run_already_there(writer, extent) is not None:
         return False
+    remove_parts(writer, extent)
     operators = _translated(writer, operator, ("name",), tables["operator"].values())
     needed = [tables["test_case"][number] for number in states]
     cases = _translated(

@@ -9,6 +9,9 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from dmlconf.history.errors import HistoryError
+from dmlconf.limits import LARGEST_CASE_SET
+
 __all__ = ["Members", "holds", "packed", "set_digest", "unpacked"]
 
 Members = NDArray[np.int32]
@@ -22,9 +25,22 @@ def packed(ids: Iterable[int]) -> bytes:
 
 
 def unpacked(data: bytes) -> Members:
-    """Return the ids in what `packed` returned."""
-    steps = np.frombuffer(zlib.decompress(data), dtype="<i4")
-    return np.cumsum(steps, dtype=np.int32)
+    """Return the ids in what `packed` returned.
+
+    Raises:
+        HistoryError: it is damaged, or larger than any set of cases.
+    """
+    inflater = zlib.decompressobj()
+    try:
+        steps = inflater.decompress(data, LARGEST_CASE_SET)
+    except zlib.error as error:
+        raise HistoryError("the history is damaged: its sets of cases cannot be read") from error
+    if not inflater.eof or len(steps) % 4:
+        raise HistoryError(
+            "the history is damaged: a set of cases ends early, or is larger than "
+            f"{LARGEST_CASE_SET >> 20} MiB"
+        )
+    return np.cumsum(np.frombuffer(steps, dtype="<i4"), dtype=np.int32)
 
 
 def set_digest(data: bytes) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from dmlconf.cases.identifiers import identifier_matcher
+from dmlconf.cases.identifiers import identifier_matcher, resolved
 from dmlconf.cases.selecting.keywords import keyword_matcher
 from dmlconf.history.causes import causes
 from dmlconf.history.tables import operator, run_operator
@@ -30,6 +31,7 @@ __all__ = [
     "chosen_cases",
     "driver_states",
     "flaky",
+    "named_cases",
     "regressions",
     "stories",
 ]
@@ -42,14 +44,12 @@ class Choice:
     Attributes:
         operators: names in the catalogue.
         tags: a case must have one of them.
-        identifiers: identifiers, or patterns with `*` and `?`.
         keywords: an expression over parts of identifiers.
         where: the identifiers of the cases for which a condition holds; None without one.
     """
 
     operators: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
-    identifiers: frozenset[str] = frozenset()
     keywords: str | None = None
     where: frozenset[str] | None = None
 
@@ -59,14 +59,12 @@ class Choice:
         Raises:
             KeywordError: the keywords cannot be read.
         """
-        named = identifier_matcher(self.identifiers) if self.identifiers else None
         spoken = keyword_matcher(self.keywords) if self.keywords else None
 
         def matches(identifier: str, name: str, tags: str) -> bool:
             return (
                 (not self.operators or name in self.operators)
                 and (not self.tags or not self.tags.isdisjoint(json.loads(tags)))
-                and (named is None or named(identifier))
                 and (spoken is None or spoken(identifier.casefold()))
                 and (self.where is None or identifier in self.where)
             )
@@ -138,6 +136,20 @@ def chosen_cases(timeline: Timeline, choice: Choice) -> dict[int, tuple[str, str
     }
 
 
+def named_cases(
+    timeline: Timeline, names: Iterable[str]
+) -> tuple[dict[int, tuple[str, str]], list[str]]:
+    """Return the cases of these names, as `chosen_cases`, and the names that no case has.
+
+    Raises:
+        AmbiguousNameError: a name without its folder, or a handle, is of several cases.
+    """
+    cases = chosen_cases(timeline, Choice())
+    full, unknown = resolved(names, [identifier for identifier, _ in cases.values()])
+    matches = identifier_matcher(full)
+    return {number: case for number, case in cases.items() if matches(case[0])}, unknown
+
+
 def stories(
     timeline: Timeline, cases: Mapping[int, tuple[str, str]], *, counted: bool = True
 ) -> Iterator[Story]:
@@ -188,9 +200,10 @@ def _counts(
 ) -> tuple[int, int]:
     """Return how many runs of a line had a case, and in how many it failed."""
     runs = failed = 0
+    own = [places for each, places in line.places_by_set.items() if timeline.set_has(each, number)]
     ends = [place for place, _ in along[1:]] + [len(line.runs)]
     for (begin, verdict), end in zip(along, ends, strict=True):
-        count = sum(timeline.has(line.runs[place], number) for place in range(begin, end))
+        count = sum(bisect_left(places, end) - bisect_left(places, begin) for places in own)
         runs += count
         failed += count if verdict.fails else 0
     return runs, failed
@@ -220,7 +233,9 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
 def regressions(
     timeline: Timeline, choice: Choice, since: str
 ) -> tuple[list[tuple[Transition, bool]], int]:
-    """Return the cases that began to fail, and how many flaky ones were left out.
+    """Return the cases that began to fail, and of how many flaky ones changes were left out.
+
+    Of a flaky case only the changes with which something else changed count.
 
     Args:
         timeline: the history.
@@ -238,7 +253,7 @@ def regressions(
         recent = [
             each for each in story.transitions if each.regresses and each.first.started >= since
         ]
-        if recent and len(story.unexplained) > 1:
+        if len(story.unexplained) > 1 and not all(each.causes for each in recent):
             flaky_cases.add(story.number)
             recent = [each for each in recent if each.causes]
         still = story.transitions[-1].after.fails

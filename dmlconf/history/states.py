@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, delete, insert, or_, select
 
 from dmlconf.history.members import holds, unpacked
-from dmlconf.history.tables import case_set, change, outcome, run, run_operator
+from dmlconf.history.tables import case, case_set, change, outcome, run, run_operator, suite
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
-__all__ = ["Position", "State", "remove_run", "store_states"]
+__all__ = [
+    "Extent",
+    "Position",
+    "State",
+    "remove_parts",
+    "remove_run",
+    "remove_unused_rows",
+    "run_already_there",
+    "store_states",
+]
 
 _MOST_PARAMETERS = 500
 """Values in one condition: databases limit them."""
@@ -69,10 +78,47 @@ class Position:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Which run a log is of, and how much of it.
+
+    Attributes:
+        digest: of its header and verdicts.
+        header_digest: of its header, which the logs of a run that was resumed share.
+        cases: how many verdicts it has.
+        complete: whether every selected case was run.
+    """
+
+    digest: str
+    header_digest: str
+    cases: int
+    complete: bool
+
+
+def run_already_there(connection: Connection, extent: Extent) -> int | None:
+    """Return the run that a log adds nothing to: the same, or one that goes on where it ends."""
+    same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
+    if same is not None or extent.complete:
+        return same
+    longer = or_(run.c.complete, run.c.cases > extent.cases)
+    return connection.execute(
+        select(run.c.id).where(run.c.header_digest == extent.header_digest, longer)
+    ).scalar()
+
+
+def remove_parts(connection: Connection, extent: Extent) -> None:
+    """Remove the incomplete runs that a log continues."""
+    parts = select(run.c.id).where(
+        run.c.header_digest == extent.header_digest, ~run.c.complete, run.c.cases <= extent.cases
+    )
+    for number in connection.execute(parts).scalars().all():
+        remove_run(connection, number)
+
+
 def store_states(
     connection: Connection, run_id: int, position: Position, states: Mapping[int, State]
-) -> int:
-    """Store the verdicts of a new run, and return how many rows that took.
+) -> dict[int, State]:
+    """Store the verdicts of a new run, and return those that took a row, by case.
 
     Args:
         connection: a writer's.
@@ -91,7 +137,7 @@ def store_states(
     _settle(
         connection, position, meaning, {n: (before.get(n), state) for n, state in changed.items()}
     )
-    return len(changed)
+    return changed
 
 
 def remove_run(connection: Connection, run_id: int) -> None:
@@ -111,6 +157,17 @@ def remove_run(connection: Connection, run_id: int) -> None:
     _settle(connection, position, _meanings(connection), changes)
     connection.execute(delete(run_operator).where(run_operator.c.run_id == run_id))
     connection.execute(delete(run).where(run.c.id == run_id))
+
+
+def remove_unused_rows(connection: Connection) -> None:
+    """Remove the cases, outcomes, suites and sets of cases that no run has any more."""
+    for table, user in (
+        (outcome, change.c.outcome_id),
+        (case, change.c.case_id),
+        (case_set, run.c.case_set_id),
+        (suite, run.c.suite_id),
+    ):
+        connection.execute(delete(table).where(table.c.id.not_in(select(user))))
 
 
 @dataclass(frozen=True, slots=True)

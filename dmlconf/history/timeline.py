@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from dmlconf.documents.problems import printable
+from dmlconf.history.errors import HistoryError
 from dmlconf.history.members import Members, holds, unpacked
 from dmlconf.history.tables import case, case_set, change, environment, outcome, run, suite
 from dmlconf.history.tables import operator as operators
@@ -103,6 +105,14 @@ class VerdictAt:
         return f"{self.status} ({self.reason})" if self.reason else str(self.status)
 
 
+def _status(text: str) -> Status:
+    try:
+        return Status(text)
+    except ValueError as error:
+        message = f"the history has the status {text}, which a newer dmlconf may have added"
+        raise HistoryError(printable(message)) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """A change of a case's verdict between two runs of a line that both had the case.
@@ -164,6 +174,14 @@ class Line:
     def places(self) -> Mapping[int, int]:
         """The place of each run, by its id."""
         return {each.id: place for place, each in enumerate(self.runs)}
+
+    @cached_property
+    def places_by_set(self) -> Mapping[int, Sequence[int]]:
+        """The places of the runs that had the same cases, by the id of the set of cases."""
+        places: dict[int, list[int]] = {}
+        for place, each in enumerate(self.runs):
+            places.setdefault(each.case_set, []).append(place)
+        return places
 
     @cached_property
     def switches(self) -> Sequence[int]:
@@ -231,12 +249,16 @@ class Timeline:
 
     def has(self, each: RunRow, number: int) -> bool:
         """Return whether a run had a case."""
-        if each.case_set not in self._sets:
+        return self.set_has(each.case_set, number)
+
+    def set_has(self, set_id: int, number: int) -> bool:
+        """Return whether a set of cases has one."""
+        if set_id not in self._sets:
             data = self.connection.execute(
-                select(case_set.c.members).where(case_set.c.id == each.case_set)
+                select(case_set.c.members).where(case_set.c.id == set_id)
             ).scalar_one()
-            self._sets[each.case_set] = unpacked(data)
-        return holds(self._sets[each.case_set], number)
+            self._sets[set_id] = unpacked(data)
+        return holds(self._sets[set_id], number)
 
     def cases(self) -> list[tuple[int, str, str, str]]:
         """Return each case: its id, identifier, operator and tags as JSON."""
@@ -268,7 +290,7 @@ class Timeline:
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
         """Return the stored verdicts of cases: by case and environment, each with its run's id."""
         outcomes = {
-            number: (Status(status), reason, message)
+            number: (_status(status), reason, message)
             for number, status, reason, message in self.connection.execute(
                 select(outcome.c.id, outcome.c.status, outcome.c.reason, outcome.c.message)
             )

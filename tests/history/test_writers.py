@@ -20,14 +20,14 @@ from dmlconf.history.database import opened
 from dmlconf.history.tables import METADATA, run
 from tests.cli.process import DMLCONF, dmlconf_here, environment, write
 from tests.history.runs import night, verdict
-from tests.history.test_answers import fill, rows, told, written
+from tests.history.test_answers import fill, history_of, log_file, rows
 
 CASES = [f"tile/matrix/{number}" for number in range(1_500)]
 
 
 def logs(folder: Path, nights: int) -> list[Path]:
     return [
-        written(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
+        log_file(folder, night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]), f"{n}.jsonl")
         for n in range(nights)
     ]
 
@@ -44,7 +44,7 @@ def test_two_writers_at_once_lose_and_double_nothing(database: str, tmp_path: Pa
     assert [writer.wait() for writer in writers] == [0, 0]
     whole = str(tmp_path / "whole.sqlite")
     fill(whole, [night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]) for n in range(6)])
-    assert told(database, CASES[7]) == told(whole, CASES[7])
+    assert history_of(database, CASES[7]) == history_of(whole, CASES[7])
     assert len(rows(database)) == len(rows(whole)) == 6 * len(CASES)
 
 
@@ -82,6 +82,23 @@ def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert len(rows(database)) == 1
 
 
+@pytest.mark.parametrize(
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+def test_a_reader_sees_one_state(database: str) -> None:
+    fill(database, [night(0, [verdict("tile/matrix/a")])])
+    with opened(database) as history, history.reading() as connection:
+        assert len(connection.execute(select(run.c.id)).all()) == 1
+        fill(database, [night(1, [verdict("tile/matrix/a")])])
+        assert len(connection.execute(select(run.c.id)).all()) == 1
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    name = "50% of what?#.sqlite"
+    fill(str(tmp_path / name), [night(0, [verdict("tile/matrix/a")])])
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
 def index_names(engine: Engine) -> set[str | None]:
     """The indexes of the table of runs; PostgreSQL also has one for what is unique."""
     return {index["name"] for index in inspect(engine).get_indexes("run")}
@@ -103,7 +120,7 @@ def test_a_database_of_an_older_version_is_migrated(database: str, tmp_path: Pat
     assert "run_of_environment" in index_names(engine)
     engine.dispose()
     fill(database, [night(1, [verdict("tile/matrix/a", fails=True)])])
-    assert len(told(database, "tile/matrix/a")) == 2
+    assert len(history_of(database, "tile/matrix/a")) == 2
 
 
 def test_migrations_make_the_tables_that_the_code_uses(database: str) -> None:

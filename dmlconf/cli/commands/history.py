@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -20,10 +20,13 @@ from dmlconf.documents.problems import printable
 
 if TYPE_CHECKING:
     from dmlconf.history.database import Database
-    from dmlconf.history.questions import Choice
+    from dmlconf.history.questions import Choice, Story
     from dmlconf.history.timeline import Timeline
 
 __all__ = ["command"]
+
+_RUN: Final = re.compile("#?([0-9]{1,7})")
+"""A run's number. Eight digits are a date, such as 20261101."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -136,23 +139,27 @@ def _list_runs(database: str | None, as_json: bool) -> int:
 def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> int:
     """Show each CASE along each backend and adapter: a line for each change of its verdict.
 
-    CASE is an identifier, or a pattern such as 'gather/*'. With each change is said what changed
+    CASE is an identifier, a pattern such as 'gather/*', a name without its folder such as
+    example-1, or a handle such as k3f9a. With each change is said what changed
     between the two runs: the case, the suite, dmlconf, its rules, the driver, DirectML or the
     machine. Shards and incomplete runs count for the cases that they ran.
     """
-    from dmlconf.history.questions import Choice, chosen_cases, stories
+    from dmlconf.cases.identifiers import AmbiguousNameError
+    from dmlconf.history.questions import named_cases, stories
     from dmlconf.reports.history.answers import story_data, story_lines
 
     with _read(database) as timeline:
-        chosen = chosen_cases(timeline, Choice(identifiers=frozenset(cases)))
-        found = list(stories(timeline, chosen))
+        try:
+            chosen, unknown = named_cases(timeline, cases)
+        except AmbiguousNameError as error:
+            raise click.BadParameter(printable(str(error)), param_hint="CASE") from error
+        by_case: dict[str, list[Story]] = {identifier: [] for identifier, _ in chosen.values()}
+        for story in stories(timeline, chosen):
+            by_case[chosen[story.number][0]].append(story)
+    for name in unknown:
+        say(printable(f"the history has no case {name}"))
     if not chosen:
-        say(printable(f"the history has no case {' or '.join(cases)}"))
         return ExitCode.NOTHING_SELECTED
-    by_case = {
-        names[0]: [story for story in found if story.number == number]
-        for number, names in chosen.items()
-    }
     if as_json:
         data = [
             {"case": name, "lines": [story_data(each) for each in own]}
@@ -212,7 +219,8 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
 def _list_regressions(since: str, database: str | None, as_json: bool, **choice: Any) -> int:
     """List the cases that began to fail, the latest first, and what changed with each.
 
-    Cases that were mended since then are listed too, and flaky ones are left out.
+    Cases that were mended since then are listed too. Of flaky cases only the changes with which
+    something else changed are listed. Dates are in UTC unless they name another time zone.
     """
     from dmlconf.history.questions import regressions
     from dmlconf.reports.history.answers import cause_text, regression_data
@@ -291,7 +299,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
 
     if (before is None) == (keep is None):
         raise click.UsageError("give --before DATE or --keep N")
-    moment = None if before is None else _date(before)
+    moment = None if before is None else _date(before, "--before")
     with _opened(database) as history:
         with history.writing() as connection:
             removed = prune(connection, before=moment, keep=keep)
@@ -334,7 +342,6 @@ def _choice(given: dict[str, Any]) -> Choice:
     choice = Choice(
         frozenset(given["operators"]),
         frozenset(given["tags"]),
-        frozenset(),
         given["keywords"],
         where,
     )
@@ -347,28 +354,29 @@ def _choice(given: dict[str, Any]) -> Choice:
 
 def _start(timeline: Timeline, since: str) -> str:
     """Return from when on runs count."""
-    if since.lstrip("#").isdigit() and len(since) < 10:
-        number = int(since.lstrip("#"))
+    named = _RUN.fullmatch(since)
+    if named:
+        number = int(named[1])
         for run in timeline.runs:
             if run.id == number:
                 return run.started
         raise click.BadParameter(f"there is no run #{number}", param_hint="--since")
-    return _date(since)
+    return _date(since, "--since")
 
 
-def _date(text: str) -> str:
+def _date(text: str, option_name: str) -> str:
     """Return a date as runs have theirs.
 
     Raises:
         click.BadParameter: it is not one.
     """
+    from dmlconf.history.moments import utc_text
+
     try:
-        moment = datetime.fromisoformat(text)
+        return utc_text(text)
     except ValueError as error:
         message = f"{text!r} is not a date such as 2026-11-01 or 2026-11-01T08:30"
-        raise click.BadParameter(printable(message)) from error
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).isoformat()
+        raise click.BadParameter(printable(message), param_hint=option_name) from error
 
 
 @contextmanager
