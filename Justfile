@@ -29,8 +29,9 @@ types:
     {{bin}}/mypy
 
 # Run the unit tests, or those given: just test tests/cases/test_shared.py -k digest
+[positional-arguments]
 test *ARGUMENTS:
-    {{bin}}/pytest {{ if ARGUMENTS == "" { "-n auto" } else { ARGUMENTS } }}
+    {{bin}}/pytest {{ if ARGUMENTS == "" { "-n auto" } else { '"$@"' } }}
 
 # Check case files, the catalogue and coverage.
 validate:

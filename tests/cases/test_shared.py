@@ -135,6 +135,13 @@ def test_refuses_a_shared_file(suite: Path, old: str, new: str, message: str) ->
     assert message in str(refusal.value)
 
 
+def test_a_shared_file_of_other_bytes_is_refused(suite: Path) -> None:
+    file = suite / "shared/unary/invalid.yaml"
+    file.write_bytes(b"operators: [\xff\xe9]\ncases: []\n")
+    with pytest.raises(InvalidFilesError, match="UTF-8"):
+        load_suite([suite / "element_wise_sqrt"])
+
+
 def test_an_entry_of_one_operators_file_names_no_others(suite: Path) -> None:
     text = OWN.replace("    desc:", "    operators: [TILE]\n    desc:")
     write(suite / "element_wise_sqrt", text, "sizes.yaml")

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from typing import Any
 
+import click
 import pytest
 import yaml
 
+from dmlconf.cli.entry_point import cli
 from tests.ci.action import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -62,6 +64,18 @@ def test_the_nightly_workflow_has_a_job_for_each_part() -> None:
         r"^part_(\w+)\(\)", (ROOT / ".ci" / "nightly").read_text("utf-8"), re.MULTILINE
     )
     assert sorted(parts) == sorted(functions)
+
+
+def test_issue_forms_ask_for_commands_that_there_are() -> None:
+    texts = [path.read_text("utf-8") for path in FORMS]
+    asked = [each for text in texts for each in re.findall(r"`dmlconf (\w+)([^`]*)`", text)]
+    assert asked
+    context = click.Context(cli)
+    for name, arguments in asked:
+        called = cli.get_command(context, name)
+        assert called, name
+        options = {spelling for each in called.params for spelling in each.opts}
+        assert set(re.findall(r"(?<!\S)--?[a-z-]+", arguments)) <= options, name
 
 
 def test_contributing_names_every_target_and_no_other() -> None:

@@ -59,7 +59,7 @@ def shared_operators(content: bytes) -> frozenset[str] | None:
     try:
         names = re.findall(r"\w+", line[1].decode()) if line else catalogue.case_folders()
         return frozenset(map(catalogue.operator_name, names))
-    except LookupError:
+    except (LookupError, UnicodeDecodeError):
         return frozenset(catalogue.case_folders())  # Reading the file says what is wrong.
 
 
