@@ -219,9 +219,10 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return what elements are divided to where the variance's type does not hold it, FLOAT64.
+    """Return the two quotients that are right where the variance's type does not hold it, FLOAT64.
 
-    It may be infinite, and the quotient 0, or the type's largest number where it is truncated.
+    A variance that is truncated is the type's largest number, and divides as such. One that is
+    rounded to nearest is infinite, and the quotient 0.
 
     Args:
         centred: what is divided.

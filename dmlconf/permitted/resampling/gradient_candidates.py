@@ -17,7 +17,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.permitted.resampling.coordinates import PRECISION, UncertainCoordinates, quanta
-from dmlconf.permitted.resampling.spreading import reached
+from dmlconf.permitted.resampling.spreading import elements_within_reach
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.resampling.interpolation import along, nearest, neighbours
@@ -64,7 +64,7 @@ def linear_interval(
         within = _without_errors_outside(of_axis, size)
         uncertain = _spread_errors(uncertain, axis, within, size)
         terms = terms * along(_counts(within, size), axis, values.ndim)
-        beyond = reached(beyond, axis, of_axis, size)
+        beyond = elements_within_reach(beyond, axis, of_axis, size)
         weights = of_axis.values - np.floor(of_axis.values)
         share = np.where(of_axis.errors > 0, 0.0, np.minimum(quanta(weights), 1.0))
         quantum *= float(share.min(initial=1.0))

@@ -8,15 +8,22 @@ from dmlconf.reference.resampling.interpolation import Coordinates
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "reached",
+    "elements_within_reach",
 ]
 
 
-def reached(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
-    """Return which elements lie next to a marked one: up to its neighbours' coordinates.
+def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
+    """Return to which elements marked gradients may contribute along one axis.
 
-    Measured on DirectML 1.15.4: one whose coordinate is outside also reaches elements further in,
-    so that it counts for the whole axis.
+    The marked gradient with the coordinate 2.5, between neighbours at 1.5 and 3.5, may contribute
+    to the elements 0 to 5. Measured on DirectML 1.15.4: one whose coordinate is outside the tensor
+    also contributes to elements further in, so it counts for the whole axis.
+
+    Args:
+        marked: which gradients may have any value.
+        axis: the axis.
+        at: the gradients' coordinates along it.
+        size: how many elements there are along it.
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)
