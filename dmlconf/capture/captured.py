@@ -110,7 +110,6 @@ class Captured:
         operators: those that were compiled, or are nodes of graphs.
         graphs: in the order of their first compilation.
         dispatches: those whose data was kept, in order.
-        weights: what DirectML took over at the first initialisation of each graph, by its number.
         skipped: why parts could not be captured, with how often.
         failures: what failed in dmlconf itself.
     """
@@ -122,7 +121,6 @@ class Captured:
     operators: list[CapturedOperator] = field(default_factory=list)
     graphs: list[CapturedGraph] = field(default_factory=list)
     dispatches: list[CapturedDispatch] = field(default_factory=list)
-    weights: dict[int, Mapping[str, KeptArray]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -172,7 +170,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                     numbered[number] = _new(line, result, by_key)
                 if number in numbered:  # Else its description was too long.
                     numbered[number].compiled += 1
-            case "compiled" | "dispatch" | "weights":
+            case "compiled" | "dispatch":
                 what = numbered.get(int(line["number"]))
                 if what is not None:
                     _add(line, what, result)
@@ -186,8 +184,6 @@ def _add(line: Mapping[str, Any], what: CapturedOperator | CapturedGraph, result
         case "dispatch":
             sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
             result.dispatches.append(CapturedDispatch(what, *sides))
-        case "weights" if isinstance(what, CapturedGraph):
-            result.weights.setdefault(what.number, _arrays(line["inputs"]))
 
 
 def _arrays(kept: Mapping[str, Any]) -> Mapping[str, KeptArray]:

@@ -87,8 +87,6 @@ class Dispatches:
         journal: JournalWriter,
         store: ArrayStore,
         most: int,
-        *,
-        weights_only: bool = False,
     ) -> None:
         """Keep data of at most so many dispatches of each operator and graph.
 
@@ -98,13 +96,12 @@ class Dispatches:
             journal: receives a line for each dispatch.
             store: keeps the data.
             most: dispatches of one operator or graph.
-            weights_only: keep only what DirectML takes over at initialisations.
         """
         self._patches = patches
         self._guard = guard
         self._journal = journal
         self._store = store
-        self._most = 0 if weights_only else most
+        self._most = most
         self._lock = Lock()
         self._compiled: dict[int, Compiled] = {}
         self._initializers: dict[int, tuple[int, ...]] = {}
@@ -339,9 +336,6 @@ class Dispatches:
             if before is not None:
                 with self._lock:
                     self._weights[dispatch.owner] = before
-                self._journal.write(
-                    {"event": "weights", "number": dispatch.what.number, "inputs": before}
-                )
             return
         with self._lock:
             weights = self._weights.get(dispatch.owner, {})

@@ -48,13 +48,11 @@ class DataOptions:
         folder: receives it.
         dispatches: how many of each operator and graph.
         most_bytes: of all data together.
-        weights_only: keep only what DirectML takes over at initialisations.
     """
 
     folder: Path
     dispatches: int
     most_bytes: int
-    weights_only: bool = False
 
 
 class Capture:
@@ -80,12 +78,7 @@ class Capture:
         if data is not None:
             store = ArrayStore(data.folder, data.most_bytes)
             self._dispatches = Dispatches(
-                self._patches,
-                self._guard,
-                journal,
-                store,
-                data.dispatches,
-                weights_only=data.weights_only,
+                self._patches, self._guard, journal, store, data.dispatches
             )
         self._notification = LoadNotification(LIBRARY, self._loaded, self._patches.forget)
         module = loaded_module(LIBRARY)

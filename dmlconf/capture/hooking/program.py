@@ -1,7 +1,7 @@
 """Run a Python program with the hooks.
 
 `python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
-`all,DISPATCHES,BYTES` or `weights,DISPATCHES,BYTES` for data in the folder of the journal.
+`all,DISPATCHES,BYTES` for data in the folder of the journal.
 
 PROGRAM is a script, or `-m MODULE`. The program sees the arguments, `sys.path` and `__main__` that
 it would have without.
@@ -46,11 +46,10 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
 
 def parsed(text: str, folder: Path) -> DataOptions | None:
     """Return the options that DATA stands for."""
-    kind, *numbers = text.split(",")
-    if kind == "none":
+    if text == "none":
         return None
-    dispatches, most_bytes = map(int, numbers)
-    return DataOptions(folder, dispatches, most_bytes, weights_only=kind == "weights")
+    _, dispatches, most_bytes = text.split(",")
+    return DataOptions(folder, int(dispatches), int(most_bytes))
 
 
 if __name__ == "__main__":
