@@ -56,8 +56,10 @@ def captured_partitions(paths: list[Path]) -> Captured:
         except PartitionError as error:
             raise PartitionError(f"{path}: {error}") from error
         except _DAMAGES as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise PartitionError(f"{path} is not a partition, or damaged: {reason}") from error
+            raise PartitionError(
+                f"{path} is not a partition, or damaged ({type(error).__name__}: {error}); "
+                "name a file Partition_N.bin that ONNX Runtime wrote"
+            ) from error
         _, line = graph_line(decoded, 0)
         lines += [
             {"event": "compile", "number": number, **line},
@@ -67,8 +69,6 @@ def captured_partitions(paths: list[Path]) -> Captured:
 
 
 _DAMAGES: Final = (
-    IndexError,
-    KeyError,
     LookupError,
     OverflowError,
     RecursionError,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Final
 
@@ -10,15 +9,16 @@ import click
 
 from dmlconf.backends.errors import LibraryError
 from dmlconf.capture.captured import Captured
-from dmlconf.capture.case_files import Written, write_cases
-from dmlconf.capture.dispatch_cases import FOLDER, write_dispatches
+from dmlconf.capture.case_files import write_cases
+from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.hooking.patches import supported
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
 from dmlconf.capture.onnx_model import ModelError, parsed_dimension
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.output.captured_cases import report_cases
+from dmlconf.cli.options.captured_folder import folder_error, folder_option, require_empty
+from dmlconf.cli.output.captured_cases import report_cases, report_dispatches
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 
@@ -63,16 +63,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
     group=_MODEL_GROUP,
     help="Let ONNX Runtime give DirectML single operators instead of graphs.",
 )
-@option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("captured"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Write the case files to this folder, which is empty or does not exist.",
-)
+@folder_option
 @option(
     "--data",
     type=click.Choice(["none", "all"]),
@@ -94,7 +85,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
     default=1024,
     show_default=True,
     metavar="MIB",
-    help="Keep no more data than this.",
+    help="With --data all, keep no more data than this.",
 )
 def command(
     program: tuple[str, ...],
@@ -117,10 +108,10 @@ def command(
     program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order.
 
     Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
-    on this system; 5 the program gave DirectML nothing.
+    on this system; 5 the program gave DirectML nothing, or nothing that dmlconf's own rules permit;
+    6 the program was interrupted.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    require_empty(folder)
     if model is not None:
         program = _model_program(program, model, dimensions, inputs, unfused)
     elif not program:
@@ -139,7 +130,7 @@ def command(
     except JournalError as error:
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:
-        raise OutputError(f"-o {folder}: {error.strerror or error}") from error
+        raise folder_error(folder, error) from error
 
 
 def _model_program(
@@ -172,25 +163,17 @@ def _written(folder: Path, ended: Launched) -> int:
     if not captured.operators and not captured.graphs:
         say(_nothing(ended))
         return ExitCode.NOTHING_SELECTED
-    report_cases(folder, captured, write_cases(folder, captured))
+    written = write_cases(folder, captured)
+    report_cases(folder, captured, written)
     if captured.dispatches:
-        _report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
+        report_dispatches(folder, write_dispatches(folder, captured, ended.folder))
     if ended.interrupted:
         say("The program was interrupted; the cases are those until then.")
         return ExitCode.INCOMPLETE
     if ended.exit_code:
         say(f"The program ended with {ended.exit_code}; the cases are those until then.")
         return ExitCode.FAILED
-    return ExitCode.SUCCESS
-
-
-def _report_dispatches(folder: Path, written: Written) -> None:
-    place = shlex.quote((folder / FOLDER).as_posix())
-    say(f"Kept the data of {written.cases:,} dispatches below {place}")
-    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
-        say(f"Left out {name}: {problem}")
-    say(f"  judge what it got        dmlconf run {place} -b recording:{place}")
-    say(f"  does it happen again?    dmlconf run {place} -b directml")
+    return ExitCode.SUCCESS if written.cases else ExitCode.NOTHING_SELECTED
 
 
 def _report_left_out(captured: Captured) -> None:

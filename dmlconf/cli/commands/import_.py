@@ -8,11 +8,11 @@ import click
 
 from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.partition import PartitionError, captured_partitions
-from dmlconf.cli.common.command import Command, option
+from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.captured_folder import folder_error, folder_option, require_empty
 from dmlconf.cli.output.captured_cases import report_cases
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.files import OutputError
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
@@ -26,16 +26,7 @@ __all__ = ["command"]
     metavar="FILE...",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
 )
-@option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("captured"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Write the case files to this folder, which is empty or does not exist.",
-)
+@folder_option
 def command(files: tuple[Path, ...], folder: Path) -> int:
     """Write case files of graphs that ONNX Runtime's DirectML provider wrote to Partition_N.bin.
 
@@ -46,8 +37,7 @@ def command(files: tuple[Path, ...], folder: Path) -> int:
     Exit codes: 0 cases were written; 3 a file cannot be read; 5 dmlconf's own rules refuse all
     cases.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+    require_empty(folder)
     try:
         captured = captured_partitions(list(files))
     except PartitionError as error:
@@ -56,6 +46,6 @@ def command(files: tuple[Path, ...], folder: Path) -> int:
     try:
         written = write_cases(folder, captured)
     except OSError as error:
-        raise OutputError(f"-o {folder}: {error.strerror or error}") from error
+        raise folder_error(folder, error) from error
     report_cases(folder, captured, written)
     return ExitCode.SUCCESS if written.cases else ExitCode.NOTHING_SELECTED

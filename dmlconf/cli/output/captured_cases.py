@@ -8,9 +8,10 @@ from typing import Final
 
 from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import Written
+from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.cli.output.console import say
 
-__all__ = ["report_cases"]
+__all__ = ["report_cases", "report_dispatches"]
 
 _MOST_NAMED: Final = 5
 
@@ -25,11 +26,28 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
     } | {each.hresult for each in captured.operators if each.hresult not in (None, "S_OK")}
     if refused:
         say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
-    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
-        say(f"Left out {name}: {problem}")
-    if len(written.left_out) > _MOST_NAMED:
-        say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")
+    _report_left_out(written)
+    if not written.cases:
+        return
     place = shlex.quote(folder.as_posix())
     say("What to do next")
     say(f"  see what it is           dmlconf list {place}")
     say(f"  run it on this device    dmlconf run {place} -b directml")
+
+
+def report_dispatches(folder: Path, written: Written) -> None:
+    """Say of how many dispatches the data was kept, and how they are judged."""
+    place = shlex.quote((folder / FOLDER).as_posix())
+    noun = "dispatch" if written.cases == 1 else "dispatches"
+    say(f"Kept the data of {written.cases:,} {noun} below {place}")
+    _report_left_out(written)
+    if written.cases:
+        say(f"  judge what it got        dmlconf run {place} -b recording:{place}")
+        say(f"  does it happen again?    dmlconf run {place} -b directml")
+
+
+def _report_left_out(written: Written) -> None:
+    for name, problem in list(written.left_out.items())[:_MOST_NAMED]:
+        say(f"Left out {name}: {problem}")
+    if len(written.left_out) > _MOST_NAMED:
+        say(f"and {len(written.left_out) - _MOST_NAMED:,} more that dmlconf's own rules refuse")

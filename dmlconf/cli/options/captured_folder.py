@@ -1,0 +1,44 @@
+"""The option `--output` of `capture` and `import`: an empty folder for case files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.cli.common.command import option
+from dmlconf.cli.output.files import OutputError
+
+__all__ = ["folder_error", "folder_option", "require_empty"]
+
+folder_option: Final = option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("captured"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Write the case files to this folder, which is empty or does not exist.",
+)
+
+
+def require_empty(folder: Path) -> None:
+    """Refuse a folder that holds files.
+
+    Raises:
+        click.UsageError: it does.
+        OutputError: it cannot be read.
+    """
+    try:
+        holds_files = folder.exists() and any(folder.iterdir())
+    except OSError as error:
+        raise folder_error(folder, error) from error
+    if holds_files:
+        raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
+
+
+def folder_error(folder: Path, error: OSError) -> OutputError:
+    """Return the error of a folder that cannot be read or written."""
+    return OutputError(f"-o {folder}: {error.strerror or error}")
