@@ -41,7 +41,7 @@ from dmlconf.verdicts.verdict import Status, Verdict
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["Added", "add"]
+__all__ = ["Addition", "add"]
 
 _LONGEST_MESSAGE: Final = 500
 
@@ -50,8 +50,8 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What became of a log.
+class Addition:
+    """What adding a log did.
 
     Attributes:
         run: the id of its run.
@@ -64,7 +64,7 @@ class Added:
     changes: int
 
 
-def add(connection: Connection, log: RunLog) -> Added:
+def add(connection: Connection, log: RunLog) -> Addition:
     """Add a run. One that is there already changes nothing.
 
     A log of the same run that goes on where an incomplete one ended replaces it.
@@ -82,7 +82,7 @@ def add(connection: Connection, log: RunLog) -> Added:
     extent = Extent(_run_digest(log), header_digest, len(log.verdicts), log.complete)
     known = run_already_there(connection, extent)
     if known is not None:
-        return Added(known, new=False, changes=0)
+        return Addition(known, new=False, changes=0)
     remove_parts(connection, extent)
     operators = _ids(connection, operator, "name", {v.operator: {} for v in log.verdicts})
     cases = _cases(connection, log.verdicts, operators)
@@ -125,7 +125,7 @@ def add(connection: Connection, log: RunLog) -> Added:
         chosen = outcome.c.id == bindparam("unused")
         connection.execute(delete(outcome).where(chosen), [{"unused": n} for n in unused])
     _store_totals(connection, run_id, log.verdicts, operators)
-    return Added(run_id, new=True, changes=len(changes))
+    return Addition(run_id, new=True, changes=len(changes))
 
 
 def _start(header: Header) -> str:

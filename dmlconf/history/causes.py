@@ -25,24 +25,24 @@ def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> 
     """
     old, new = last.environment, first.environment
     known = before.definition and after.definition
-    found = []
+    names = []
     if known and before.definition != after.definition:
-        found.append("case")
+        names.append("case")
     elif last.suite != first.suite:
-        found.append("suite")
+        names.append("suite")
     if last.dmlconf != first.dmlconf:
-        found.append(f"dmlconf {last.dmlconf} to {first.dmlconf}")
+        names.append(f"dmlconf {last.dmlconf} to {first.dmlconf}")
     if last.catalogue != first.catalogue:
-        found.append("rules")
+        names.append("rules")
     if last.against != first.against:
-        found.append(f"expected values from {last.against} to {first.against}")
+        names.append(f"expected values from {last.against} to {first.against}")
     if old.driver != new.driver:
-        found.append(f"driver {old.driver or 'none'} to {new.driver or 'none'}")
+        names.append(f"driver {old.driver or 'none'} to {new.driver or 'none'}")
     if old.version != new.version:
-        found.append(f"{_product(new.backend)} {old.version or 'none'} to {new.version or 'none'}")
+        names.append(f"{_product(new.backend)} {old.version or 'none'} to {new.version or 'none'}")
     if old.machine != new.machine:
-        found.append("machine")
-    return tuple(found)
+        names.append("machine")
+    return tuple(names)
 
 
 def _product(backend: str) -> str:

@@ -160,10 +160,10 @@ def stories(
         cases: identifier and operator, by id.
         counted: whether to count the runs of each case, which takes longest.
     """
-    found = timeline.changes(cases)
+    changes = timeline.changes(cases)
     for number, (identifier, name) in cases.items():
         for line in timeline.lines:
-            along = list(verdicts_along(timeline, line, number, found.get(number, {})))
+            along = list(verdicts_along(timeline, line, number, changes.get(number, {})))
             if along:
                 transitions = tuple(_transitions(timeline, line, number, identifier, name, along))
                 runs, failed = _counts(timeline, line, number, along) if counted else (0, 0)
@@ -222,12 +222,12 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     ]
     named = {story.number: cases[story.number] for story in suspects}
     lines = {(story.number, story.line.name) for story in suspects}
-    found = [
+    flaky_cases = [
         Flaky(story, len(story.unexplained))
         for story in stories(timeline, named)
         if (story.number, story.line.name) in lines
     ]
-    return sorted(found, key=lambda each: (-each.changes, each.story.transitions[0].case))
+    return sorted(flaky_cases, key=lambda each: (-each.changes, each.story.transitions[0].case))
 
 
 def regressions(
@@ -247,7 +247,7 @@ def regressions(
     """
     failing = timeline.failing_cases()
     cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
-    found = []
+    failures = []
     flaky_cases = set()
     for story in stories(timeline, cases, counted=False):
         recent = [
@@ -257,8 +257,8 @@ def regressions(
             flaky_cases.add(story.number)
             recent = [each for each in recent if each.causes]
         still = story.transitions[-1].after.fails
-        found += [(each, still and each is _last_regression(story)) for each in recent]
-    ordered = sorted(found, key=lambda each: each[0].case)
+        failures += [(each, still and each is _last_regression(story)) for each in recent]
+    ordered = sorted(failures, key=lambda each: each[0].case)
     ordered.sort(key=lambda each: each[0].first.started, reverse=True)
     return ordered, len(flaky_cases)
 
@@ -275,7 +275,7 @@ def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[Ope
         if known is None or each.whole or not known.whole:
             latest[each.environment.id] = each
     wanted = set(operators)
-    found = []
+    states = []
     for each in latest.values():
         rows = timeline.connection.execute(
             select(
@@ -288,9 +288,9 @@ def driver_states(timeline: Timeline, operators: Iterable[str] = ()) -> list[Ope
             .where(run_operator.c.run_id == each.id)
             .order_by(operator.c.name)
         )
-        found += [
+        states += [
             OperatorState(each.environment, each, *row)
             for row in rows
             if not wanted or row[0] in wanted
         ]
-    return found
+    return states

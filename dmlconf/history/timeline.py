@@ -277,15 +277,15 @@ class Timeline:
             .scalars()
             .all()
         )
-        found: set[int] = set()
+        cases: set[int] = set()
         for begin in range(0, len(numbers), _MOST_PARAMETERS):
             part = numbers[begin : begin + _MOST_PARAMETERS]
-            found.update(
+            cases.update(
                 self.connection.execute(
                     select(change.c.case_id).where(change.c.outcome_id.in_(part)).distinct()
                 ).scalars()
             )
-        return found
+        return cases
 
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
         """Return the stored verdicts of cases: by case and environment, each with its run's id."""
@@ -296,7 +296,7 @@ class Timeline:
             )
         }
         environments = self.connection.execute(select(environment.c.id)).scalars().all()
-        found: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
+        changes: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
         listed = sorted(numbers)
         for begin in range(0, len(listed), _MOST_PARAMETERS):
             part = listed[begin : begin + _MOST_PARAMETERS]
@@ -312,8 +312,8 @@ class Timeline:
             )
             for number, place, run_id, verdict, outputs, definition in rows:
                 entry = run_id, VerdictAt(*outcomes[verdict], outputs, definition)
-                found.setdefault(number, {}).setdefault(place, []).append(entry)
-        return found
+                changes.setdefault(number, {}).setdefault(place, []).append(entry)
+        return changes
 
 
 def verdicts_along(

@@ -81,6 +81,13 @@ def test_a_profile_of_the_file_and_one_of_certificates_can_be_given_together(fol
         assert f"{name}: {folder.parent / 'dmlconf.toml'}: its profiles are" in wrong.stderr
 
 
+def test_a_profile_without_a_configuration_file_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, "list", "tile.yaml", "--config-profile", "ci")
+    assert done.returncode == 2
+    assert "ci: there is no configuration file (dmlconf.toml or pyproject.toml)" in done.stderr
+
+
 def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Path) -> None:
     write(folder, name="documented.yaml")
     level = ["list", "documented.yaml", "--tag", "documented", "--profile"]

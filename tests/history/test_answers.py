@@ -111,10 +111,10 @@ def test_each_change_names_what_changed_with_it(database: str) -> None:
         ("case",),
         ("case", "machine"),
     ]
-    found = history_of(database, A)
-    assert [each[3] for each in found] == causes
-    assert [each[2] for each in found] == ["passed", FAILED] * 4
-    assert [each[1] for each in found] == [f"2026-01-0{day}" for day in range(1, 9)]
+    transitions = history_of(database, A)
+    assert [each[3] for each in transitions] == causes
+    assert [each[2] for each in transitions] == ["passed", FAILED] * 4
+    assert [each[1] for each in transitions] == [f"2026-01-0{day}" for day in range(1, 9)]
     assert len(history_of(database, B)) == 1
 
 
@@ -136,10 +136,10 @@ def test_runs_without_a_case_neither_regress_nor_mend_it(database: str) -> None:
     ]
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
-        [(found, still)], left_out = regressions(timeline, Choice(), "2026-01-02")
-        assert (found.case, still, left_out) == (A, True, 0)
-        assert found.last is not None
-        assert found.last.started[:10] == "2026-01-01"
+        [(failure, still)], left_out = regressions(timeline, Choice(), "2026-01-02")
+        assert (failure.case, still, left_out) == (A, True, 0)
+        assert failure.last is not None
+        assert failure.last.started[:10] == "2026-01-01"
         assert not flaky(timeline, Choice())
         [story] = stories(timeline, named_cases(timeline, [A])[0])
         assert (story.runs, story.failed) == (3, 2)
@@ -302,13 +302,13 @@ def test_planted_events_are_found_and_none_is_invented(database: str, nights: in
     with opened(database) as history, history.reading() as connection:
         timeline = Timeline(connection)
         runs = [run.started for run in timeline.runs]
-        found, left_out = regressions(timeline, Choice(), "2026-01-01")
-        certain = {each.case: (each.first.started, still) for each, still in found}
+        failures, left_out = regressions(timeline, Choice(), "2026-01-01")
+        certain = {each.case: (each.first.started, still) for each, still in failures}
         doubtful = {each.story.transitions[0].case: each for each in flaky(timeline, Choice())}
         one = regressions(timeline, Choice(operators=frozenset(["GEMM"])), "2026-01-01")
     expected = {case: (runs[at], case not in mended) for case, at in regressed.items()}
     assert {case: each for case, each in certain.items() if case not in shaky} == expected
-    assert all(each.causes for each, _ in found)
+    assert all(each.causes for each, _ in failures)
     assert set(doubtful) == set(shaky)
     within_a_driver = [at for at in range(1, nights) if drivers[at] == drivers[at - 1]]
     assert left_out == sum(

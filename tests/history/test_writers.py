@@ -127,8 +127,8 @@ def test_migrations_make_the_tables_that_the_code_uses(database: str) -> None:
     with opened(database, create=True) as history:
         inspector = inspect(history.engine)
         for table in METADATA.sorted_tables:
-            made = {each["name"]: each["nullable"] for each in inspector.get_columns(table.name)}
-            assert made == {column.name: bool(column.nullable) for column in table.columns}
+            columns = {each["name"]: each["nullable"] for each in inspector.get_columns(table.name)}
+            assert columns == {column.name: bool(column.nullable) for column in table.columns}
             indexes = {each["name"] for each in inspector.get_indexes(table.name)}
             assert {index.name for index in table.indexes} <= indexes
             key = inspector.get_pk_constraint(table.name)["constrained_columns"]

@@ -44,12 +44,14 @@ def command() -> None:
 def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Command]:
     """Return a decorator that adds a command to the group."""
 
-    def added(function: _Function) -> click.Command:
-        made: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(function)
-        command.add_command(made, name)
-        return made
+    def decorate(function: _Function) -> click.Command:
+        subcommand: click.Command = click.command(f"history-{name}", cls=Command, **attributes)(
+            function
+        )
+        command.add_command(subcommand, name)
+        return subcommand
 
-    return added
+    return decorate
 
 
 _database_option = option(
@@ -107,14 +109,16 @@ def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
         for path in logs:
             log = read_log(path)
             with history.writing() as connection:
-                added = add(connection, log)
+                addition = add(connection, log)
             if quiet:
                 continue
-            if added.new:
-                count = f"{len(log.verdicts):,} verdicts, {added.changes:,} of them new or changed"
-                say(printable(f"{path}: run #{added.run}, {count}"))
+            if addition.new:
+                count = (
+                    f"{len(log.verdicts):,} verdicts, {addition.changes:,} of them new or changed"
+                )
+                say(printable(f"{path}: run #{addition.run}, {count}"))
             else:
-                say(printable(f"{path}: run #{added.run} is there already"))
+                say(printable(f"{path}: run #{addition.run} is there already"))
     return ExitCode.SUCCESS
 
 
@@ -187,10 +191,10 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     from dmlconf.reports.history.answers import aligned, flaky_data
 
     with _read(database) as timeline:
-        found = flaky(timeline, _choice(choice))
+        flaky_cases = flaky(timeline, _choice(choice))
     if as_json:
-        return _print([flaky_data(each) for each in found])
-    if not found:
+        return _print([flaky_data(each) for each in flaky_cases])
+    if not flaky_cases:
         return _echo(["no case is flaky"])
     rows = [("rate", "failed", "changes", "case", "on")]
     rows += [
@@ -201,7 +205,7 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
             each.story.transitions[0].case,
             each.story.line.name,
         )
-        for each in found
+        for each in flaky_cases
     ]
     return _echo(aligned(rows))
 
@@ -226,19 +230,19 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     from dmlconf.reports.history.answers import cause_text, regression_data
 
     with _read(database) as timeline:
-        found, flaky_cases = regressions(timeline, _choice(choice), _start(timeline, since))
+        failures, flaky_cases = regressions(timeline, _choice(choice), _start(timeline, since))
     if as_json:
         data = {
-            "regressions": [regression_data(each, still) for each, still in found],
+            "regressions": [regression_data(each, still) for each, still in failures],
             "flaky_cases": flaky_cases,
         }
         return _print(data)
-    if not found:
+    if not failures:
         _echo([f"no case began to fail since {since}"])
-    for each, still in found:
+    for each, still in failures:
         mended = "" if still else "; it passes again"
-        began = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
-        _echo([f"{began}  {each.case}: {each.after.text}{mended}"])
+        start = f"{each.first.started[:19].replace('T', ' ')}  #{each.first.id}"
+        _echo([f"{start}  {each.case}: {each.after.text}{mended}"])
         _echo([f"    changed with it: {cause_text(each)}"])
     if flaky_cases:
         _echo([f"{flaky_cases:,} flaky cases left out: dmlconf history flaky"])
@@ -320,29 +324,29 @@ def _merge_history(other: str, database: str | None) -> int:
     return _echo([f"added {copied:,} runs"])
 
 
-def _choice(given: dict[str, Any]) -> Choice:
+def _choice(options: dict[str, Any]) -> Choice:
     from dmlconf.cases.selecting.keywords import KeywordError
     from dmlconf.history.questions import Choice
 
     where = None
-    if given["where"] is not None:
+    if options["where"] is not None:
         from dmlconf.cli.options.selection import load_chosen
 
         selection = {
             "keywords": None,
-            "operators": given["operators"],
+            "operators": options["operators"],
             "tags": (),
             "without_tags": (),
-            "where": given["where"],
+            "where": options["where"],
             "feature_level": None,
             "quick": False,
         }
         _, planned = load_chosen((), **selection)
         where = frozenset(each.identifier for each in planned)
     choice = Choice(
-        frozenset(given["operators"]),
-        frozenset(given["tags"]),
-        given["keywords"],
+        frozenset(options["operators"]),
+        frozenset(options["tags"]),
+        options["keywords"],
         where,
     )
     try:

@@ -14,6 +14,7 @@ from dmlconf.cli.common.configuration import (
     CHOICE_GROUP,
     COMMANDS,
     CONFIG_PROFILE,
+    FILE_NAMES,
     Configuration,
     Setting,
     default_value,
@@ -150,6 +151,11 @@ def _placed(ctx: click.Context) -> Iterator[None]:
         raise
 
 
+_NO_CONFIGURATION: Final = (
+    f"there is no configuration file ({' or '.join(FILE_NAMES)}) here or in a folder above"
+)
+
+
 def require_profile(configuration: Configuration | None, profile: str) -> None:
     """Raise an error unless the configuration file has a profile.
 
@@ -163,7 +169,7 @@ def require_profile(configuration: Configuration | None, profile: str) -> None:
     profiles = list(configuration.profiles) if configuration else []
     if profile not in profiles:
         known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
-        source = f"{configuration.path}: {known}" if configuration else "there is no file"
+        source = f"{configuration.path}: {known}" if configuration else _NO_CONFIGURATION
         raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--config-profile")
 
 
