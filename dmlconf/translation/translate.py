@@ -67,7 +67,6 @@ def _add_graph(builder: _Builder, case: Case) -> None:
     """Add the nodes of a graph; what an edge joins is one tensor, which each end may see anew."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
-    wanted = {slot: name for name, slot in graph.output_sources().items()}
     for node in graph.in_order():
         if isinstance(node, Constant):
             [name] = node.outputs
@@ -87,7 +86,7 @@ def _add_graph(builder: _Builder, case: Case) -> None:
         for tensor in (*node.inputs.values(), *node.outputs.values()):
             _type(tensor)
         builder.add(node.operator_name, node.desc, slots)
-    for (name, tensor_name), output in wanted.items():
+    for output, (name, tensor_name) in graph.output_sources().items():
         producer = nodes[name].outputs[tensor_name]
         seen = builder.seen(f"{name}/{tensor_name}", producer, graph.outputs[output])
         builder.step("Identity" if builder.table.target == "onnx" else "identity", [seen], [output])

@@ -70,6 +70,25 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
     assert program.outputs.keys() <= known
 
 
+def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:
+    plan = load_suite([CASES / "graphs" / "wiring.yaml"]).plan()
+    of = valid_case(next(each for each in plan if "/exported-twice[" in each.identifier))
+    program = translated(of, "onnx")
+    assert len(program.outputs) == len(of.outputs()) > 1
+    assert {name for step in program.steps for name in step.outputs} >= set(program.outputs)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str) -> None:
+    [of] = [
+        valid_case(each)
+        for each in load_suite([CASES / "convolution" / "boundary.yaml"]).plan()
+        if each.identifier == "convolution/boundary/output-padding-all-but-one"
+    ]
+    with pytest.raises(NotExpressibleError):
+        translated(of, target)
+
+
 def test_composed_operators_of_float16_round_once() -> None:
     plan = list(load_suite([CASES / "activation_linear" / "matrix.yaml"]).plan())
     half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
