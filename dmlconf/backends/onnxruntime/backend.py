@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,9 +39,10 @@ from dmlconf.translation.program import NotExpressibleError, Program
 from dmlconf.translation.translate import translated
 
 if TYPE_CHECKING:
+    import onnx
     import onnxruntime
 
-__all__ = ["OPTION_WORDS", "OnnxRuntimeBackend", "create", "variants"]
+__all__ = ["OPTION_WORDS", "OnnxRuntimeBackend", "create", "limit_of", "variants"]
 
 OPTION_WORDS: Final = ("provider=", "optimization=off", "optimization=both", "opset=")
 
@@ -61,15 +62,14 @@ _NO_KERNEL: Final = re.compile(
 _NO_TYPE: Final = re.compile(
     r"Type 'tensor\((\w+)\)' of input parameter .*? of operator \((\w+)\) .*? is invalid"
 )
-_LIMITS: Final = (
-    "not implemented",
-    "not supported",
-    "only support",
-    "scale must be",
-    "zero point is not valid",
-    "zero point must be",
+_LIMITS: Final = re.compile(
+    r"Non per-tensor quantization is not supported"
+    r"|\w+ : .*\b(?:scale|zero point) must be a scalar or 1D tensor of size 1"
+    r"|\w+ : weight zero point must be a scalar, 1D tensor of size 1, or"
+    r"|MatmulInteger\w* : [Bb] zero point is not valid"
+    r"|'(?:Linear|Cubic)' mode only support",
 )
-"""What ONNX Runtime says where it knows that it does not support a model."""
+"""What kernels say that lack a part of their operator, such as a zero point for each row."""
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 
@@ -93,7 +93,6 @@ class OnnxRuntimeBackend:
         available = self._runtime.get_available_providers()
         if provider not in available:
             choose("execution provider of ONNX Runtime", provider, available)
-        self._errors = self._runtime.capi.onnxruntime_pybind11_state
         self._started()
 
     def environment(self) -> Environment:
@@ -130,29 +129,26 @@ class OnnxRuntimeBackend:
         except NotExpressibleError as error:
             return Declined(str(error), perf_counter() - began)
         inputs = case.inputs()
+        model = self._model(program, inputs)
         try:
-            session = self._session(program, inputs)
+            session = self._opened(model.SerializeToString())
         except MemoryError as error:
             return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error))
         except Exception as error:
-            return self._refused("InferenceSession", error, perf_counter() - began)
+            return self._refused("InferenceSession", model, error, perf_counter() - began)
         fed = {each.name: inputs[each.name] for each in session.get_inputs()}
         names = list(program.outputs)
         began = perf_counter()
         try:
             arrays = session.run(names, fed)
         except Exception as error:
-            return self._refused("Run", error, perf_counter() - began)
+            return self._refused("Run", model, error, perf_counter() - began)
         return Outputs(dict(zip(names, arrays, strict=True)), perf_counter() - began)
 
-    def _session(
-        self, program: Program, inputs: Mapping[str, Array]
-    ) -> onnxruntime.InferenceSession:
+    def _model(self, program: Program, inputs: Mapping[str, Array]) -> onnx.ModelProto:
         from dmlconf.backends.onnxruntime.models import model_of
 
-        owned = {name: inputs[name] for name in program.owned}
-        model = model_of(program, self._opset, owned)
-        return self._opened(model.SerializeToString())
+        return model_of(program, self._opset, {name: inputs[name] for name in program.owned})
 
     def _opened(self, model: bytes) -> onnxruntime.InferenceSession:
         options = self._runtime.SessionOptions()
@@ -196,19 +192,15 @@ class OnnxRuntimeBackend:
                 "Its libraries may be missing; a run would test another provider than you named",
             )
 
-    def _refused(self, stage: str, error: Exception, seconds: float) -> Outcome:
+    def _refused(
+        self, stage: str, model: onnx.ModelProto, error: Exception, seconds: float
+    ) -> Declined | Rejection:
         """Return what an error of ONNX Runtime means for a case."""
+        from dmlconf.backends.onnxruntime.models import operators_of
+
         text = str(error)
-        if kernel := _NO_KERNEL.search(text):
-            reason = f"{self._provider} has no kernel of {kernel[1]} for these data types"
+        if reason := limit_of(text, operators_of(model), self._provider):
             return Declined(reason, seconds)
-        if kind := _NO_TYPE.search(text):
-            return Declined(f"ONNX's {kind[2]} takes no tensor({kind[1]})", seconds)
-        if any(limit in text for limit in _LIMITS):
-            said = _BEFORE_TEXT.sub("", text).splitlines()[0][:200]
-            return Declined(f"{self._provider} says that it does not support it: {said}", seconds)
-        if _FALLBACK in text:
-            return Declined(f"{self._provider} does not take all nodes", seconds)
         name = type(error).__name__
         return Rejection(stage, name, seconds=seconds, message=_first_line(error))
 
@@ -233,6 +225,29 @@ def create(argument: str) -> OnnxRuntimeBackend:
 def variants(argument: str) -> Mapping[str, str]:
     """Return the variants that `optimization=both` means."""
     return variants_of(argument, _CHOICES)
+
+
+def limit_of(text: str, operators: Collection[str], provider: str) -> str:
+    """Return what an error of ONNX Runtime says that is not supported; empty for any other error.
+
+    An operator that is not the model's own was made by ONNX Runtime's optimiser, so that its
+    lack of a kernel is a fault, not a limit.
+
+    Args:
+        text: of the error.
+        operators: those of the model, and those that define them.
+        provider: as the reason names it.
+    """
+    kernel = _NO_KERNEL.search(text)
+    if kernel and kernel[1] in operators:
+        return f"{provider} has no kernel of {kernel[1]} for these data types"
+    kind = _NO_TYPE.search(text)
+    if kind and kind[2] in operators:
+        return f"ONNX's {kind[2]} takes no tensor({kind[1]})"
+    if _LIMITS.search(text):
+        said = _BEFORE_TEXT.sub("", text).splitlines()[0][:200]
+        return f"{provider} says that it does not support it: {said}"
+    return f"{provider} does not take all nodes" if _FALLBACK in text else ""
 
 
 def _imported() -> Any:

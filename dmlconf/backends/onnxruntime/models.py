@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.translation.program import BOOL, Program, Step
 from dmlconf.translation.tables import Table, table
 
-__all__ = ["MICROSOFT", "model_of"]
+__all__ = ["MICROSOFT", "model_of", "operators_of"]
 
 MICROSOFT: Final = "com.microsoft"
 
@@ -62,6 +62,27 @@ def model_of(program: Program, opset: int, owned: Mapping[str, Array]) -> onnx.M
     model = helper.make_model(graph, opset_imports=sets, producer_name="dmlconf")
     model.ir_version = helper.find_min_ir_version_for(sets, ignore_unknown=True)
     return model
+
+
+def operators_of(model: onnx.ModelProto) -> frozenset[str]:
+    """Return the operators of a model, and those that define them, as Less and Where do Clip."""
+    nodes = model.graph.node
+    opset = model.opset_import[0].version
+    bodies = (each for node in nodes if not node.domain for each in _definition(node, opset))
+    return frozenset({*(node.op_type for node in nodes), *bodies})
+
+
+def _definition(node: onnx.NodeProto, opset: int) -> list[str]:
+    """Return the operators that define an operator; none if it is defined by text alone."""
+    schema = onnx.defs.get_schema(node.op_type, opset, "")
+    if schema.has_function:
+        return [each.op_type for each in schema.function_body.node]
+    if not schema.has_context_dependent_function:
+        return []
+    any_type = helper.make_tensor_type_proto(TensorProto.FLOAT, None).SerializeToString()
+    types = [any_type if name else b"" for name in node.input]
+    body = schema.get_context_dependent_function(node.SerializeToString(), types)
+    return [each.op_type for each in onnx.FunctionProto.FromString(body).node]
 
 
 def _node(step: Step, known: Table, opset: int) -> onnx.NodeProto:

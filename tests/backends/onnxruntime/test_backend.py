@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.backends.onnxruntime.backend import create
+from dmlconf.backends.onnxruntime.backend import create, limit_of
 from dmlconf.backends.protocol import BackendError
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
@@ -50,6 +50,34 @@ def test_invalid_descs_and_gradients_are_not_expressible(tmp_path: Path) -> None
     assert {v.status for v in all_of_them} == {Status.UNSUPPORTED}
     kinds = {v.reason.kind for v in all_of_them if v.reason}
     assert kinds == {ReasonKind.NOT_EXPRESSIBLE}
+
+
+def test_an_operator_of_the_optimiser_that_does_not_load_is_a_failure_and_no_limit(
+    tmp_path: Path,
+) -> None:
+    # ONNX Runtime makes a QLinearConv or QLinearAveragePool of this valid model, and refuses it.
+    name = "graphs/quantization/average-pooling[QType=UINT8]"
+    for optimization in ("all", "off"):
+        backend = f"onnxruntime:optimization={optimization}"
+        folder = tmp_path / optimization
+        folder.mkdir()
+        _, [verdict] = verdicts(folder, "-o", "GRAPHS", "--case", name, "-b", backend)
+        assert verdict.status is (Status.PASSED if optimization == "off" else Status.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("message", "declined"),
+    [
+        ("NOT_IMPLEMENTED : Could not find an implementation for Relu(14) node", True),
+        ("NOT_IMPLEMENTED : Could not find an implementation for QLinearConv(10) node", False),
+        ("Node (Relu) is not supported, only supports what is implemented", False),
+        ("INVALID_ARGUMENT : zero point must be finite", False),
+    ],
+)
+def test_only_named_limits_of_the_models_own_operators_are_not_expressible(
+    message: str, declined: bool
+) -> None:
+    assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
 
 
 def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:
