@@ -89,6 +89,11 @@ def _reached(inputs: Mapping[str, Array], right: Array, special: Callable[[Array
     return reached
 
 
+def _special(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements that NaN or an infinity in an input can reach."""
+    return _reached(inputs, right, lambda array: ~np.isfinite(array))
+
+
 def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Zeros with the other sign."""
     zeros: Array = (right == 0) & (actual == 0)
@@ -126,6 +131,14 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
     return zero
 
 
+def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements at whose place 0 is raised to 0 or to a negative number."""
+    base = inputs["InputTensor"]
+    exponent = inputs.get("ExponentTensor", case.desc.get("Exponent"))
+    zero: Array = (base == 0) & (np.asarray(exponent) <= 0)
+    return zero
+
+
 def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Integers that are one more or one less: 16 for 17."""
     if right.dtype.kind not in "iu":
@@ -152,7 +165,9 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "signed zero": _signed_zero,
     "subnormal": _subnormal,
     "out of range": _out_of_range,
+    "special": _special,
     "zero": _zero,
+    "power of zero": _power_of_zero,
     "next integer": _next_integer,
     "wide shift": _wide_shift,
 }

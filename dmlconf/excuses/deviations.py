@@ -18,6 +18,7 @@ from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
 from dmlconf.excuses.deviating_elements import ELEMENTS
+from dmlconf.excuses.permitted_refusals import REFUSALS
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.reference.evaluation import evaluate
@@ -29,9 +30,6 @@ __all__ = ["NO_DEVIATIONS", "Deviation", "Deviations", "deviations_of", "read_de
 
 _DIRECTML: Final = "directml"
 
-REFUSED: Final = "refused"
-"""In place of elements: the target may refuse the case."""
-
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
@@ -40,18 +38,19 @@ class Deviation:
     Attributes:
         name: as verdicts have it.
         scope: the cases that it may concern.
-        elements: which elements of outputs may be others: a name of `ELEMENTS`, or `refused`.
-        arguments: of that function, such as the permitted error.
-        message: for `refused`, text that the target's error must have; empty for any.
+        elements: which elements of outputs may be others: those to which all of these names of
+            `ELEMENTS` apply; none if the target may only refuse the case.
+        arguments: of such a function, such as the permitted error.
+        refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
         says: the sentence of the target's specification, and what it leaves open.
         link: where the sentence is.
     """
 
     name: str
     scope: Scope
-    elements: str
+    elements: tuple[str, ...] = ()
     arguments: Mapping[str, float] = field(default_factory=dict)
-    message: str = ""
+    refuses: str = ""
     says: str = ""
     link: str = ""
 
@@ -59,7 +58,14 @@ class Deviation:
         self, case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
     ) -> Array:
         """Return which elements of an output may be others than DirectML's."""
-        return ELEMENTS[self.elements](case, inputs, right, actual, **self.arguments)
+        concerned = np.full(right.shape, bool(self.elements))
+        for name in self.elements:
+            concerned &= ELEMENTS[name](case, inputs, right, actual, **self.arguments)
+        return concerned
+
+    def permits_refusal(self, case: Case, inputs: Mapping[str, Array]) -> bool:
+        """Return whether the target may refuse a case for its inputs."""
+        return bool(self.refuses) and REFUSALS[self.refuses](case, inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,8 @@ class Deviations:
             return verdict
         covering = self._covering(case)
         if isinstance(outcome, Rejection):
-            refusing = [
-                each
-                for each in covering
-                if each.elements == REFUSED and each.message in outcome.message
-            ]
+            inputs = case.inputs()
+            refusing = [each for each in covering if each.permits_refusal(case, inputs)]
             return _waived(verdict, refusing[:1]) if refusing else verdict
         if verdict.reason.kind is not ReasonKind.WRONG_VALUES or not isinstance(outcome, Outputs):
             return verdict
@@ -129,8 +132,8 @@ def _patched(
         differs = _differs(actual, expected)
         concerned = np.zeros(expected.shape, bool)
         for each in deviations:
-            if each.elements == REFUSED or not differs.any():
-                continue
+            if not differs.any():
+                break
             its = each.concerned(case, inputs, expected, actual) & differs
             if (its & ~concerned).any():
                 used[each.name] = each
@@ -178,12 +181,13 @@ def read_deviations(target: str) -> Deviations:
 
 def _deviation(data: Mapping[str, Any]) -> Deviation:
     where = Expression(data["where"]) if "where" in data else None
+    elements = data.get("elements", ())
     return Deviation(
         name=data["name"],
         scope=Scope(frozenset(data["operators"]), None, where),
-        elements=data["elements"],
+        elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
-        message=data.get("message", ""),
+        refuses=data.get("refuses", ""),
         says=data["says"],
         link=data["link"],
     )

@@ -1,0 +1,53 @@
+"""Inputs for which a target may refuse a case, one small function for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["REFUSALS"]
+
+
+def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
+    """An integer is divided by 0."""
+    divisor = inputs["BTensor"]
+    return divisor.dtype.kind in "iu" and bool((divisor == 0).any())
+
+
+def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
+    """An index is outside [-s, s-1] of its axis of size s."""
+    desc, indices = case.desc, inputs["IndicesTensor"]
+    if "Axis" in desc:
+        return _outside(indices, desc["InputTensor"].Sizes[desc["Axis"]])
+    if "InputDimensionCount" in desc:
+        sizes = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
+        first = desc.get("BatchDimensionCount", 0)
+        count = indices.shape[-1]
+        return any(_outside(indices[..., n], sizes[first + n]) for n in range(count))
+    return _outside(indices, int(np.prod(desc["OutputTensor"].Sizes)))
+
+
+def _outside(indices: Array, size: int) -> bool:
+    values = indices.astype(object)  # UINT64 and negative numbers have no common type.
+    return bool(((values < -size) | (values >= size)).any())
+
+
+def _sequence_too_long(case: Case, inputs: Mapping[str, Array]) -> bool:
+    """A length of a sequence is beyond the input's."""
+    desc: Mapping[str, Any] = case.desc
+    lengths = inputs.get("SequenceLengthsTensor")
+    longest = desc["InputTensor"].Sizes[desc.get("Axis", 1)]
+    return lengths is not None and bool((lengths > longest).any())
+
+
+REFUSALS: Final[Mapping[str, Callable[[Case, Mapping[str, Array]], bool]]] = {
+    "zero divisor": _zero_divisor,
+    "index out of bounds": _index_out_of_bounds,
+    "sequence too long": _sequence_too_long,
+}
+"""The functions by the words of `schemas/targets/*.yaml`."""
