@@ -31,8 +31,10 @@ __all__ = [
     "chosen_cases",
     "driver_states",
     "flaky",
+    "flaky_among",
     "named_cases",
     "regressions",
+    "regressions_among",
     "stories",
 ]
 
@@ -222,10 +224,15 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     ]
     named = {story.number: cases[story.number] for story in suspects}
     lines = {(story.number, story.line.name) for story in suspects}
+    return flaky_among(
+        story for story in stories(timeline, named) if (story.number, story.line.name) in lines
+    )
+
+
+def flaky_among(candidates: Iterable[Story]) -> list[Flaky]:
+    """Return the flaky cases among some whose runs were counted, as `flaky` does."""
     flaky_cases = [
-        Flaky(story, len(story.unexplained))
-        for story in stories(timeline, named)
-        if (story.number, story.line.name) in lines
+        Flaky(story, len(story.unexplained)) for story in candidates if len(story.unexplained) > 1
     ]
     return sorted(flaky_cases, key=lambda each: (-each.changes, each.story.transitions[0].case))
 
@@ -247,9 +254,16 @@ def regressions(
     """
     failing = timeline.failing_cases()
     cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
+    return regressions_among(stories(timeline, cases, counted=False), since)
+
+
+def regressions_among(
+    candidates: Iterable[Story], since: str
+) -> tuple[list[tuple[Transition, bool]], int]:
+    """Return the regressions among some cases, as `regressions` does."""
     failures = []
     flaky_cases = set()
-    for story in stories(timeline, cases, counted=False):
+    for story in candidates:
         recent = [
             each for each in story.transitions if each.regresses and each.first.started >= since
         ]

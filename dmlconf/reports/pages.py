@@ -7,13 +7,18 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from dmlconf.documents.problems import printable
 from dmlconf.verdicts.status import Status
 
-__all__ = ["closing_style", "render_page"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["closing_style", "render_linked_page", "render_page", "stylesheet"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -27,16 +32,20 @@ class _Page:
         style: the style sheet.
         script: the script; empty for none.
         data: the script's data: JSON, compressed, in Base64; empty for none.
+        stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
     title: str
-    style: Any
-    script: Any
-    data: str
+    style: Any = ""
+    script: Any = ""
+    data: str = ""
+    stylesheet: str = ""
 
     @property
     def style_source(self) -> str:
         """The only style that the content policy of the page permits."""
+        if self.stylesheet:
+            return "'self' file:"  # No browser takes a file for the page's own origin.
         return _source(str(self.style))
 
     @property
@@ -65,11 +74,49 @@ def render_page(
     )
     page = _Page(
         title=title,
-        style=Markup(_status_style() + _read("page.css")),
+        style=Markup(stylesheet()),
         script=Markup("".join(map(_read, scripts))),
         data="" if data is None else _packed(data),
     )
     return environment.get_template(template).render({**values, "page": page}) + "\n"
+
+
+def render_linked_page(template: str, title: str, values: Mapping[str, Any], root: str) -> str:
+    """Return a page of several that share a style sheet, have no script and link to each other.
+
+    Control characters in texts are escaped, as `printable` does.
+
+    Args:
+        template: the name of its template.
+        title: of the page.
+        values: of the template; everything is escaped.
+        root: the path from the page's folder to that of the style sheet, such as `../`.
+    """
+    page = _Page(printable(title), stylesheet=f"{root}style.css")
+    return _linked().get_template(template).render({**values, "page": page, "root": root}) + "\n"
+
+
+def stylesheet() -> str:
+    """Return the style sheet of all pages."""
+    return _status_style() + _read("page.css")
+
+
+@cache
+def _linked() -> Environment:
+    """Return the templates' environment; to compile one takes longer than to fill it in."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def finalize(value: Any) -> Any:
+        return printable(value) if type(value) is not Markup and isinstance(value, str) else value
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+    )
 
 
 def closing_style(sentence: str) -> str:

@@ -10,8 +10,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from dmlconf.cases.handles import longest_handle
+from dmlconf.reports.history.site import Site
 from dmlconf.reports.runs import html
 from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page
+from tests.reports.test_history_pages import HOSTILE, nights, overview
 
 pytestmark = pytest.mark.browser
 
@@ -61,6 +64,27 @@ def test_axe_finds_nothing(
     else:
         open_page.goto(file.as_uri())
     assert problems_of(open_page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1366])
+def test_pages_of_a_history_fit_and_axe_finds_nothing(
+    open_page: Page, tmp_path: Path, width: int, scheme: str
+) -> None:
+    site = Site(overview(tmp_path, nights()))
+    for path in site.paths():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(site.content(path) or "", encoding="utf-8")
+    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    open_page.set_viewport_size({"width": width, "height": 800})
+    case = f"cases/{longest_handle(HOSTILE)}.html"
+    pages = ("index.html", "flaky.html", "regressions.html", "operators/TILE.html", case)
+    for path in (*pages, next(each for each in site.paths() if each.startswith("environments/"))):
+        open_page.goto((tmp_path / path).as_uri())
+        assert problems_of(open_page) == [], path
+        assert open_page.evaluate("document.documentElement.scrollWidth") <= width, path
+        back = open_page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (back == "rgb(255, 255, 255)") == (scheme == "light"), path
 
 
 def test_axe_finds_text_that_is_unreadable(open_page: Page, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ __all__ = ["command"]
 _RUN: Final = re.compile("#?([0-9]{1,7})")
 """A run's number. Eight digits are a date, such as 20261101."""
 
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)?")
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -283,6 +285,44 @@ def _show_drivers(
     for at, state in enumerate(columns, 1):
         _echo([f"[{at}] {environment_text(state.environment)}, run #{state.run.id}"])
     return _echo(aligned(driver_rows(states, every=every)))
+
+
+@_subcommand("site", short_help="Write the history as pages.")
+@option(
+    "-o",
+    "--output",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where to write them; an earlier site there is replaced.",
+)
+@option(
+    "--address",
+    metavar="URL",
+    help="Where the pages will be, such as https://example.org/history/, for links in the feed.",
+)
+@_database_option
+def _write_site(folder: Path, address: str | None, database: str | None) -> int:
+    """Write the history as pages that need no script, no server and no network.
+
+    index.html shows what the latest run changed, operators by driver and version, and flaky cases.
+    Each case that ever failed, each operator with failures and each driver has a page, whose
+    address stays. feed.xml is an Atom feed of regressions.
+    """
+    from dmlconf.cli.output.site import prepared_folder, write_site
+    from dmlconf.history.overview import overview_of
+    from dmlconf.reports.history.site import Site
+
+    if address is not None and not _ADDRESS.fullmatch(address):
+        message = f"{address!r} is not an address such as https://example.org/history/"
+        raise click.BadParameter(printable(message), param_hint="--address")
+    prepared_folder(folder)
+    with _read(database) as timeline:
+        overview = overview_of(timeline)
+    ending = "" if address is None else address.rstrip("/") + "/"
+    count = write_site(folder, Site(overview, ending))
+    return _echo([f"{folder / 'index.html'}: {count:,} pages of {len(overview.runs):,} runs"])
 
 
 @_subcommand("prune", short_help="Remove old runs.")

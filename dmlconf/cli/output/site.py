@@ -1,0 +1,70 @@
+"""Write a history's pages into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dmlconf.cli.output.files import OutputError
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from dmlconf.reports.history.site import Site
+
+__all__ = ["prepared_folder", "write_site"]
+
+_MARK: Final = b'<meta name="generator" content="dmlconf history">'
+"""What the first page of a site has and no other."""
+
+_FOLDERS: Final = ("cases", "environments", "operators")
+
+
+def prepared_folder(folder: Path) -> None:
+    """Create the folder, unless it has something other than an earlier site.
+
+    Raises:
+        click.UsageError: it has, or cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        index = folder / "index.html"
+        earlier = index.is_file() and _MARK in index.read_bytes()[:4096]
+        if not earlier and any(each.name[:1] != "." for each in folder.iterdir()):
+            message = f"-o {folder} has other files; name an empty folder or an earlier site"
+            raise click.UsageError(printable(message))
+    except OSError as error:
+        raise click.UsageError(printable(f"-o {folder}: {error.strerror}")) from error
+
+
+def write_site(folder: Path, site: Site) -> int:
+    """Write the pages, and remove those of an earlier site that there are no more.
+
+    The first page is written last, so that it leads to nothing that is not there.
+
+    Returns:
+        How many pages were written.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    paths = sorted(site.paths(), key=lambda path: path == "index.html")
+    try:
+        for name in _FOLDERS:
+            (folder / name).mkdir(exist_ok=True)
+        for path in paths:
+            content = site.content(path)
+            assert content is not None
+            file = folder / path
+            temporary = file.with_name(f".{file.name}.tmp")
+            temporary.write_text(content, "utf-8", newline="\n")
+            temporary.replace(file)
+        current = {folder / path for path in paths}
+        for name in _FOLDERS:
+            for file in (folder / name).glob("*.html"):
+                if file not in current:
+                    file.unlink()
+    except OSError as error:
+        raise OutputError(printable(f"-o {folder}: {error.strerror or error}")) from error
+    return sum(path.endswith(".html") for path in paths)

@@ -1,0 +1,218 @@
+"""What pages show of a history: all of it, read once.
+
+A target is what a driver team means by an environment: a backend in a version, an adapter and a
+driver. Machines that differ in nothing else, such as in their Python, are one target.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import select
+
+from dmlconf.cases.handles import handles
+from dmlconf.history.questions import (
+    Choice,
+    Flaky,
+    Story,
+    chosen_cases,
+    flaky_among,
+    regressions_among,
+    stories,
+)
+from dmlconf.history.tables import operator, run_operator
+from dmlconf.history.timeline import Environment, Line, RunRow, Timeline, Transition
+
+__all__ = ["LineNews", "Overview", "Target", "Total", "overview_of", "target_of"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Target:
+    """What runs tested.
+
+    Attributes:
+        backend: as named on the command line.
+        version: of DirectML or of what the backend runs; empty if it has none.
+        adapter: its name; empty if the backend has none.
+        driver: its version; empty if it has none.
+    """
+
+    backend: str
+    version: str
+    adapter: str
+    driver: str
+
+    @property
+    def key(self) -> str:
+        """Twelve characters that stand for it in addresses, in every history the same."""
+        data = [self.backend, self.version, self.adapter, self.driver]
+        return sha256(json.dumps(data).encode()).hexdigest()[:12]
+
+
+def target_of(environment: Environment) -> Target:
+    """Return what was tested in an environment."""
+    return Target(environment.backend, environment.version, environment.adapter, environment.driver)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """How many cases of an operator a run had, and how many of them failed."""
+
+    cases: int
+    failing: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineNews:
+    """What the latest runs of a line changed.
+
+    Attributes:
+        line: the runs of one backend on one adapter.
+        latest: the last of them, or all shards of it.
+        regressed: changes with which cases began to fail.
+        mended: changes with which cases ceased to fail.
+        flaky: how many changes of flaky cases are left out of both.
+    """
+
+    line: Line
+    latest: tuple[RunRow, ...]
+    regressed: tuple[Transition, ...]
+    mended: tuple[Transition, ...]
+    flaky: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A history as pages show it.
+
+    Attributes:
+        runs: all runs, the earliest first.
+        lines: the runs of each backend on each adapter.
+        news: what the latest runs changed, the line with the latest run first.
+        targets: what was tested, the one of the latest run first, each with its runs.
+        totals: of each run by operator, by the run's id.
+        stories: of each case that ever failed, along each line, by identifier.
+        regressions: as `regressions` returns them, since the first run.
+        flaky: the flaky cases.
+        failing: of each target the cases that fail in its latest whole run, each with its last
+            change.
+        handles: of each case that ever failed, among all cases of the history.
+    """
+
+    runs: tuple[RunRow, ...]
+    lines: tuple[Line, ...]
+    news: tuple[LineNews, ...]
+    targets: Mapping[Target, tuple[RunRow, ...]]
+    totals: Mapping[int, Mapping[str, Total]]
+    stories: Mapping[str, tuple[Story, ...]]
+    regressions: tuple[tuple[Transition, bool], ...]
+    flaky: tuple[Flaky, ...]
+    failing: Mapping[Target, tuple[Transition, ...]]
+    handles: Mapping[str, str]
+
+    def latest(self, target: Target) -> RunRow:
+        """Return the latest whole run of a target, or its latest run if none is whole."""
+        return _latest_whole(self.targets[target])
+
+
+def _latest_whole(runs: Sequence[RunRow]) -> RunRow:
+    return next((each for each in reversed(runs) if each.whole), runs[-1])
+
+
+def overview_of(timeline: Timeline) -> Overview:
+    """Read all that pages show."""
+    failing = timeline.failing_cases()
+    known = chosen_cases(timeline, Choice())
+    cases = {number: names for number, names in known.items() if number in failing}
+    by_case: dict[str, list[Story]] = {}
+    for story in stories(timeline, cases):
+        by_case.setdefault(cases[story.number][0], []).append(story)
+    every = [story for own in by_case.values() for story in own]
+    targets = _targets(timeline.runs)
+    handle = handles(identifier for identifier, _ in known.values())
+    news = [_news(line, every) for line in timeline.lines]
+    news.sort(key=lambda each: each.latest[-1].started, reverse=True)
+    return Overview(
+        timeline.runs,
+        timeline.lines,
+        tuple(news),
+        targets,
+        _totals(timeline),
+        {name: tuple(own) for name, own in by_case.items()},
+        tuple(regressions_among(every, "")[0]),
+        tuple(flaky_among(every)),
+        {
+            target: tuple(_failing(timeline, _latest_whole(runs), every))
+            for target, runs in targets.items()
+        },
+        {name: handle[name] for name in by_case},
+    )
+
+
+def _failing(timeline: Timeline, run: RunRow, candidates: Sequence[Story]) -> Iterator[Transition]:
+    """Yield the last change up to a run of each case that fails in it."""
+    for story in candidates:
+        place = story.line.places.get(run.id)
+        if place is None or not timeline.has(run, story.number):
+            continue
+        until = [story.line.places[each.first.id] for each in story.transitions]
+        reached = bisect_right(until, place)
+        if reached and story.transitions[reached - 1].after.fails:
+            yield story.transitions[reached - 1]
+
+
+def _targets(runs: Sequence[RunRow]) -> dict[Target, tuple[RunRow, ...]]:
+    by_target: dict[Target, list[RunRow]] = {}
+    for each in runs:
+        by_target.setdefault(target_of(each.environment), []).append(each)
+    ordered = sorted(by_target, key=lambda target: by_target[target][-1].started, reverse=True)
+    return {target: tuple(by_target[target]) for target in ordered}
+
+
+def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
+    columns = run_operator.c.run_id, operator.c.name, run_operator.c.cases, run_operator.c.failing
+    rows = timeline.connection.execute(
+        select(*columns).join(operator, operator.c.id == run_operator.c.operator_id)
+    )
+    totals: dict[int, dict[str, Total]] = {}
+    for run_id, name, cases, failing in rows:
+        totals.setdefault(run_id, {})[name] = Total(cases, failing)
+    return totals
+
+
+def _news(line: Line, candidates: Sequence[Story]) -> LineNews:
+    latest = _latest_runs(line)
+    ids = {each.id for each in latest}
+    regressed: list[Transition] = []
+    mended: list[Transition] = []
+    flaky_changes = 0
+    for story in candidates:
+        if story.line is not line:
+            continue
+        for each in story.transitions:
+            if not each.flips or each.first.id not in ids:
+                continue
+            if not each.causes and len(story.unexplained) > 1:
+                flaky_changes += 1
+            else:
+                (regressed if each.regresses else mended).append(each)
+    return LineNews(line, latest, tuple(regressed), tuple(mended), flaky_changes)
+
+
+def _latest_runs(line: Line) -> tuple[RunRow, ...]:
+    """Return the last run of a line; of a run in shards, all of them that end the line."""
+    last = line.runs[-1]
+    if not last.shard:
+        return (last,)
+    count = last.shard.partition("/")[2]
+    shards: dict[str, RunRow] = {}
+    for each in reversed(line.runs):
+        same = each.environment == last.environment and each.suite == last.suite
+        if each.shard.partition("/")[2] != count or each.shard in shards or not same:
+            break
+        shards[each.shard] = each
+    return tuple(reversed(shards.values()))

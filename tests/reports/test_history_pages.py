@@ -1,0 +1,194 @@
+"""Pages of a history: what they say, where their links lead, and that texts stay texts."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urljoin
+
+from dmlconf.cases.handles import longest_handle
+from dmlconf.history.adding import add
+from dmlconf.history.database import opened
+from dmlconf.history.overview import Overview, overview_of
+from dmlconf.history.timeline import Timeline
+from dmlconf.reports.history.site import Site
+from dmlconf.run_log.log import RunLog
+from tests.cli.process import dmlconf_here
+from tests.history.runs import night, verdict
+
+HOSTILE = "tile/<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
+A, B, SHAKY = "tile/matrix/a", "gemm/documented/b", "top_k/matrix/shaky"
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def overview(folder: Path, logs: list[RunLog]) -> Overview:
+    with opened(str(folder / "h.sqlite"), create=True) as history:
+        for log in logs:
+            with history.writing() as connection:
+                add(connection, log)
+        with history.reading() as connection:
+            return overview_of(Timeline(connection))
+
+
+def nights(count: int = 8) -> list[RunLog]:
+    """One case regresses in the last night, one is mended, one is flaky, one is hostile."""
+    return [
+        night(
+            n,
+            [
+                verdict(A, fails=n == count - 1, message=HOSTILE),
+                verdict(B, fails=n < count - 1),
+                verdict(SHAKY, fails=n in (1, 3, 5)),
+                verdict(HOSTILE, fails=n == count - 1, message=HOSTILE),
+                verdict("relu/matrix/quiet"),
+            ],
+            driver="2.0" if n == count - 1 else "1.0",
+        )
+        for n in range(count)
+    ]
+
+
+class Page(HTMLParser):
+    """The links, identifiers, elements and text of a page."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.elements: set[str] = set()
+        self.text = ""
+        self.feed(content)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+        assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def pages(site: Site) -> dict[str, Page]:
+    found = {}
+    for path in site.paths():
+        content = site.content(path)
+        assert content is not None
+        if path.endswith(".html"):
+            found[path] = Page(content)
+    return found
+
+
+def test_the_first_page_says_first_what_the_latest_run_changed(tmp_path: Path) -> None:
+    text = pages(Site(overview(tmp_path, nights())))["index.html"].text
+    assert "Run #8 of 2026-01-08 02:00: 2 cases began to fail, 1 case passes again" in text
+    began, again = text.index("Began to fail (2)"), text.index("Pass again (1)")
+    assert began < text.index(A) < again < text.index(B)
+    assert "changed with it: driver 1.0 to 2.0" in text
+    assert text.index(SHAKY) > text.index("Flaky cases", again)
+    assert "failed in 3 of 8 runs (37.5%)" in text
+    assert "operators never failed" in text
+
+
+def test_every_link_leads_to_a_page_and_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
+    site = Site(overview(tmp_path, nights()))
+    paths = set(site.paths())
+    for path, page in pages(site).items():
+        for link in page.links:
+            target = urljoin(path, link) if not link.startswith("#") else path
+            assert target in paths, (path, link)
+        assert not page.elements & {"script", "img", "iframe", "object", "form", "style"}
+
+
+def test_texts_of_logs_stay_texts(tmp_path: Path) -> None:
+    logs = [
+        night(n, [verdict(HOSTILE, fails=n == 1, message=HOSTILE)], adapter=HOSTILE, driver=HOSTILE)
+        for n in range(2)
+    ]
+    site = Site(overview(tmp_path, logs))
+    for path in site.paths():
+        content = site.content(path)
+        assert content is not None
+        assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", content), path
+        assert "<img" not in content
+    shown = pages(site)
+    assert "<img src=x onerror=alert(1)>" in shown["index.html"].text
+    assert all("/" not in path.replace("/", "", 1) for path in shown)
+
+
+def test_a_page_of_a_case_has_its_handle_and_each_change(tmp_path: Path) -> None:
+    site = Site(overview(tmp_path, nights()))
+    page = pages(site)[f"cases/{longest_handle(SHAKY)}.html"]
+    assert "Failed in 3 of 8 runs." in page.text
+    assert page.text.count("Changed with it:") == 6
+    assert site.content("cases/absent.html") is None
+
+
+def test_the_feed_has_each_regression_under_an_identifier_that_stays(tmp_path: Path) -> None:
+    def entries(folder: Path, logs: list[RunLog], address: str) -> dict[str, tuple[str, str]]:
+        folder.mkdir()
+        feed = Site(overview(folder, logs), address).content("feed.xml")
+        assert feed is not None
+        root = ElementTree.fromstring(feed)
+        assert {root.findtext(f"{ATOM}{n}") is None for n in ("id", "title", "updated")} == {False}
+        return {
+            str(entry.findtext(f"{ATOM}id")): (
+                str(entry.findtext(f"{ATOM}updated")),
+                entry.find(f"{ATOM}link").get("href", ""),  # type: ignore[union-attr]
+            )
+            for entry in root.iter(f"{ATOM}entry")
+        }
+
+    first = entries(tmp_path / "one", nights(), "https://example.org/h/")
+    assert len(first) == 2
+    handle = longest_handle(A)
+    assert ("2026-01-08T02:00:00+00:00", f"https://example.org/h/cases/{handle}.html") in (
+        first.values()
+    )
+    more = [*nights(), night(9, [verdict(B, fails=True)], driver="2.0", selected=5)]
+    assert set(first) < set(entries(tmp_path / "two", more, ""))
+
+
+def test_shards_of_the_latest_run_count_together(tmp_path: Path) -> None:
+    def shard(day: int, number: int, case: str, fails: bool) -> RunLog:
+        return night(
+            day,
+            [verdict(case, fails=fails)],
+            shard={"number": number, "count": 2, "planned": 2},
+            adapter=str(day // 4),
+        )
+
+    logs = [shard(0, 1, A, False), shard(1, 2, B, False), shard(2, 1, A, True)]
+    [news] = overview(tmp_path, [*logs, shard(3, 2, B, True)]).news
+    assert {each.case for each in news.regressed} == {A, B}
+
+
+def test_only_so_many_cases_have_a_page_those_that_fail_first(tmp_path: Path) -> None:
+    read = overview(tmp_path, nights())
+    own = {path for path in Site(read, most_cases=2).paths() if path.startswith("cases/")}
+    failing = [case for case in read.stories if case in (A, HOSTILE, SHAKY)]
+    assert len(own) == 2
+    assert own <= {f"cases/{longest_handle(case)}.html" for case in failing}
+
+
+def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
+    overview(tmp_path, nights())
+    database = ("--database", tmp_path / "h.sqlite")
+
+    def site(*options: str) -> tuple[int, str]:
+        done = dmlconf_here(tmp_path, "history", "site", "-o", "out", *options, *database)
+        return done.returncode, done.stdout + done.stderr
+
+    assert site() == (0, "out/index.html: 12 pages of 8 runs\n")
+    stale = tmp_path / "out" / "cases" / "stale.html"
+    stale.write_text("old")
+    assert site("--address", "https://example.org/h")[0] == 0
+    assert not stale.exists()
+    assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
+    (tmp_path / "out" / "index.html").write_text("mine")
+    code, text = site()
+    assert code == 2
+    assert "has other files" in text
+    code, text = site("--address", "example.org")
+    assert code == 2
+    assert "is not an address such as" in text
