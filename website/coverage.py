@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.measure import OperatorCoverage, measure
 from dmlconf.engine.against import recorded_in, suite_recordings
 
-__all__ = ["coverage_section", "suite_coverage"]
+__all__ = ["coverage_section", "suite_coverage", "suite_plan"]
 
 _CASES: Final = Path(__file__).resolve().parent.parent / "cases"
 
@@ -27,11 +28,17 @@ _TITLES: Final = {
 
 
 @cache
+def suite_plan() -> Sequence[PlannedCase]:
+    """Return every case of the suite, unbuilt."""
+    return list(load_suite([_CASES]).plan())
+
+
+@cache
 def suite_coverage() -> Mapping[str, OperatorCoverage]:
     """Return what the suite covers of each operator; it builds every case, which takes seconds."""
     operators = [operator(name) for name in operator_names()]
     recorded = recorded_in(suite_recordings([_CASES]))
-    return measure(operators, map(valid_case, load_suite([_CASES]).plan()), recorded)
+    return measure(operators, map(valid_case, suite_plan()), recorded)
 
 
 def coverage_section(row: OperatorCoverage) -> str:

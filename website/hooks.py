@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 from dmlconf.catalogue.families import families
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.pages.operator_page import operator_page
+from dmlconf.cli.pages.operator_text import all_case_counts
 from dmlconf.strength.drivers.catalogue import driver_defects
-from website.coverage import coverage_section, suite_coverage
+from website.coverage import coverage_section, suite_coverage, suite_plan
 from website.strength import kept_weaknesses, strength_section
 
 if TYPE_CHECKING:
@@ -111,11 +112,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, place, content=content))
     style = (Path(__file__).parent / "site.css").read_text("utf-8")
     files.append(File.generated(config, "assets/site.css", content=style))
+    counts = all_case_counts(suite_plan())
     concerned = Counter(name for defect in driver_defects() for name in defect.operators)
     for name in operator_names():
         content = "\n".join(
             (
-                operator_page(operator(name)),
+                operator_page(operator(name), counts[name]),
                 coverage_section(suite_coverage()[name]),
                 strength_section(name, kept_weaknesses(), concerned[name]),
             )

@@ -60,8 +60,7 @@ def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
         raise click.UsageError("give --markdown or --json, not both")
     try:
         if markdown:
-            page = markdown_table() if name is None else operator_page(operator(one_operator(name)))
-            click.echo(page, nl=False)
+            click.echo(markdown_table() if name is None else _page(one_operator(name)), nl=False)
         elif as_json:
             data = _listed() if name is None else operator_data(one_operator(name))
             click.echo(json.dumps(data, indent=2))
@@ -152,6 +151,10 @@ def _print_one(console: Console, entry: Operator) -> None:
             _print(console, f"  {error.says} {error.right} {error.why}", "    ")
         console.print()
     _print_cases(console, entry)
+
+
+def _page(name: str) -> str:
+    return operator_page(operator(name), case_counts(name))
 
 
 def _print_cases(console: Console, entry: Operator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -9,7 +10,6 @@ from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
 from dmlconf.catalogue.loader import tensor_constraints
 from dmlconf.catalogue.model import Operator, SupportTable
 from dmlconf.cli.pages.operator_text import (
-    case_counts,
     field_note,
     level_lines,
     ranks_text,
@@ -27,11 +27,16 @@ _DOCUMENTATION: Final = "https://learn.microsoft.com/windows/win32/api/directml"
 _STANDARDS: Final = {"onnx": "ONNX", "webnn": "WebNN"}
 
 
-def operator_page(entry: Operator) -> str:
+def operator_page(entry: Operator, counts: Counter[str]) -> str:
     """Return everything in the catalogue about an operator, with the number of its cases.
 
-    Links lead to the official page and, for a special case, to the page of the general operator
-    in the same folder: `resample3.md`.
+    Args:
+        entry: the operator.
+        counts: how many cases it has, by the name of their file (`case_counts`).
+
+    Returns:
+        Markdown. Links lead to the official page and, for a special case, to the page of the
+        general operator in the same folder: `resample3.md`.
     """
     sections = (
         ("Struct", _struct(entry)),
@@ -43,7 +48,7 @@ def operator_page(entry: Operator) -> str:
         ("In place", _in_place(entry)),
         ("Known errors of the page", _page_errors(entry)),
         ("Parts that no case can cover", _gaps(entry)),
-        ("Cases in the suite", _cases(entry)),
+        ("Cases in the suite", _cases(entry, counts)),
     )
     lines = [*_introduction(entry)]
     for title, content in sections:
@@ -187,8 +192,7 @@ def _gaps(entry: Operator) -> Iterator[str]:
     )
 
 
-def _cases(entry: Operator) -> Iterator[str]:
-    counts = case_counts(entry.name)
+def _cases(entry: Operator, counts: Counter[str]) -> Iterator[str]:
     rows = ((_code(kind), f"{count:,}") for kind, count in sorted(counts.items()))
     yield from _table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
     yield ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
-from dmlconf.cases.selecting.selection import Selection, select
+from dmlconf.cases.building.graph_build import operators_in
+from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import (
     AttributeKind,
@@ -19,6 +21,7 @@ from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
 from dmlconf.cli.options.selection import load
 
 __all__ = [
+    "all_case_counts",
     "case_counts",
     "field_note",
     "level_lines",
@@ -101,10 +104,17 @@ def case_counts(name: str) -> Counter[str]:
 
     All graphs that contain the operator count as one file.
     """
-    chosen = select(load((), operators=[name]).plan(), Selection(operators=frozenset({name})))
-    return Counter(
-        planned.template.about.location.path.stem
-        if planned.template.operator_name == name
-        else "graphs"
-        for planned in chosen
-    )
+    return all_case_counts(load((), operators=[name]).plan())[name]
+
+
+def all_case_counts(plan: Iterable[PlannedCase]) -> Mapping[str, Counter[str]]:
+    """Return how many cases of a plan each operator has, as `case_counts` does of one."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for planned in plan:
+        if planned.template.is_graph:
+            for name in operators_in(planned):
+                counts[name]["graphs"] += 1
+        else:
+            template = planned.template
+            counts[template.operator_name][template.about.location.path.stem] += 1
+    return counts
