@@ -139,6 +139,47 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
     return zero
 
 
+def _power_out_of_range(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
+) -> Array:
+    """Integers of real powers that their type does not hold: (-8) ^ 0.5, 2 ^ 31.5 as INT32."""
+    out = np.zeros(right.shape, bool)
+    exponent = inputs["ExponentTensor"]
+    if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
+        return out
+    limits = np.iinfo(right.dtype)
+    with np.errstate(all="ignore"):
+        power = np.trunc(np.power(inputs["InputTensor"].astype(np.float64), exponent))
+    return ~((power >= limits.min) & (power < float(limits.max) + 1))
+
+
+def _lowest_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements at whose place an input has the lowest integer of its type, such as -32768."""
+    lowest = np.zeros(right.shape, bool)
+    for array in inputs.values():
+        if array.dtype.kind == "i" and array.shape == right.shape:
+            lowest |= array == np.iinfo(array.dtype).min
+    return lowest
+
+
+def _empty_sequence(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements of sequences whose length is 0."""
+    empty = np.zeros(right.shape, bool)
+    lengths = inputs.get("SequenceLengthsTensor")
+    if lengths is not None:
+        empty[:, :, lengths.reshape(-1) == 0] = True
+    return empty
+
+
+def _halfway_region(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements of regions with a coordinate halfway between two elements: 10 * 0.25."""
+    corners = inputs["ROITensor"].reshape(-1, 5)[:, 1:].astype(np.float64)
+    halfway = np.abs(corners * case.desc["SpatialScale"]) % 1 == 0.5
+    shape = (-1,) + (1,) * (right.ndim - 1)
+    found: Array = np.broadcast_to(halfway.any(axis=1).reshape(shape), right.shape)
+    return found
+
+
 def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Integers that are one more or one less: 16 for 17."""
     if right.dtype.kind not in "iu":
@@ -168,6 +209,10 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "special": _special,
     "zero": _zero,
     "power of zero": _power_of_zero,
+    "power out of range": _power_out_of_range,
+    "lowest integer": _lowest_integer,
+    "empty sequence": _empty_sequence,
+    "halfway region": _halfway_region,
     "next integer": _next_integer,
     "wide shift": _wide_shift,
 }

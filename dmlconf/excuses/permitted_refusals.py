@@ -32,6 +32,12 @@ def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
     return _outside(indices, int(np.prod(desc["OutputTensor"].Sizes)))
 
 
+def _batch_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
+    """A region is of a batch that the input does not have, such as -1 or 4 of 4."""
+    batches = inputs["ROITensor"].reshape(-1, 5)[:, 0]
+    return not bool(((batches > -1) & (batches < case.desc["InputTensor"].Sizes[0])).all())
+
+
 def _outside(indices: Array, size: int) -> bool:
     values = indices.astype(object)  # UINT64 and negative numbers have no common type.
     return bool(((values < -size) | (values >= size)).any())
@@ -48,6 +54,7 @@ def _sequence_too_long(case: Case, inputs: Mapping[str, Array]) -> bool:
 REFUSALS: Final[Mapping[str, Callable[[Case, Mapping[str, Array]], bool]]] = {
     "zero divisor": _zero_divisor,
     "index out of bounds": _index_out_of_bounds,
+    "batch out of bounds": _batch_out_of_bounds,
     "sequence too long": _sequence_too_long,
 }
 """The functions by the words of `schemas/targets/*.yaml`."""
