@@ -30,6 +30,7 @@ from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.engine.events import Declined, Executed
 from dmlconf.excuses.deviations import deviations_of
+from dmlconf.excuses.findings import findings_of
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
@@ -346,6 +347,7 @@ def judged(
         options,
         backend.is_reference,
         deviations_of(backend.environment),
+        findings_of(backend.environment),
     )
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion, aside)

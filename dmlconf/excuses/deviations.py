@@ -26,7 +26,14 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
-__all__ = ["NO_DEVIATIONS", "Deviation", "Deviations", "deviations_of", "read_deviations"]
+__all__ = [
+    "NO_DEVIATIONS",
+    "Deviation",
+    "Deviations",
+    "deviations_of",
+    "patched",
+    "read_deviations",
+]
 
 _DIRECTML: Final = "directml"
 
@@ -97,19 +104,20 @@ class Deviations:
         """
         if not self.deviations or verdict.status is not Status.FAILED or verdict.reason is None:
             return verdict
-        covering = self._covering(case)
+        covering = self.covering(case)
         if isinstance(outcome, Rejection):
             inputs = case.inputs()
             refusing = [each for each in covering if each.permits_refusal(case, inputs)]
             return _waived(verdict, refusing[:1]) if refusing else verdict
         if verdict.reason.kind is not ReasonKind.WRONG_VALUES or not isinstance(outcome, Outputs):
             return verdict
-        used, patched = _patched(case, outcome, covering)
-        if not used or judge(case, patched).status.fails_run:
+        used, without = patched(case, outcome, covering)
+        if not used or judge(case, without).status.fails_run:
             return verdict
         return _waived(verdict, used)
 
-    def _covering(self, case: Case) -> list[Deviation]:
+    def covering(self, case: Case) -> list[Deviation]:
+        """Return those that may concern a case."""
         facts = Facts(case)
         return [each for each in self.deviations if each.scope.covers(case, facts)]
 
@@ -118,10 +126,16 @@ NO_DEVIATIONS: Final = Deviations()
 """DirectML's own documentation holds as it is."""
 
 
-def _patched(
+def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern elements which are not right, and the outcome without."""
+    """Return the deviations that concern elements which are not right, and the outcome without.
+
+    Args:
+        case: the case.
+        outcome: its outputs.
+        deviations: those that may concern the case.
+    """
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)
     used: dict[str, Deviation] = {}

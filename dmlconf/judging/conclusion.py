@@ -11,6 +11,7 @@ from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.documents.problems import ExpectedError
 from dmlconf.excuses.deviations import NO_DEVIATIONS, Deviations
+from dmlconf.excuses.findings import NO_FINDINGS, Findings
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
@@ -58,6 +59,7 @@ class Conclusion:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         options: what else the verdict depends on.
         deviations: what the backend's target promises otherwise than DirectML's documentation.
+        findings: what the backend's runtime is known to do wrong, which verdicts then name.
         is_reference: whether the outcomes are this dmlconf's own reference's.
     """
 
@@ -67,6 +69,7 @@ class Conclusion:
     options: JudgeOptions = NO_OPTIONS
     is_reference: bool = False
     deviations: Deviations = NO_DEVIATIONS
+    findings: Findings = NO_FINDINGS
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
         """Return the verdict on an outcome of a case, before anything excuses it."""
@@ -89,7 +92,8 @@ class Conclusion:
         if self.options.known_faults:
             waived = self.faults.waive(case, outcome, verdict)
         waived = self.deviations.excuse(case, outcome, waived, self.judge)
-        return self.options.substrate.excuse(case, outcome, waived)
+        waived = self.options.substrate.excuse(case, outcome, waived)
+        return self.findings.explain(case, outcome, waived, self.deviations, self.judge)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         """Return the verdict, in steps: what else must run for it is yielded.

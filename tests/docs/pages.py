@@ -11,8 +11,10 @@ import click
 
 from dmlconf.cli.commands.operators import markdown_table
 from dmlconf.cli.entry_point import cli
+from dmlconf.excuses.findings import all_findings
 from dmlconf.excuses.known_faults import read_known_faults
 from dmlconf.reports.faults import faults_page
+from dmlconf.reports.findings import findings_page
 from dmlconf.resources import schemas_directory
 from tests.docs import tutorials
 
@@ -131,9 +133,15 @@ def faults() -> str:
     return faults_page(read_known_faults())
 
 
+def findings() -> str:
+    """Return the page of what other runtimes do wrong."""
+    return findings_page(all_findings())
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "command-line.md": command_line,
     "faults.md": faults,
+    "findings.md": findings,
     "formats.md": formats,
     "operators.md": operators,
 }

@@ -1,0 +1,187 @@
+"""What other runtimes than DirectML are known to do wrong by their own specification.
+
+A finding explains a failure and excuses nothing: the case stays failed, and its reason begins with
+the finding's name. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Environment, Outcome, Outputs
+from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.model import Case
+from dmlconf.documents.reader import read_document
+from dmlconf.excuses.deviations import Deviation, Deviations, patched
+from dmlconf.excuses.scope import Facts, Scope
+from dmlconf.expressions import Expression
+from dmlconf.resources import schemas_directory
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
+
+__all__ = ["NO_FINDINGS", "Finding", "Findings", "all_findings", "findings_of"]
+
+_DIRECTML: Final = "directml"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that a runtime does wrong.
+
+    Attributes:
+        wrong: its name, the cases that it concerns and, for wrong values, which elements.
+        title: what the runtime does.
+        fails: the kind of the failure.
+        message: of a failure without values, what its message has.
+        example: the smallest case that fails so.
+        code: the same in a few lines of the runtime's own API.
+    """
+
+    wrong: Deviation
+    title: str
+    fails: ReasonKind
+    message: re.Pattern[str]
+    example: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        """As verdicts have it."""
+        return self.wrong.name
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The findings in a runtime.
+
+    Attributes:
+        runtime: the backend's name; empty if there is no list for it.
+        version: in which they were seen.
+        details: what the environment must have besides.
+        title: the runtime as people call it.
+        findings: in the order of the file.
+        runs: what was run, and how many cases had each outcome.
+        note: what else there is to say.
+    """
+
+    runtime: str = ""
+    version: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    findings: tuple[Finding, ...] = ()
+    runs: tuple[Mapping[str, Any], ...] = ()
+    note: str = ""
+
+    def explain(
+        self,
+        case: Case,
+        outcome: Outcome,
+        verdict: Verdict,
+        deviations: Deviations,
+        judge: Callable[[Case, Outcome], Verdict],
+    ) -> Verdict:
+        """Return the verdict; if findings explain the failure wholly, its reason names them.
+
+        Args:
+            case: the case.
+            outcome: of the backend.
+            verdict: on it.
+            deviations: of the target, which may explain some of the elements.
+            judge: judges another outcome of the case.
+        """
+        reason = verdict.reason
+        if not self.findings or not verdict.status.fails_run or reason is None:
+            return verdict
+        facts = Facts(case)
+        covering = [
+            each
+            for each in self.findings
+            if each.fails is reason.kind
+            and each.message.search(reason.message)
+            and each.wrong.scope.covers(case, facts)
+        ]
+        if not covering:
+            return verdict
+        if reason.kind is ReasonKind.WRONG_VALUES:
+            covering = _of_values(case, outcome, covering, deviations, judge)
+        else:
+            covering = covering[:1]
+        names = " and ".join(f"{each.name} ({each.title})" for each in covering)
+        message = f"known finding {names}: {reason.message}" if names else reason.message
+        return verdict.judged(reason=replace(reason, message=message))
+
+
+NO_FINDINGS: Final = Findings()
+
+
+def _of_values(
+    case: Case,
+    outcome: Outcome,
+    covering: list[Finding],
+    deviations: Deviations,
+    judge: Callable[[Case, Outcome], Verdict],
+) -> list[Finding]:
+    """Return the findings without whose elements the outputs are right; none if they are not."""
+    if not isinstance(outcome, Outputs):
+        return []
+    together = [*deviations.covering(case), *(each.wrong for each in covering)]
+    used, without = patched(case, outcome, together)
+    if judge(case, without).status.fails_run:
+        return []
+    return [each for each in covering if each.wrong in used]
+
+
+def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
+    """Return the findings in the runtime that an environment describes, in any version of it."""
+    tested = tested_environment(environment)
+    if tested["backend"] == _DIRECTML:
+        return NO_FINDINGS
+    for each in all_findings():
+        if each.runtime == tested["backend"] and all(
+            tested["details"].get(name) == value for name, value in each.details.items()
+        ):
+            return each
+    return NO_FINDINGS
+
+
+@cache
+def all_findings() -> tuple[Findings, ...]:
+    """Return the findings of each runtime, in the order of their files.
+
+    Raises:
+        InvalidFilesError: a file cannot be read.
+    """
+    files = sorted((schemas_directory() / "findings").glob("*.yaml"))
+    return tuple(_findings(read_document(file).data) for file in files)
+
+
+def _findings(data: Mapping[str, Any]) -> Findings:
+    return Findings(
+        runtime=data["runtime"],
+        version=data["version"],
+        details=data.get("details", {}),
+        title=data["title"],
+        findings=tuple(map(_finding, data["findings"])),
+        runs=tuple(data.get("runs", ())),
+        note=data.get("note", ""),
+    )
+
+
+def _finding(data: Mapping[str, Any]) -> Finding:
+    scope = Scope(
+        operators=frozenset(data["operators"]) if "operators" in data else None,
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+        where=Expression(data["where"]) if "where" in data else None,
+    )
+    elements = (data["elements"],) if "elements" in data else ()
+    return Finding(
+        wrong=Deviation(data["name"], scope, elements, data.get("arguments", {})),
+        title=data["title"],
+        fails=ReasonKind(data["fails"]),
+        message=re.compile(data.get("message", "")),
+        example=data["example"],
+        code=data["code"],
+    )

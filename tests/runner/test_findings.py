@@ -1,0 +1,77 @@
+"""Findings in other runtimes explain failures, and excuse none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Environment, Outputs, Rejection
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import Checker, bundled_schema
+from dmlconf.excuses.findings import NO_FINDINGS, findings_of
+from dmlconf.judging.conclusion import Conclusion
+from dmlconf.resources import schemas_directory
+from dmlconf.verdicts.verdict import Status
+from tests.runner.test_deviations import ONNX, case, right
+
+CPU = Environment(
+    "onnxruntime", "1.32.0", details={"target": "onnx", "provider": "CPUExecutionProvider"}
+)
+FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
+WHERE = "known finding where-loses-the-sign-of-zero "
+
+
+def reason(name: str, outcome: Outputs | Rejection) -> str:
+    conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(CPU))
+    of = case(name)
+    verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+    assert verdict.status is Status.FAILED  # Whatever explains it.
+    assert verdict.reason is not None
+    return verdict.reason.message
+
+
+def test_a_finding_names_its_failures_and_no_others_of_the_same_operator() -> None:
+    name = "element_wise_if/boundary/float32-special-numbers"
+    output = right(case(name))
+    zeros = np.signbit(output) & (output == 0)
+    assert zeros.any()
+    output[zeros] = 0.0
+    assert reason(name, Outputs({"OutputTensor": output})).startswith(WHERE)
+    output[np.isfinite(output) & (output != 0)] += 1
+    assert "known finding" not in reason(name, Outputs({"OutputTensor": output}))
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [("pads[dim] < kernel_shape[dim] was false", True), ("no memory", False)],
+)
+def test_a_finding_names_refusals_by_their_message(message: str, named: bool) -> None:
+    refusal = Rejection("InferenceSession", "Fail", message=message)
+    found = reason("max_pooling/boundary/nothing-but-padding", refusal)
+    assert found.startswith("known finding padding-as-wide-as-a-window ") is named
+
+
+def test_findings_are_those_of_the_provider_and_directml_has_none() -> None:
+    assert findings_of(CPU).title == "ONNX Runtime 1.32.0, CPU provider"
+    other = {"provider": "OpenVINOExecutionProvider"}
+    assert "OpenVINO" in findings_of(Environment("onnxruntime", "1.24", details=other)).title
+    assert findings_of(Environment("onnxruntime", "1", details={"provider": "X"})) is NO_FINDINGS
+    assert findings_of(Environment("directml", "1.15.4")) is NO_FINDINGS
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
+    data = read_document(file).data
+    assert not list(Checker(bundled_schema("finding")).iter_errors(data))
+    names = [each["name"] for each in data["findings"]]
+    assert len(set(names)) == len(names)
+    for each in data["findings"]:
+        assert set(each.get("operators", ())) <= {*operator_names(), GRAPHS}, each["name"]
+        assert each["example"].split("/")[0].upper() in each.get("operators", [GRAPHS]) or (
+            each["example"].startswith(tuple(each.get("cases", ())))
+        )
