@@ -43,7 +43,7 @@ def data_words(case: Case) -> tuple[str, ...]:
     if isinstance(case.expectation, ExpectedRejection):
         return ()
     words: set[str] = set()
-    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+    for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):
         if tensor.ElementCount <= MOST_ELEMENTS:
             index = _INDICES in field.name
             with suppress(LookupError, ValueError, TypeError, OverflowError):

@@ -18,7 +18,7 @@ from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator
+from dmlconf.catalogue.model import AttributeKind, Entry, FieldKind, Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 from dmlconf.graphs.model import Node
@@ -149,7 +149,7 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     number = None if level is None else int(str(level).replace("_", ""))
     asked = condition is None or "Data" in condition.names
     facts = facts_of(case) if asked else _desc_facts(case)
-    return {**names(case.operator, facts, case.tags), "FeatureLevel": number}
+    return {**names(case.entry, facts, case.tags), "FeatureLevel": number}
 
 
 def names_of_node(node: Node) -> Namespace:
@@ -158,7 +158,7 @@ def names_of_node(node: Node) -> Namespace:
     return names(node.operator, facts, ())
 
 
-def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
+def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
     """Return what a condition is evaluated over.
 
     The desc's fields (None if absent; a nested operator is its name) and the operator's terms;
@@ -169,22 +169,22 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
     all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
-        operator: the operator.
+        entry: the operator, or the entry of a graph.
         facts: as `facts_of` returns them.
         tags: the case's tags.
     """
-    desc = desc_of(operator, facts)
+    desc = desc_of(entry, facts)
     tensors = list(_tensors(desc.values()))
-    outputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)]
+    outputs = [tensor for _, _, tensor in tensors_of(entry, desc, FieldKind.OUTPUT)]
     return {
-        **operator.names(desc),
-        **constants(operator.name),
+        **entry.names(desc),
+        **constants(entry.name),
         "DataType": tensors[0].DataType if tensors else None,
         "DataTypes": tuple(dict.fromkeys(tensor.DataType for tensor in tensors)),
         "Rank": max((tensor.DimensionCount for tensor in tensors), default=0),
         "ElementCount": max((tensor.ElementCount for tensor in tensors), default=0),
         "OutputElements": max((tensor.ElementCount for tensor in outputs), default=0),
-        "Products": products(operator, desc),
+        "Products": products(entry, desc) if isinstance(entry, Operator) else 1,
         "Packed": all(tensor.Packed for tensor in tensors),
         "Broadcast": any(tensor.Broadcast for tensor in tensors),
         "InPlace": bool(facts.get(IN_PLACE)),
@@ -194,9 +194,9 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
     }
 
 
-def desc_of(operator: Operator, facts: Mapping[str, Any]) -> Desc:
+def desc_of(entry: Entry, facts: Mapping[str, Any]) -> Desc:
     """Return the desc that the facts describe, with None for each absent field."""
-    return {field.name: _read(facts.get(field.name)) for field in operator.fields}
+    return {field.name: _read(facts.get(field.name)) for field in entry.fields}
 
 
 def products(operator: Operator, desc: Desc) -> int:
@@ -217,15 +217,15 @@ def products(operator: Operator, desc: Desc) -> int:
 @cache
 def constants(operator_name: str) -> Mapping[str, str]:
     """Return the data types and the constants of an operator's enums, each by its own name."""
-    operator = catalogue.operator(operator_name)
+    entry = catalogue.entry_of(operator_name)
     values = [str(data_type) for data_type in DataType]
     values += ["OWNED_BY_DML", *DATA_WORDS]
-    for field in operator.fields:
+    for field in entry.fields:
         if not field.is_tensor and field.attribute_kind is AttributeKind.ENUM:
             values += catalogue.enumeration(field.base_type).values
         if not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR:
             values += catalogue.operator_names()
-    taken = {field.name for field in operator.fields}
+    taken = {field.name for field in entry.fields}
     return {value: value for value in values if value not in taken}
 
 

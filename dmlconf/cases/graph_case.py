@@ -11,7 +11,7 @@ from dmlconf.cases.model import REJECTION_HINT, Case, Fill
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import GRAPHS, graph_entry
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
-from dmlconf.catalogue.model import FeatureLevel, Operator
+from dmlconf.catalogue.model import Entry, FeatureLevel
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.graphs.model import Graph, GraphNode, Node
 from dmlconf.graphs.relations import Relation
@@ -52,10 +52,10 @@ class GraphCase(Case):
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
 
     @property
-    def operator(self) -> Operator:
+    def entry(self) -> Entry:
         """The graph's own entry: its inputs and outputs are its fields."""
-        entry: Operator = self._once(
-            "operator", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
+        entry: Entry = self._once(
+            "entry", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
         )
         return entry
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dmlconf.cases.facts import DATA, IN_PLACE, is_tensor
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.catalogue.loader import UnknownOperatorError, entry_of
 from dmlconf.catalogue.model import AttributeKind, Field
 
 __all__ = ["facts_problem"]
@@ -49,7 +49,7 @@ _TENSOR: Final = "a tensor such as FLOAT16 2x3"
 
 def _fields(operator_name: str) -> Mapping[str, Field]:
     try:
-        return {field.name: field for field in operator(operator_name).fields}
+        return {field.name: field for field in entry_of(operator_name).fields}
     except UnknownOperatorError:  # The log is from another version.
         return {}
 

@@ -14,7 +14,7 @@ from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
-from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
+from dmlconf.catalogue.model import Entry, FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import Graph, GraphNode, Node, graph_of
@@ -204,8 +204,17 @@ class Case:
     """The other forms in which the case can run, and must give the same outputs."""
 
     @property
+    def entry(self) -> Entry:
+        """What the catalogue says of the operator; a graph has an entry of its own."""
+        return self.operator
+
+    @property
     def operator(self) -> Operator:
-        """The operator, from the catalogue."""
+        """The operator, from the catalogue.
+
+        Raises:
+            UnknownOperatorError: the case is a graph.
+        """
         return catalogue.operator(self.operator_name)
 
     @property
@@ -261,7 +270,7 @@ class Case:
     def data_types(self) -> frozenset[DataType]:
         """The data types of its tensors."""
         kinds = FieldKind.INPUT, FieldKind.OUTPUT
-        return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
+        return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc, *kinds))
 
     def rule(self, output: str) -> PrecisionRule:
         """Return the precision rule of an output tensor; the case's own if it gives a reason."""
@@ -295,7 +304,7 @@ class Case:
             change: returns a tensor's replacement, given its name (in arrays `InputTensors[0]`).
         """
         desc = dict(self.desc)
-        for each in self.operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
+        for each in self.entry.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
             value = desc.get(each.name)
             if isinstance(value, TensorDesc):
                 desc[each.name] = change(each.name, value)
@@ -376,7 +385,7 @@ class Case:
         return inputs
 
     def _tensors(self, kind: FieldKind) -> Mapping[str, TensorDesc]:
-        return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
+        return {name: tensor for name, _, tensor in tensors_of(self.entry, self.desc, kind)}
 
     def _once(self, name: str, derive: Callable[[], Any]) -> Any:
         """Return a value derived from the desc, computed once: the desc never changes."""
@@ -420,7 +429,7 @@ class CaseTemplate:
         """The outputs that the case may state: the operator's fields, or the graph's outputs."""
         if "outputs" in self.data:
             return tuple(self.data["outputs"])
-        fields = catalogue.operator(self.operator_name).of_kind(FieldKind.OUTPUT)
+        fields = catalogue.entry_of(self.operator_name).of_kind(FieldKind.OUTPUT)
         return tuple(field.name for field in fields)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.model import Entry, Field, FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.tensors import layout
 from dmlconf.tensors.datatypes import DataType
@@ -84,10 +84,10 @@ class TensorDesc:
 
 
 def tensors_of(
-    operator: Operator, desc: Desc, *kinds: FieldKind
+    entry: Entry, desc: Desc, *kinds: FieldKind
 ) -> Iterator[tuple[str, Field, TensorDesc]]:
     """Yield the present tensors of these kinds in struct order, arrays as `InputTensors[0]`."""
-    for field in operator.of_kind(*kinds):
+    for field in entry.of_kind(*kinds):
         value = desc.get(field.name)
         if isinstance(value, TensorDesc):
             yield field.name, field, value

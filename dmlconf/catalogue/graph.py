@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dmlconf.catalogue.model import FeatureLevel, Field, FieldKind, Operator
+from dmlconf.catalogue.model import Entry, FeatureLevel, Field, FieldKind
 
 __all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
 
@@ -39,7 +39,7 @@ def is_graphs(name: str) -> bool:
     return name.upper() in _NAMES
 
 
-def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Operator:
+def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Entry:
     """Return the entry of a graph with these inputs and outputs, by name.
 
     Source: the pages of DML_GRAPH_DESC and of IDMLDevice1::CompileGraph.
@@ -50,21 +50,12 @@ def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Oper
         *(Field(name, FieldKind.OUTPUT, tensor) for name in outputs),
         *GRAPH_FACTS,
     )
-    return Operator(
+    return Entry(
         name=GRAPHS,
         aliases=("GRAPH",),
-        type_value=0,
         struct="DML_GRAPH_DESC",
         since=_SINCE,
         page=GRAPH_PAGE,
-        family=None,
         summary="Operators and the edges between them, compiled as one.",
         fields=fields,
-        support=(),
-        undocumented_data_types={},
-        terms={},
-        constraints=(),
-        in_place=(),
-        precision={},
-        page_errors=(),
     )

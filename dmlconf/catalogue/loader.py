@@ -13,6 +13,7 @@ from dmlconf.catalogue.bounds import Bounds
 from dmlconf.catalogue.graph import GRAPHS, graph_entry, is_graphs
 from dmlconf.catalogue.model import (
     Constraint,
+    Entry,
     Enumeration,
     FeatureLevel,
     Field,
@@ -37,6 +38,7 @@ __all__ = [
     "UnknownOperatorError",
     "case_folders",
     "catalogue_digest",
+    "entry_of",
     "enumeration",
     "is_page",
     "is_shared",
@@ -91,10 +93,15 @@ def operator(name: str) -> Operator:
     """Return the operator of a name or alias, in any case, with or without `DML_OPERATOR_`.
 
     Raises:
-        UnknownOperatorError: the catalogue has no such operator.
+        UnknownOperatorError: the catalogue has no such operator, or graphs are meant.
         InvalidFilesError: its file cannot be read.
     """
     return _operator(operator_name(name))
+
+
+def entry_of(name: str) -> Entry:
+    """Return the entry of an operator, as `operator` does, or of graphs in general."""
+    return graph_entry() if is_graphs(name) else operator(name)
 
 
 @cache
@@ -122,8 +129,8 @@ def operator_name(name: str) -> str:
 
 @cache
 def _operator(name: str) -> Operator:
-    if name == GRAPHS:
-        return graph_entry()
+    if not _operator_file(name).is_file():
+        raise UnknownOperatorError(name)
     return operator_from(read_document(_operator_file(name)).data)
 
 

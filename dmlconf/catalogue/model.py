@@ -19,6 +19,7 @@ __all__ = [
     "FEATURE_LEVELS",
     "AttributeKind",
     "Constraint",
+    "Entry",
     "Enumeration",
     "FeatureLevel",
     "Field",
@@ -294,52 +295,26 @@ class Specialisation:
 
 
 @dataclass(frozen=True, eq=False)
-class Operator:
-    """Everything documented about one operator.
+class Entry:
+    """What the catalogue says of operators and of graphs alike: the fields, and their source.
 
     Attributes:
-        name: as in the header, without `DML_OPERATOR_`.
-        aliases: older or other names of the same operator.
-        type_value: the number of its `DML_OPERATOR_TYPE`.
+        name: as in the header, without `DML_OPERATOR_`; `GRAPHS` for a graph.
+        aliases: older or other names of the same.
         struct: the name of its desc structure.
         since: the feature level that introduced it.
         page: the documentation page, without its ending.
-        family: the module of the reference with its function; None for a special case.
         summary: what it does, in one line.
         fields: the desc's members, in struct order.
-        support: tables of data types and ranks, newest level first.
-        undocumented_data_types: those that DirectML takes but no table lists, by tensor.
-        terms: named parts that expressions over the desc share; each may use those before it.
-        constraints: conditions on the desc.
-        in_place: which outputs may share a buffer with which inputs.
-        precision: the rules of each output field; the first whose condition is met applies.
-        page_errors: what is wrong on the page.
-        examples: how many worked examples the page has.
-        gaps: documented cells that no case can cover.
-        level_requirements: parts of a desc that need a higher feature level than its tables say.
-        specialises: the operator that this one is a special case of; None if it has a function.
     """
 
     name: str
     aliases: tuple[str, ...]
-    type_value: int
     struct: str
     since: FeatureLevel
     page: str
-    family: str | None
     summary: str
     fields: tuple[Field, ...]
-    support: tuple[SupportTable, ...]
-    undocumented_data_types: Mapping[str, tuple[DataType, ...]]
-    terms: Mapping[str, Expression]
-    constraints: tuple[Constraint, ...]
-    in_place: tuple[InPlace, ...]
-    precision: Mapping[str, tuple[PrecisionEntry, ...]]
-    page_errors: tuple[PageError, ...]
-    examples: int = 0
-    gaps: tuple[Gap, ...] = ()
-    level_requirements: tuple[LevelRequirement, ...] = ()
-    specialises: Specialisation | None = None
 
     def field(self, name: str) -> Field:
         """Return the field of this name.
@@ -364,6 +339,63 @@ class Operator:
         """The cache of `of_kind`."""
         return {}
 
+    @cached_property
+    def count_fields(self) -> Mapping[str, tuple[str, ...]]:
+        """The fields that only hold lengths, each with the arrays whose length it holds."""
+        counted: dict[str, tuple[str, ...]] = {}
+        for field in self.fields:
+            if field.count is not None:
+                counted[field.count] = (*counted.get(field.count, ()), field.name)
+        return counted
+
+    def names(self, values: Mapping[str, Any]) -> Namespace:
+        """Return the namespace for expressions over a desc.
+
+        Args:
+            values: those of the desc's fields, and any others that expressions may name.
+        """
+        return namespace(values)
+
+    @property
+    def term_names(self) -> frozenset[str]:
+        """The terms that expressions over the desc may name; a graph has none."""
+        return frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Operator(Entry):
+    """Everything documented about one operator.
+
+    Attributes:
+        type_value: the number of its `DML_OPERATOR_TYPE`.
+        family: the module of the reference with its function; None for a special case.
+        support: tables of data types and ranks, newest level first.
+        undocumented_data_types: those that DirectML takes but no table lists, by tensor.
+        terms: named parts that expressions over the desc share; each may use those before it.
+        constraints: conditions on the desc.
+        in_place: which outputs may share a buffer with which inputs.
+        precision: the rules of each output field; the first whose condition is met applies.
+        page_errors: what is wrong on the page.
+        examples: how many worked examples the page has.
+        gaps: documented cells that no case can cover.
+        level_requirements: parts of a desc that need a higher feature level than its tables say.
+        specialises: the operator that this one is a special case of; None if it has a function.
+    """
+
+    type_value: int
+    family: str | None
+    support: tuple[SupportTable, ...]
+    undocumented_data_types: Mapping[str, tuple[DataType, ...]]
+    terms: Mapping[str, Expression]
+    constraints: tuple[Constraint, ...]
+    in_place: tuple[InPlace, ...]
+    precision: Mapping[str, tuple[PrecisionEntry, ...]]
+    page_errors: tuple[PageError, ...]
+    examples: int = 0
+    gaps: tuple[Gap, ...] = ()
+    level_requirements: tuple[LevelRequirement, ...] = ()
+    specialises: Specialisation | None = None
+
     def names(self, values: Mapping[str, Any]) -> Namespace:
         """Return the namespace for expressions over a desc: its values and the terms.
 
@@ -379,6 +411,11 @@ class Operator:
                 names[name] = term.evaluate(names)
         return names
 
+    @property
+    def term_names(self) -> frozenset[str]:
+        """The terms that expressions over the desc may name."""
+        return frozenset(self.terms)
+
     def terms_in(self, expression: Expression) -> Mapping[str, Expression]:
         """Return the terms that an expression uses, directly or through another term."""
         used = set(expression.names)
@@ -386,15 +423,6 @@ class Operator:
             if name in used:
                 used |= term.names
         return {name: term for name, term in self.terms.items() if name in used}
-
-    @cached_property
-    def count_fields(self) -> Mapping[str, tuple[str, ...]]:
-        """The fields that only hold lengths, each with the arrays whose length it holds."""
-        counted: dict[str, tuple[str, ...]] = {}
-        for field in self.fields:
-            if field.count is not None:
-                counted[field.count] = (*counted.get(field.count, ()), field.name)
-        return counted
 
     def rule(self, output: str, data_type: DataType, names: Namespace) -> PrecisionRule:
         """Return the precision rule of an output of one case.

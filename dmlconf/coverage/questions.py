@@ -100,7 +100,7 @@ class Question:
 
     def asked_by(self, case: Case) -> Iterator[str]:
         """Yield the parts that a valid case asks."""
-        operator = case.operator
+        operator = case.entry
         if self.operators is not None and case.operator_name not in self.operators:
             return
         if self.data is not None:
@@ -151,7 +151,7 @@ def _ranks(operator: Operator) -> list[int]:
 def _names(case: Case) -> dict[str, Any]:
     tensors: list[TensorDesc] = [
         tensor
-        for _, _, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+        for _, _, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
     ]
     names = {**_ABSENT, **names_of(case, _NO_DATA)}
     names["AxisSizes"] = tuple({size: None for t in tensors for size in t.Sizes})

@@ -150,7 +150,7 @@ def _changed(case: Case, **changes: Any) -> Case:
 
 
 def _tensors(case: Case) -> list[TensorDesc]:
-    values = [case.desc.get(field.name) for field in case.operator.fields if field.is_tensor]
+    values = [case.desc.get(field.name) for field in case.entry.fields if field.is_tensor]
     nested = [value if isinstance(value, tuple) else (value,) for value in values]
     return [tensor for tensors in nested for tensor in tensors if tensor is not None]
 

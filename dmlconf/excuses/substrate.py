@@ -80,7 +80,7 @@ class Limit:
         kinds = FieldKind.INPUT, FieldKind.OUTPUT
         return all(
             tensor.DataType in self.data_types[field.name]
-            for _, field, tensor in tensors_of(case.operator, case.desc, *kinds)
+            for _, field, tensor in tensors_of(case.entry, case.desc, *kinds)
             if field.name in self.data_types
         )
 

@@ -12,7 +12,7 @@ from dmlconf.cases.facts import names
 from dmlconf.cases.identifiers import is_pattern
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Location
-from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_name
+from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
@@ -181,10 +181,8 @@ def _problems_of_operators(
 
 def _names_of(name: str) -> frozenset[str]:
     """Return the names that a condition over cases of an operator may have."""
-    entry = operator(name)
-    return (
-        frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.terms.keys() | {"FeatureLevel"}
-    )
+    entry = entry_of(name)
+    return frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.term_names | {"FeatureLevel"}
 
 
 def _waiver(data: Mapping[str, Any], location: Location) -> Waiver:

@@ -49,7 +49,7 @@ def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> 
     growth = _Growth(chance)
     for _ in range(chance.between(min(2, nodes), nodes)):
         growth.add_node(operators)
-    return planned(catalogue.operator(GRAPHS), seed, number, growth.entry(str(number)), _KIND)
+    return planned(catalogue.entry_of(GRAPHS), seed, number, growth.entry(str(number)), _KIND)
 
 
 def planted_case(
@@ -74,7 +74,7 @@ def planted_case(
     for _ in range(chance.below(nodes + 1)):
         growth.add_node(operators)
     entry = growth.entry(str(number))
-    return planned(catalogue.operator(GRAPHS), seed, number, entry, _KIND)
+    return planned(catalogue.entry_of(GRAPHS), seed, number, entry, _KIND)
 
 
 @dataclass(frozen=True)

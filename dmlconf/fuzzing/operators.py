@@ -12,7 +12,7 @@ from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
 from dmlconf.cases.writing.desc_entry import desc_entry
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
-from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
@@ -99,12 +99,12 @@ def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
 
 
 def planned(
-    operator: Operator, seed: int, number: int, entry: Mapping[str, Any], kind: str = TAG
+    operator: Entry, seed: int, number: int, entry: Mapping[str, Any], kind: str = TAG
 ) -> PlannedCase:
     """Return the case of a case file's entry, named after its seed and number.
 
     Args:
-        operator: the operator.
+        operator: the operator, or the entry of graphs.
         seed: the seed of all cases of a run.
         number: the number of the case, from 0.
         entry: its entry in a case file.

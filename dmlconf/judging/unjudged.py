@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
-from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.room import room
@@ -22,9 +22,12 @@ UNDEFINED_TAG: Final = "undefined"
 _NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.RELATIVE)
 
 
-def may_judge_nothing(operator: Operator) -> bool:
-    """Return whether cases of an operator may judge nothing, by the kinds of its rules alone."""
-    return not any(
+def may_judge_nothing(operator: Entry) -> bool:
+    """Return whether cases of an operator may judge nothing, by the kinds of its rules alone.
+
+    Those of a graph may: its rules are its nodes'.
+    """
+    return not isinstance(operator, Operator) or not any(
         all(entry.kind in _NEVER_OPEN for entry in entries)
         for output, entries in operator.precision.items()
         if not operator.field(output).optional

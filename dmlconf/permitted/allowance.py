@@ -102,4 +102,4 @@ class CaseAllowances:
 
     def _call(self, part: Part) -> Any:
         function = permitted_function(self._case.operator_name, part)
-        return function(**arguments(self._case.operator, self._case, self._case.inputs()))
+        return function(**arguments(self._case.entry, self._case, self._case.inputs()))

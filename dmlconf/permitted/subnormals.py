@@ -15,7 +15,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc
-from dmlconf.catalogue.model import AttributeKind, Operator
+from dmlconf.catalogue.model import AttributeKind, Entry
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
@@ -24,7 +24,7 @@ __all__ = ["without_subnormals"]
 
 def without_subnormals(case: Case) -> Case:
     """Return the case with zeros for subnormal inputs and attributes; itself where it has none."""
-    desc = _without_in_desc(case.operator, case.desc)
+    desc = _without_in_desc(case.entry, case.desc)
     inputs = case.inputs()
     arrays = {name: _without_in_array(array) for name, array in inputs.items()}
     if desc is not case.desc:
@@ -53,9 +53,9 @@ _OF_FLOATS: Final = frozenset(
 """The kinds of attributes that have FLOAT32 members."""
 
 
-def _without_in_desc(operator: Operator, desc: Desc) -> Desc:
+def _without_in_desc(entry: Entry, desc: Desc) -> Desc:
     changed = {}
-    for field in operator.fields:
+    for field in entry.fields:
         if field.is_tensor or field.attribute_kind not in _OF_FLOATS:
             continue
         if field.type_field is not None and desc.get(field.type_field) == DataType.FLOAT64:

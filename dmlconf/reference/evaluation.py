@@ -13,7 +13,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
-from dmlconf.catalogue.model import FieldKind, Operator, Specialisation
+from dmlconf.catalogue.model import Entry, FieldKind, Operator, Specialisation
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array, DataType
@@ -45,7 +45,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
         return graph_outputs(case.graph, evaluate_nodes(case, evaluate, inputs).outputs)
     if inputs is None:
         inputs = case.inputs()
-    outputs = reference_function(case.operator_name)(**arguments(case.operator, case, inputs))
+    outputs = reference_function(case.operator_name)(**arguments(case.entry, case, inputs))
     arrays = list(outputs) if isinstance(outputs, tuple) else [outputs]
     return {
         name: array.reshape(tensor.Sizes)
@@ -53,7 +53,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
     }
 
 
-def arguments(entry: Operator, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
+def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
     """Return what the functions of an operator take: the desc's fields, with arrays as inputs."""
     taken: dict[str, Any] = {}
     counts = entry.count_fields

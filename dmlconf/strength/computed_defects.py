@@ -22,7 +22,7 @@ _SETS: Final = frozenset({"Axes"})
 
 
 def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
-    for field in site.case.operator.of_kind(FieldKind.ATTRIBUTE):
+    for field in site.case.entry.of_kind(FieldKind.ATTRIBUTE):
         value = site.case.desc.get(field.name)
         if not field.is_array or field.attribute_kind not in _NUMBERS or not value:
             continue

@@ -79,7 +79,7 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
     """Return the output for other inputs, FLOAT64 and not rounded to the output's type before."""
-    tensors = tensors_of(site.case.operator, site.case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    tensors = tensors_of(site.case.entry, site.case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
     wide = {
         name: TensorDesc(DataType.FLOAT64, tensor.Sizes)
         for name, _, tensor in tensors

@@ -43,7 +43,7 @@ _SMALL: Final = 1 << 20
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all tensors of a case, in buffers or element by element."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    return sum(_bytes(tensor) for _, _, tensor in tensors_of(case.operator, case.desc, *kinds))
+    return sum(_bytes(tensor) for _, _, tensor in tensors_of(case.entry, case.desc, *kinds))
 
 
 @lru_cache(maxsize=4096)
@@ -102,7 +102,7 @@ def judged_bytes(case: Case) -> int:
     """
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     elements = sum(
-        tensor.ElementCount for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)
+        tensor.ElementCount for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)
     )
     return max(_ELEMENT * elements, _COPIES * tensor_bytes(case))
 

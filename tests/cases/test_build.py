@@ -61,7 +61,7 @@ def test_builds_the_desc_the_data_and_the_expectation(tmp_path: Path) -> None:
         "RepeatsCount": 1,
         "Repeats": (2,),
     }
-    assert list(case.desc) == [field.name for field in case.operator.fields]
+    assert list(case.desc) == [field.name for field in case.entry.fields]
     assert case.inputs()["InputTensor"].tolist() == [1, 2]
     assert list(case.outputs()) == ["OutputTensor"]
     assert isinstance(case.expectation, ExpectedOutputs)

@@ -236,5 +236,5 @@ def test_every_constraint_of_every_operator_is_explained() -> None:
         for each in explained:
             assert each.text, case.identifier
             field = each.field.partition("[")[0]
-            assert field in {"", *(known.name for known in case.operator.fields)}, case.identifier
+            assert field in {"", *(known.name for known in case.entry.fields)}, case.identifier
     assert count > 500

@@ -12,6 +12,7 @@ import dmlconf
 from dmlconf.catalogue.loader import (
     UnknownOperatorError,
     catalogue_digest,
+    entry_of,
     operator,
     operator_files,
     operator_names,
@@ -29,6 +30,13 @@ def test_has_a_file_for_every_name() -> None:
 @pytest.mark.parametrize("name", ["GATHER", "gather", "Gather", "DML_OPERATOR_GATHER"])
 def test_finds_an_operator_in_any_case_with_the_prefix_or_without(name: str) -> None:
     assert operator(name).name == "GATHER"
+
+
+def test_graphs_have_an_entry_and_are_no_operator() -> None:
+    assert entry_of("graph").struct == "DML_GRAPH_DESC"
+    assert entry_of("GATHER") is operator("GATHER")
+    with pytest.raises(UnknownOperatorError):
+        operator("GRAPHS")
 
 
 @pytest.mark.parametrize("name", ["SCATTER", "scatter", "DML_OPERATOR_SCATTER"])

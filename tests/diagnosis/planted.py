@@ -57,8 +57,8 @@ class PlantedBackend:
 
     def meets(self, case: Case) -> bool:
         kinds = FieldKind.INPUT, FieldKind.OUTPUT
-        tensors = [t for _, _, t in tensors_of(case.operator, case.desc, *kinds)]
-        outputs = [t for _, _, t in tensors_of(case.operator, case.desc, FieldKind.OUTPUT)]
+        tensors = [t for _, _, t in tensors_of(case.entry, case.desc, *kinds)]
+        outputs = [t for _, _, t in tensors_of(case.entry, case.desc, FieldKind.OUTPUT)]
         names: dict[str, Any] = {
             "d": case.desc,
             "t": tensors,

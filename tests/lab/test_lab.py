@@ -20,7 +20,7 @@ import yaml
 
 from dmlconf.backends.protocol import Rejection
 from dmlconf.cases.building.build import build as build_case
-from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.loader import entry_of
 from dmlconf.excuses.substrate import read_substrate
 from dmlconf.fuzzing.graphs import graph_case
 from dmlconf.resources import cases_directory, schemas_directory
@@ -401,7 +401,7 @@ class TestSubstrate:
     def test_named_operators_tensors_and_cases_exist(self, substrate: Any) -> None:
         for limit in substrate["limits"]:
             for name in limit["operators"] if limit["operators"] != "any" else []:
-                fields = {field.name for field in operator(name).fields}
+                fields = {field.name for field in entry_of(name).fields}
                 assert limit["data_types"] == "any" or set(limit["data_types"]) <= fields
             for identifier in limit.get("cases", []):
                 folder, file, *cases = identifier.split("/")

@@ -58,7 +58,7 @@ def _beyond_capabilities(recording: Recording) -> Iterator[str]:
         if not isinstance(entry.outcome, Outputs):
             continue
         with suppress(LookupError):
-            since = catalogue.operator(identifier.partition("/")[0].upper()).since
+            since = catalogue.entry_of(identifier.partition("/")[0].upper()).since
             if since > capabilities.feature_level:
                 yield (
                     f"it has outputs of {identifier}, which needs feature level {since}, but its "

@@ -107,13 +107,13 @@ def _copies(key: str, parts: Mapping[str, Any], names: Namespace) -> list[NodeEn
 
 def _operator(name: Any, where: Where) -> Operator:
     try:
-        operator = catalogue.operator(str(name))
+        entry = catalogue.entry_of(str(name))
     except catalogue.UnknownOperatorError as error:
         hint = f"did you mean {error.suggestion}?" if error.suggestion else None
         raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
-    if not operator.type_value:
+    if not isinstance(entry, Operator):
         raise CaseError(where, "a graph cannot be a node of a graph", "name an operator")
-    return operator
+    return entry
 
 
 def _known_fields(

@@ -25,7 +25,7 @@ from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.model import Entry, Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Budget, Namespace, namespace
@@ -191,12 +191,12 @@ def _check_in_place(operator: Operator, in_place: Mapping[str, str]) -> None:
             raise CaseError(("in_place", output), message)
 
 
-def _outputs(operator: Operator, desc: Desc) -> dict[str, TensorDesc]:
-    return {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
+def _outputs(entry: Entry, desc: Desc) -> dict[str, TensorDesc]:
+    return {name: tensor for name, _, tensor in tensors_of(entry, desc, FieldKind.OUTPUT)}
 
 
 def read_expectation(
-    operator: Operator,
+    operator: Entry,
     entry: Mapping[str, Any],
     expect: Mapping[str, Any] | None,
     desc: Desc,

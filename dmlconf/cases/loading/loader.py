@@ -36,7 +36,7 @@ from dmlconf.cases.loading.validated import CheckedFile, Validated, is_valid
 from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.model import Entry
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
@@ -243,13 +243,13 @@ class _Kind:
     """
 
     checker: Callable[[], Checker]
-    problems: Callable[[Document, Operator, int, Mapping[str, Any]], Iterable[Problem]]
+    problems: Callable[[Document, Entry, int, Mapping[str, Any]], Iterable[Problem]]
     further_problems: Callable[[Document, int, Mapping[str, Any]], Iterable[Problem]]
     tags: tuple[str, ...] = ()
 
 
 def _desc_problems(
-    document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
+    document: Document, operator: Entry, index: int, entry: Mapping[str, Any]
 ) -> list[Problem]:
     checker = desc_checker(operator.name, matrix="matrix" in entry)
     return schema_problems(document, checker, entry, ("cases", index))
@@ -273,12 +273,12 @@ def _matrix_problems(document: Document, index: int, entry: Mapping[str, Any]) -
         yield document.problem(("cases", index), "`let` and `where` need a `matrix`")
 
 
-def _operators(document: Document, problems: list[Problem]) -> Iterator[Operator]:
+def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
     """Yield the file's operators as far as the catalogue knows them, and add what is wrong."""
     if not isinstance(document.data, Mapping):
         return
     if "graph" in document.data:
-        yield catalogue.operator(GRAPHS)
+        yield catalogue.entry_of(GRAPHS)
         return
     for where, name in named_operators(document.data):
         try:
@@ -289,7 +289,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Operator
             problems.append(document.problem(where, message, hint))
 
 
-def _page_problems(document: Document, operator: Operator | None) -> Iterator[Problem]:
+def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
     """Yield problems with the page; another operator's page may have examples of this one."""
     if operator is None:
         return

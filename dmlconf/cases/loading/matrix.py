@@ -12,7 +12,7 @@ from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loading.expansion import planned_case, written
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
 from dmlconf.expressions import Budget, Expression, ExpressionError, namespace
 from dmlconf.limits import LONGEST_IDENTIFIERS, MOST_COMBINATIONS, MOST_MATRIX_STEPS
@@ -61,10 +61,10 @@ def expand(template: CaseTemplate, budget: MatrixBudget | None = None) -> Iterat
         yield PlannedCase(template.identifier, template, {})
         return
     budget = budget or MatrixBudget()
-    operator = catalogue.operator(template.operator_name)
+    entry = catalogue.entry_of(template.operator_name)
     identifiers: set[str] = set()
     texts = _Texts()
-    for row in _rows(operator, template.data, budget.steps):
+    for row in _rows(entry, template.data, budget.steps):
         named = ",".join([f"{name}={texts.of(name, value)}" for name, value in row.items()])
         if named in identifiers:
             hint = "list each value of a parameter once"
@@ -90,7 +90,7 @@ class _Texts:
         return last[1]
 
 
-def _rows(operator: Operator, entry: Mapping[str, Any], steps: Budget) -> Iterator[Row]:
+def _rows(operator: Entry, entry: Mapping[str, Any], steps: Budget) -> Iterator[Row]:
     matrix = entry["matrix"]
     fixed = {
         name: _listed(operator, name, values)
@@ -145,11 +145,12 @@ def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) 
         yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest}, steps)
 
 
-def _listed(operator: Operator, name: str, values: Any) -> Sequence[Any]:
+def _listed(operator: Entry, name: str, values: Any) -> Sequence[Any]:
     if isinstance(values, list):
         return [tuple(value) if isinstance(value, list) else value for value in values]
     kind, tensor = next(iter(values.items()))
-    if tensor not in {field.name for field in operator.fields if field.is_tensor}:
+    tensors = {field.name for field in operator.fields if field.is_tensor}
+    if not isinstance(operator, Operator) or tensor not in tensors:
         raise CaseError(("matrix", name, kind), f"{operator.name} has no tensor {tensor!r}")
     listed = data_types_of if kind == "data_types" else ranks_of
     return listed(operator, tensor)

@@ -130,7 +130,7 @@ def entry_problems(
 def page_of(data: Mapping[str, Any], operator: str) -> str:
     """Return the page of a file's entries as one of its operators has them."""
     known = data.get(KNOWN_PAGES, {}).get(operator)
-    return str(data.get("page") or known or catalogue.operator(operator).page)
+    return str(data.get("page") or known or catalogue.entry_of(operator).page)
 
 
 def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:

@@ -10,7 +10,7 @@ from dmlconf.cases.errors import CaseError
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.loading.loader import case_problems
 from dmlconf.cases.model import PlannedCase
-from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.loader import entry_of, operator_names
 from dmlconf.documents.problems import InvalidFilesError, nearest
 from dmlconf.expressions import Budget, BudgetError, Expression, ExpressionError
 from dmlconf.limits import MOST_SELECTION_STEPS
@@ -70,7 +70,7 @@ class Condition:
         needed = self._expression.names
         if name not in self._lacking:
             # A term may lack a value in one case and have one in the next.
-            known = names.keys() | case.operator.terms.keys()
+            known = names.keys() | case.entry.term_names
             self._lacking[name] = not needed <= known
             self._known |= known
         self._present |= needed & names.keys()
@@ -114,5 +114,5 @@ class Condition:
 
 
 def _names_in(name: str) -> frozenset[str]:
-    entry = operator(name)
-    return frozenset((*(field.name for field in entry.fields), *entry.terms))
+    entry = entry_of(name)
+    return frozenset((*(field.name for field in entry.fields), *entry.term_names))

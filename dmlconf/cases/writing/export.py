@@ -105,7 +105,7 @@ def _expect(
             entry["constraint"] = expectation.constraint
         return {**recorded, "expect": entry}
     expect: dict[str, Any] = {}
-    for field in case.operator.of_kind(FieldKind.OUTPUT):
+    for field in case.entry.of_kind(FieldKind.OUTPUT):
         named = {
             name: {"file": array_file(folder, name, "expected", array)}
             for name, array in expectation.outputs.items()

@@ -38,7 +38,7 @@ def pattern_of(cases: Iterable[Case]) -> Case | None:
 def _unsuitable(case: Case) -> tuple[bool | int, ...]:
     if case.nodes:
         return _unsuitable_graph(case)
-    inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
+    inputs = tensors_of(case.entry, case.desc, FieldKind.INPUT)
     elements = sum(prod(tensor.Sizes) for _, _, tensor in inputs)
     fits = _LEAST_ELEMENTS <= elements <= _MOST_ELEMENTS
     strided = any(tensor.Strides for _, _, tensor in _tensors(case))
@@ -57,7 +57,7 @@ def _unsuitable_graph(case: Case) -> tuple[bool | int, ...]:
 
 
 def _tensors(case: Case) -> Iterator[tuple[str, Field, TensorDesc]]:
-    return tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    return tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
 
 
 def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:

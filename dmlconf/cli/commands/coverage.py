@@ -10,7 +10,7 @@ import click
 
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_names
 from dmlconf.catalogue.model import Operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
@@ -97,10 +97,11 @@ def command(
     reports = [] if questions else parse_reports(report_options, COVERAGE_FORMATS)
     on_questions = parse_reports(report_options, QUESTION_FORMATS) if questions else []
     try:
-        operators = [operator(name) for name in names or operator_names()]
+        entries = [entry_of(name) for name in names or operator_names()]
     except UnknownOperatorError as error:
         raise click.UsageError(printable(str(error))) from error
-    chosen = {entry.name for entry in operators}
+    operators = [entry for entry in entries if isinstance(entry, Operator)]
+    chosen = {entry.name for entry in entries}
     suite = load(paths, operators=chosen)
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
     if target is not None:

@@ -132,7 +132,7 @@ def _lines(case: Case) -> Iterator[Text]:
 
 
 def _about(case: Case) -> Iterator[Text]:
-    operator, about = case.operator, case.about
+    operator, about = case.entry, case.about
     yield _row("operator", f"{operator.name}: {operator.summary}")
     yield _row("page", about.page + (f", example {about.example}" if about.example else ""))
     yield _row("file", str(about.location))
@@ -148,7 +148,7 @@ def _about(case: Case) -> Iterator[Text]:
 def _tensors(case: Case) -> Iterator[Text]:
     missing = shortage(case)
     inputs = case.inputs() if case.data and missing is None else {}
-    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+    for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):
         yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
         data = case.data.get(name)
         if isinstance(data, Fill):
@@ -190,7 +190,7 @@ def _attributes(case: Case) -> Iterator[Text]:
         for line in graph_lines(case.graph, _described, _shown):
             yield _styled(line, "" if line.startswith(" ") else "bold")
         return
-    fields = list(case.operator.of_kind(FieldKind.ATTRIBUTE))
+    fields = list(case.entry.of_kind(FieldKind.ATTRIBUTE))
     width = max((len(field.name) for field in fields), default=0)
     for field in fields:
         shown = _shown(case.desc[field.name])
@@ -216,7 +216,7 @@ def _expectation(case: Case) -> Iterator[Text]:
     if isinstance(expected, ExpectedRejection):
         constraint = f", because it breaks {expected.constraint}" if expected.constraint else ""
         yield _styled(f"Expected: rejected with {expected.hresult}{constraint}", "bold green")
-        for broken in case.operator.constraints:
+        for broken in () if case.nodes else case.operator.constraints:
             if broken.name in case.violations():
                 yield _styled(f"  {broken.name}: {broken.require}", "dim")
                 for name, term in case.operator.terms_in(broken.require).items():

@@ -16,7 +16,7 @@ from dmlconf.cases.loading.validated import checks_digest
 from dmlconf.cases.model import CaseTemplate, ExpectedRejection
 from dmlconf.cases.selecting.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
-from dmlconf.catalogue.loader import operator, operator_files
+from dmlconf.catalogue.loader import entry_of, operator_files
 from dmlconf.cli.common.cache import user_store
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -136,9 +136,9 @@ def _warnings(suite: Suite) -> Iterator[Problem]:
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
-        if not {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags) or not may_judge_nothing(
-            operator(template.operator_name)
-        ):
+        if not {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags):
+            continue
+        if not may_judge_nothing(entry_of(template.operator_name)):
             continue
         if judges_nothing(valid_case(planned)):
             open_cases.setdefault(template, []).append(planned.identifier)

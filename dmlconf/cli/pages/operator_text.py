@@ -111,10 +111,8 @@ def all_case_counts(plan: Iterable[PlannedCase]) -> Mapping[str, Counter[str]]:
     """Return how many cases of a plan each operator has, as `case_counts` does of one."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for planned in plan:
-        if planned.template.is_graph:
-            for name in operators_in(planned):
-                counts[name]["graphs"] += 1
-        else:
-            template = planned.template
-            counts[template.operator_name][template.about.location.path.stem] += 1
+        template = planned.template
+        counts[template.operator_name][template.about.location.path.stem] += 1
+        for name in operators_in(planned):
+            counts[name]["graphs"] += 1
     return counts

@@ -39,7 +39,7 @@ data types, attributes, and the data."""
 def tensors_in(case: Case) -> list[TensorDesc]:
     """Return the tensors of a case, including those of a graph's nodes."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
     for node in case.nodes:
         tensors += [*node.inputs.values(), *node.outputs.values()]
     return tensors
@@ -48,7 +48,7 @@ def tensors_in(case: Case) -> list[TensorDesc]:
 def element_count(case: Case) -> int:
     """Return the total number of elements of a case's inputs and outputs."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    return sum(t.ElementCount for _, _, t in tensors_of(case.operator, case.desc, *kinds))
+    return sum(t.ElementCount for _, _, t in tensors_of(case.entry, case.desc, *kinds))
 
 
 def type_cost(data_type: DataType) -> int:

@@ -189,7 +189,7 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
             0; None to give every element another ordinary value.
     """
     data: dict[str, Any] = dict(case.data)
-    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+    for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):
         array = data.get(name)
         if isinstance(array, np.ndarray):
             index = is_index(field.name)

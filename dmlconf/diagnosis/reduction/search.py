@@ -120,6 +120,6 @@ def _arrays_fit(case: Case) -> bool:
     """Return whether arrays have the length that their count field holds."""
     return all(
         case.desc.get(name) is None or len(case.desc[name]) == case.desc.get(count)
-        for count, arrays in case.operator.count_fields.items()
+        for count, arrays in case.entry.count_fields.items()
         for name in arrays
     )

@@ -122,7 +122,7 @@ def _other_forms(
 def _bytes(case: Case) -> int:
     """Return how many bytes a program holds or reads back."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
     tensors += [constant.tensor for constant in case.graph.constants]
     return sum(tensor.TotalTensorSizeInBytes for tensor in tensors)
 

@@ -73,7 +73,7 @@ def condition(entry: str | Mapping[str, Any]) -> Condition:
 
 def features(case: Case) -> Namespace:
     """Return what conditions are evaluated over."""
-    desc, operator = case.desc, case.operator
+    desc, operator = case.desc, case.entry
     inputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.INPUT)]
     named = {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
     outputs = list(named.values())
