@@ -104,7 +104,42 @@ def test_a_mistake_is_reported_at_its_place(
 
 def test_the_catalogue_is_valid() -> None:
     assert lint_rewrites() == []
-    assert all(rewrite.sources and rewrite.conditions for rewrite in rewrites().values())
+    assert all(rewrite.conditions for rewrite in rewrites().values())
+
+
+def test_each_rewrite_can_be_read_of_somewhere() -> None:
+    urls = {
+        name: [source.url for source in rewrite.sources if source.url]
+        for name, rewrite in rewrites().items()
+    }
+    assert [name for name, found in urls.items() if not found] == []
+    assert "https://github.com/openxla/xla/issues/42732" in urls["cancel-log-of-exp"]
+    relay = "https://github.com/apache/tvm/blob/v0.18.0/src/relay/transforms/fold_scale_axis.cc"
+    assert relay in urls["fold-scale-into-filter"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "XLA",
+        "{repository: openxla/xla}",
+        "{repository: xla, issue: 1}",
+        "{repository: openxla/xla, issue: 0}",
+        "{repository: openxla/xla, file: ../a.cc}",
+        "{repository: openxla/xla, issue: 1, pull_request: 2}",
+        "{repository: openxla/xla, issue: 1, revision: v1.0}",
+        "{page: learn.microsoft.com}",
+    ],
+)
+def test_a_source_that_names_no_place_is_refused(tmp_path: Path, source: str) -> None:
+    text = f"""\
+format: 1
+rewrites:
+  - {{name: a, kind: elimination, does: x, right_if: {{b: c}}, sources: [{source}]}}
+"""
+    (tmp_path / "rewrites.yaml").write_text(text)
+    problems = [problem.message for problem in lint_rewrites(tmp_path / "rewrites.yaml")]
+    assert any("sources" in message for message in problems), problems
 
 
 def test_a_rewrite_without_conditions_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from dmlconf.resources import schemas_directory
 __all__ = [
     "CaseRewrite",
     "Rewrite",
+    "Source",
     "case_rewrite",
     "lint_rewrites",
     "rewrites",
@@ -32,6 +33,20 @@ __all__ = [
 ]
 
 _PARTS: Final = ("inputs", "constants", "nodes", "outputs")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rewrite is from.
+
+    Attributes:
+        url: where it can be read, such as `https://github.com/openxla/xla/issues/42732`; None of
+            what was measured.
+        says: what is found there, or what was measured; None if the URL says it all.
+    """
+
+    url: str | None
+    says: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +65,7 @@ class Rewrite:
     kind: str
     does: str
     conditions: Mapping[str, str]
-    sources: tuple[str, ...]
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +98,24 @@ def rewrites() -> Mapping[str, Rewrite]:
             entry["kind"],
             entry["does"],
             entry["right_if"],
-            tuple(entry["sources"]),
+            tuple(_source(source) for source in entry["sources"]),
         )
         for entry in document.data["rewrites"]
     }
+
+
+def _source(entry: Mapping[str, Any]) -> Source:
+    says = entry.get("says")
+    if "measured" in entry:
+        return Source(None, entry["measured"])
+    if "page" in entry:
+        return Source(entry["page"], says)
+    repository = f"https://github.com/{entry['repository']}"
+    if "file" in entry:
+        revision = entry.get("revision", "HEAD")
+        return Source(f"{repository}/blob/{revision}/{entry['file']}", says)
+    part = f"issues/{entry['issue']}" if "issue" in entry else f"pull/{entry['pull_request']}"
+    return Source(f"{repository}/{part}", says)
 
 
 def lint_rewrites(path: Path | None = None) -> list[Problem]:
