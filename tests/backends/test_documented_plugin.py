@@ -11,7 +11,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf
-from tests.runner.test_pool import plugin
+from tests.workers.test_pool import plugin
 
 ADDITIONS = cases_directory() / "element_wise_add"
 CHOICE = "FLOAT32 and (layouts or documented)"

@@ -49,7 +49,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 from tests.backends.recordings import ENVIRONMENT, changed, packed, recording, unpacked
 from tests.cases.suites import built
 from tests.cases.suites import changed as text_changed
-from tests.runner.cases import plan
+from tests.engine.cases import plan
 
 BITS = {
     DataType.FLOAT64: [0x7FF0_0000_0000_0001, 0xFFF8_0000_DEAD_BEEF, 1 << 63, 1],

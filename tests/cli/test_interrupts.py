@@ -16,8 +16,8 @@ import pytest
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
-from tests.runner import witness
-from tests.runner.processes import running
+from tests.engine import witness
+from tests.workers.processes import running
 
 pytestmark = [
     pytest.mark.breakdown,

@@ -16,8 +16,8 @@ from dmlconf.engine.shards import selected
 from dmlconf.engine.target import local_target
 from dmlconf.reports.formats import Format, Report
 from dmlconf.run_log.log import RunLog
+from tests.engine.cases import plan
 from tests.engine.runs import run_of
-from tests.runner.cases import plan
 
 
 class Plan(list[PlannedCase]):

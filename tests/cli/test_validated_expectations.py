@@ -11,7 +11,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from tests.cli.process import dmlconf_here, write
-from tests.runner.test_against import recorded
+from tests.engine.test_against import recorded
 
 STATED = """
 operator: REDUCE

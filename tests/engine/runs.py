@@ -18,7 +18,7 @@ from dmlconf.engine.target import JudgePlan, local_target
 from dmlconf.run_log.log import LogWriter, RunLog, read_log
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
-from tests.runner.cases import write
+from tests.engine.cases import write
 
 __all__ = ["logged_run", "run_of"]
 

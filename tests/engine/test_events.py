@@ -18,8 +18,8 @@ from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged
 from dmlconf.run_log.log import LogWriter, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
+from tests.engine.cases import many, plan
 from tests.engine.runs import run_of
-from tests.runner.cases import many, plan
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
 

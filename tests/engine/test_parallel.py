@@ -31,9 +31,9 @@ from dmlconf.verdicts.verdict import (
     Verdict,
 )
 from dmlconf.workers.execution import Limits
+from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
 from tests.engine.runs import logged_run, run_of
-from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
-from tests.runner.test_against import recorded
+from tests.engine.test_against import recorded
 
 pytestmark = pytest.mark.breakdown
 

@@ -28,8 +28,8 @@ from dmlconf.verdicts.verdict import (
     failing_variants,
 )
 from dmlconf.workers.execution import Limits
+from tests.engine.cases import plan, write
 from tests.reports.logs import HEADER
-from tests.runner.cases import plan, write
 
 EXP = """
 operator: ELEMENT_WISE_EXP

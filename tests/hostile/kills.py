@@ -1,6 +1,6 @@
 """Runs that are killed at a random moment, and what must hold afterwards.
 
-The backend notes each case whose outcome it has handed over (`tests.runner.witness`), so it is
+The backend notes each case whose outcome it has handed over (`tests.engine.witness`), so it is
 known which outcomes had been reached before the signal.
 """
 
@@ -23,8 +23,8 @@ from dmlconf.run_log.log import InvalidLogError, read_log
 from dmlconf.verdicts.verdict import Status, Verdict
 from dmlconf.workers.pool import BATCH
 from tests.cli.process import DMLCONF, environment, heed_interrupts
-from tests.runner import witness
-from tests.runner.processes import running
+from tests.engine import witness
+from tests.workers.processes import running
 
 __all__ = ["VICTIMS", "Kill", "kill"]
 

@@ -22,8 +22,8 @@ from dmlconf.judging.judge import judge
 from dmlconf.reports.runs.remarks import debug_layer_note, warning_lines
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind, Status
+from tests.engine.cases import plan
 from tests.reports.logs import HEADER, verdict
-from tests.runner.cases import plan
 
 CORRUPTION = Message(D3D12_MESSAGE_SEVERITY.CORRUPTION, 3, "a heap is corrupt")
 ERROR = Message(D3D12_MESSAGE_SEVERITY.ERROR, 7, "a state is wrong")

@@ -18,8 +18,8 @@ from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
+from tests.engine.cases import write
 from tests.graphs.suites import graph_case
-from tests.runner.cases import write
 
 Values = Sequence[float]
 

@@ -18,8 +18,8 @@ from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Ou
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.workers.pool import BATCH, HOPELESS, WorkerPool
-from tests.runner.cases import many
-from tests.runner.processes import running
+from tests.engine.cases import many
+from tests.workers.processes import running
 
 pytestmark = pytest.mark.breakdown
 

@@ -15,7 +15,7 @@ from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
-from tests.runner.cases import write
+from tests.engine.cases import write
 
 NUMBERS = "[1.0e-40, 2.0e-40, -1.0e-40, 1.0e-41]"
 INPUT = f"InputTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: {NUMBERS}}}"

@@ -19,7 +19,7 @@ from dmlconf.cli.common.cache import user_store
 from dmlconf.engine.against import suite_expectations
 from dmlconf.resources import cases_directory
 from dmlconf.workers.memory import tensor_bytes
-from tests.runner.wrong_results import CHANGES, Survivor, survivors
+from tests.judging.wrong_results import CHANGES, Survivor, survivors
 
 OPERATORS_ONE_IN: Final = 5
 CASES_ONE_IN: Final = 30
@@ -51,7 +51,7 @@ def explanations() -> list[Explanation]:
 
 @pytest.fixture
 def plan(bundled_suite: Suite) -> list[PlannedCase]:
-    """The cases but those of models, which tests/runner/test_layers.py tries."""
+    """The cases but those of models, which tests/judging/test_layers.py tries."""
     return without_models(list(bundled_suite.plan()))[0]
 
 

@@ -14,7 +14,7 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.excuses.substrate import Substrate, read_substrate
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.runner.cases import plan
+from tests.engine.cases import plan
 
 FILE = """
 substrate: a test

@@ -15,7 +15,7 @@ from dmlconf.cases.model import Case
 from dmlconf.judging.judge import judge
 from dmlconf.judging.unjudged import judges_nothing
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.runner.cases import plan, write
+from tests.engine.cases import plan, write
 
 DIVISIONS = """
 operator: ELEMENT_WISE_DIVIDE

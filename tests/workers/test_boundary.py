@@ -11,7 +11,7 @@ import pytest
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.cli.process import dmlconf, dmlconf_here
-from tests.runner.test_pool import plugin
+from tests.workers.test_pool import plugin
 
 CASES = """
 operator: TILE

@@ -17,7 +17,7 @@ from dmlconf.excuses.findings import NO_FINDINGS, findings_of
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Status
-from tests.runner.test_deviations import ONNX, case, right
+from tests.excuses.test_deviations import ONNX, case, right
 
 CPU = Environment(
     "onnxruntime", "1.32.0", details={"target": "onnx", "provider": "CPUExecutionProvider"}

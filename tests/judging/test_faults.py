@@ -13,7 +13,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.runner.cases import plan
+from tests.engine.cases import plan
 
 
 def case(directory: Path, name: str) -> Case:

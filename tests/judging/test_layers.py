@@ -18,7 +18,7 @@ from dmlconf.judging.judge import Against
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.workers.memory import tensor_bytes
-from tests.runner.wrong_results import LAYER_CHANGES, Survivor, survivors
+from tests.judging.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 4
 MOST_BYTES: Final = 1 << 18

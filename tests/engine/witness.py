@@ -76,5 +76,5 @@ def install(folder: Path) -> None:
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Name: witness\nVersion: 1.0\n", encoding="utf-8")
     (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nwitness = tests.runner.witness:create\n", encoding="utf-8"
+        "[dmlconf.backends]\nwitness = tests.engine.witness:create\n", encoding="utf-8"
     )

@@ -38,8 +38,8 @@ from dmlconf.expressions import Expression
 from dmlconf.judging.judge import judge
 from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.engine.cases import plan
 from tests.graphs.suites import TWO_NODES, graph_case
-from tests.runner.cases import plan
 
 WRONG = Outputs({"OutputTensor": np.zeros(4, np.float32)})
 RIGHT = Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)})

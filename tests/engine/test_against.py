@@ -25,7 +25,7 @@ from dmlconf.judging.judge import Recorded, judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from dmlconf.workers.execution import Limits
 from tests.backends.recordings import ENVIRONMENT, recording
-from tests.runner.cases import plan, write
+from tests.engine.cases import plan, write
 
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
 

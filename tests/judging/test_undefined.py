@@ -16,7 +16,7 @@ from dmlconf.cases.model import Case
 from dmlconf.judging.judge import judge
 from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.runner.cases import plan, write
+from tests.engine.cases import plan, write
 
 NONZERO = """
 operator: NONZERO_COORDINATES

@@ -23,7 +23,7 @@ from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
-from tests.runner.test_against import opened
+from tests.engine.test_against import opened
 
 SIZE = 1 << 15
 

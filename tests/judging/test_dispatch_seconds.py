@@ -15,7 +15,7 @@ from dmlconf.documents.schema import bundled_schema
 from dmlconf.judging.judge import judge
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import Status, Verdict
-from tests.runner.cases import plan
+from tests.engine.cases import plan
 
 
 def verdict(directory: Path, outcome: Outcome) -> Verdict:

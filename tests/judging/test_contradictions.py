@@ -26,8 +26,8 @@ from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.backends.recordings import recording
 from tests.cases.suites import built
 from tests.cli.process import dmlconf_here
+from tests.engine.test_against import opened
 from tests.graphs.suites import graph_case
-from tests.runner.test_against import opened
 
 GEMM: Final = """
 operator: GEMM

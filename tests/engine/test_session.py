@@ -23,8 +23,8 @@ from dmlconf.engine.session import in_process, judged, open_backend, reference
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
+from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
 from tests.engine.runs import logged_run, run_of
-from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 
 
 def logged(
