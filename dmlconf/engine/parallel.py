@@ -18,6 +18,7 @@ from dmlconf.engine.against import Expectations
 from dmlconf.engine.session import from_process, in_process, judged, no_expectation
 from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.judging.judge import judge
+from dmlconf.judging.kept import KeptRecord
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 from dmlconf.workers.pool import BATCH, WorkerPool
@@ -59,6 +60,8 @@ def judged_in_processes(
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
+            if options.kept is not None:
+                options.kept.added += result.kept
             yield from_process(result.verdict, ran)
 
 
@@ -69,10 +72,12 @@ class _Judged:
     Attributes:
         verdict: the judgement on it.
         stale: for each recording, the cases for which it turned out to be stale.
+        kept: the figures of comparisons that are new.
     """
 
     verdict: Verdict
     stale: tuple[tuple[str, ...], ...]
+    kept: tuple[KeptRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +92,12 @@ class _JudgeTask:
         self, backend: Backend
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
         ready = in_process(self.backend, backend)
-        recordings = self.expected.recordings
+        recordings, kept = self.expected.recordings, self.options.kept
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
             for verdict in judged(batch, ready, self.expected.against, self.options):
-                yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
+                stale = tuple(tuple(each.stale) for each in recordings)
+                yield _Judged(verdict, stale, () if kept is None else kept.taken())
                 for each in recordings:
                     each.stale.clear()
 

@@ -33,6 +33,7 @@ from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
 from dmlconf.judging.error_map import error_map
 from dmlconf.judging.figures import figures_of
+from dmlconf.judging.kept import KeptFigures
 from dmlconf.judging.mistrust import suspicions
 from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.permitted.allowance import CaseAllowances
@@ -142,6 +143,7 @@ def judge(
     half_precision: bool = False,
     allowances: CaseAllowances | None = None,
     expected: ExpectedOutputs | None = None,
+    kept: KeptFigures | None = None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -152,6 +154,7 @@ def judge(
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
         expected: what is expected in place of what the case states and `against` gives.
+        kept: the figures of earlier comparisons.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -171,7 +174,7 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            return _judge_outputs(case, outcome, outputs, permitted)
+            return _judge_outputs(case, outcome, outputs, permitted, kept)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
@@ -328,9 +331,19 @@ def _judge_unexpected_rejection(
 
 
 def _judge_outputs(
-    case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
+    case: Case,
+    outcome: Outputs,
+    expected: ExpectedOutputs,
+    allowances: CaseAllowances,
+    kept: KeptFigures | None = None,
 ) -> Verdict:
     faults = _conduct(outcome)
+    key = None
+    if kept is not None and not faults:
+        key = kept.key(case, outcome, expected, half=allowances.half_precision)
+        found = None if key is None else kept.get(case, key)
+        if found is not None:
+            return _without_faults(case, outcome, expected, found)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -375,17 +388,36 @@ def _judge_outputs(
                 figures[name] = replace(figures[name], error_map=grid)
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
-    status, reason = Status.PASSED, None
+    if not contradictions and not faults:
+        if kept is not None and key is not None:
+            kept.add(case, key, figures)
+        return _without_faults(case, outcome, expected, figures)
     if contradictions:
         faults = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + faults
         contradicted = [difference for each in contradictions for difference in each.differences]
-        status, reason = Status.FAILED, _reason(faults, _with_actual(case, contradicted, outcome))
-    elif faults:
-        status, reason = Status.FAILED, _reason(faults, differences)
-    elif all(output.open == output.elements for output in figures.values()):
+        reason = _reason(faults, _with_actual(case, contradicted, outcome))
+    else:
+        reason = _reason(faults, differences)
+    unchecked = _unchecked(case, expected)
+    provenance = expected.provenance
+    return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
+
+
+def _without_faults(
+    case: Case, outcome: Outputs, expected: ExpectedOutputs, figures: Mapping[str, Figures]
+) -> Verdict:
+    """Return the verdict on outputs that are right, as far as the rules judge them."""
+    status, reason = Status.PASSED, None
+    if all(output.open == output.elements for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
-    unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
+    unchecked = _unchecked(case, expected)
     return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)
+
+
+def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
+    """Return the outputs of which no value is expected."""
+    wanted = expected.samples.keys() | expected.outputs.keys()
+    return tuple(name for name in case.outputs() if name not in wanted)
 
 
 def _with_actual(

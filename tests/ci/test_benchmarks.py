@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks import verdicts
+from benchmarks import same_verdicts
 from tests.ci.action import ROOT
 from tests.cli.process import dmlconf
 
@@ -25,6 +25,7 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "operators": ("--small",),
     "run": ("--small",),
     "suite": ("--small",),
+    "verdicts": ("--small",),
 }
 """The arguments of a benchmark's small form."""
 
@@ -34,7 +35,7 @@ SMALL_IN_LAB: Final[dict[str, tuple[str, ...]]] = {
     "worker_memory": ("1/2000", "256"),
 }
 
-OF_A_LOG: Final = ("reports", "verdicts")
+OF_A_LOG: Final = ("reports", "same_verdicts")
 
 INSIDE: Final = ("circumstances", "isolation", "peer_directml")
 """Run by Python in the lab."""
@@ -79,8 +80,8 @@ def test_benchmarks_of_a_log_read_one(tmp_path: Path) -> None:
         dmlconf(tmp_path, "run", ROOT / "cases" / "tile", "-b", backend, "--log", log)
         logs.append(log)
     assert "FLOAT16" in run(sys.executable, "-m", "benchmarks.reports", str(logs[0]))
-    assert verdicts.main(logs[0], logs[0]) == 0
-    assert verdicts.main(*logs) == 1
+    assert same_verdicts.main(logs[0], logs[0]) == 0
+    assert same_verdicts.main(*logs) == 1
 
 
 NAMES: Final = {path.stem for path in BENCHMARKS.glob("[!_]*.py")}

@@ -11,6 +11,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.backends.registry import BackendName
+from dmlconf.cli.common.cache import kept_figures
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
@@ -331,7 +332,13 @@ def command(
                     plan=planned,
                     chosen=chosen,
                     how=How(
-                        name, limits, known, compare_unfused, circumstances, not no_known_faults
+                        name,
+                        limits,
+                        known,
+                        compare_unfused,
+                        circumstances,
+                        not no_known_faults,
+                        kept_figures(len(chosen.cases)),
                     ),
                     against=against,
                     waivers=accepted.waivers if accepted else (),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.archive import Archive
 from dmlconf.documents.store import Entries, Store
 from dmlconf.resources import checked_archive
 
-__all__ = ["VARIABLE", "checked_files", "turn_off", "user_store"]
+if TYPE_CHECKING:
+    from dmlconf.judging.kept import KeptFigures
+
+__all__ = ["VARIABLE", "checked_files", "kept_figures", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
 """The environment variable that names another folder, or `off`."""
 
 _OFF: Final = "off"
+
+_FEWEST_CASES: Final = 20
+"""Runs of fewer cases keep no figures: comparing takes no longer than looking them up."""
 
 
 def user_store() -> Store | None:
@@ -41,6 +47,20 @@ def checked_files() -> Entries | None:
     """Return the records of checked files: those shipped with dmlconf first, then the user's."""
     archive = checked_archive()
     return user_store() if archive is None else Archive(archive, user_store())
+
+
+def kept_figures(cases: int) -> KeptFigures | None:
+    """Return the figures of earlier comparisons; None without a cache folder.
+
+    Args:
+        cases: how many are to run.
+    """
+    store = user_store()
+    if store is None or cases < _FEWEST_CASES:
+        return None
+    from dmlconf.judging.kept import KeptFigures  # Few commands need it.
+
+    return KeptFigures(Store(store.folder / "figures"))
 
 
 def turn_off() -> None:

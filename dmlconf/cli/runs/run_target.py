@@ -27,12 +27,16 @@ from dmlconf.engine.events import Event, Finished, Repeated
 from dmlconf.engine.run import Run
 from dmlconf.engine.shards import Selected
 from dmlconf.engine.target import Target
+from dmlconf.judging.kept import KeptFigures
 from dmlconf.reports.formats import Report
 from dmlconf.run_log.log import Footer, LogWriter, RunLog, read_log
 from dmlconf.run_log.packed import MANY
 from dmlconf.verdicts.verdict import Status
 
 __all__ = ["Presentation", "labelled", "run_and_report"]
+
+_MOST_UNSAVED: Final = 4096
+"""Figures of so many cases are stored at once, so that few are in memory."""
 
 _MOST_DUMPED: Final = 100
 """Each has several files; with more failures than this, groups are what to look at."""
@@ -165,6 +169,8 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
             consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
+            if run.how.kept is not None:
+                consumers.append(_keeping(run.how.kept))
             if earlier is not None and earlier.complete:
                 run_through(engine, lambda event: None, consumers)
             else:
@@ -187,6 +193,16 @@ def _noting_end(log: Path, ends: list[_Ended]) -> Consumer:
     def consume(event: Event) -> None:
         if isinstance(event, Finished):
             ends.append(_Ended(log, event.footer))
+
+    return consume
+
+
+def _keeping(kept: KeptFigures) -> Consumer:
+    """Return a consumer that stores the figures of comparisons, many at a time."""
+
+    def consume(event: Event) -> None:
+        if isinstance(event, Finished) or len(kept.added) >= _MOST_UNSAVED:
+            kept.save()
 
     return consume
 
