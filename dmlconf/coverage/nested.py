@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 
 from dmlconf.catalogue.loader import operator_names, operator_sets
@@ -43,6 +44,7 @@ def nested_of_case(operator: Operator, desc: Mapping[str, Any]) -> Iterator[str]
                 yield f"{slots[at % len(slots)]} {nested['operator']}"
 
 
+@cache
 def _slots(operator: Operator, field: Field) -> list[str]:
     """Return the places of a field: its name, or for an array those of one direction."""
     if not field.is_array:

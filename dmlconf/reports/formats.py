@@ -19,6 +19,7 @@ from dmlconf.run_log.log import RunLog
 
 if TYPE_CHECKING:
     from dmlconf.certification.findings import Verification
+    from dmlconf.coverage.combinations.measure import CombinationCoverage
     from dmlconf.coverage.questions import QuestionCoverage
     from dmlconf.excuses.known_faults import KnownFault
     from dmlconf.reports.comparisons.changes import Compared
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dmlconf.reports.suites.coverage import Coverage
 
 __all__ = [
+    "COMBINATION_FORMATS",
     "COMPARISON_FORMATS",
     "COVERAGE_FORMATS",
     "FAULT_FORMATS",
@@ -153,6 +155,11 @@ COMPARISON_FORMATS: Final[Formats[Sequence[Compared]]] = formats(
 COVERAGE_FORMATS: Final[Formats[Coverage]] = formats(
     Format("json", late("suites.coverage", "render_json")),
     Format("markdown", late("suites.coverage", "render_markdown")),
+)
+
+COMBINATION_FORMATS: Final[Formats[Sequence[CombinationCoverage]]] = formats(
+    Format("json", late("suites.combinations", "render_json")),
+    Format("markdown", late("suites.combinations", "render_markdown")),
 )
 
 QUESTION_FORMATS: Final[Formats[Sequence[QuestionCoverage]]] = formats(

@@ -54,6 +54,15 @@ def _transposed(sizes: Sequence[int]) -> Strides:
     return packed_strides(sizes[::-1])[::-1]
 
 
+def _channels_last(sizes: Sequence[int]) -> Strides:
+    """Let the second dimension vary fastest, as in NHWC; pack tensors of less than three."""
+    if len(sizes) < 3:
+        return packed_strides(sizes)
+    order = (0, *range(2, len(sizes)), 1)
+    strides = dict(zip(order, packed_strides([sizes[at] for at in order]), strict=True))
+    return tuple(strides[at] for at in range(len(sizes)))
+
+
 def _broadcast(sizes: Sequence[int]) -> Strides:
     """Repeat one slice along the first dimension larger than 1, by a stride of 0."""
     repeated = next((i for i, size in enumerate(sizes) if size > 1), None)
@@ -67,6 +76,7 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "packed": packed_strides,
     "padded": _padded,
     "transposed": _transposed,
+    "channels-last": _channels_last,
     "broadcast": _broadcast,
 }
 """Named layouts: functions from sizes to strides; `implicit` has none, as a null pointer."""

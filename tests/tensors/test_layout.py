@@ -132,7 +132,14 @@ def test_buffers_are_whole_words(data_type: DataType, count: int, total: int) ->
 
 
 def test_knows_the_named_layouts() -> None:
-    assert list(LAYOUTS) == ["implicit", "packed", "padded", "transposed", "broadcast"]
+    assert list(LAYOUTS) == [
+        "implicit",
+        "packed",
+        "padded",
+        "transposed",
+        "channels-last",
+        "broadcast",
+    ]
 
 
 def strides_of(layout: str, sizes: Sizes) -> Sizes:
@@ -151,6 +158,7 @@ def test_implicit_layout_has_no_strides() -> None:
         ("packed", (12, 4, 1)),
         ("padded", (28, 7, 1)),
         ("transposed", (1, 2, 6)),
+        ("channels-last", (12, 1, 3)),
         ("broadcast", (0, 4, 1)),
     ],
 )
@@ -158,7 +166,7 @@ def test_layout_gives_these_strides(layout: str, strides: Sizes) -> None:
     assert LAYOUTS[layout]((2, 3, 4)) == strides
 
 
-@given(SIZES, st.sampled_from(["packed", "padded", "transposed"]))
+@given(SIZES, st.sampled_from(["packed", "padded", "transposed", "channels-last"]))
 def test_no_layout_but_broadcast_overlaps(sizes: Sizes, layout: str) -> None:
     assert not overlaps(sizes, strides_of(layout, sizes))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from dmlconf.cases.loading.loader import Suite, valid_case
-from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.graph import GRAPHS, graph_entry
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_names
-from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -20,6 +21,7 @@ from dmlconf.cli.options.named_operators import expand_operators
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.progress import progress
+from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
 from dmlconf.coverage.expressible import measure_target
 from dmlconf.coverage.graphs import graph_coverage
 from dmlconf.coverage.measure import measure
@@ -27,7 +29,13 @@ from dmlconf.coverage.networks import network_coverage
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import recorded_in, suite_recordings
-from dmlconf.reports.formats import COVERAGE_FORMATS, QUESTION_FORMATS, Report
+from dmlconf.reports.formats import (
+    COMBINATION_FORMATS,
+    COVERAGE_FORMATS,
+    QUESTION_FORMATS,
+    Report,
+)
+from dmlconf.reports.suites import combinations as combination_report
 from dmlconf.reports.suites import coverage as report
 from dmlconf.reports.suites import expressible as target_report
 from dmlconf.reports.suites import questions as question_report
@@ -55,11 +63,22 @@ __all__ = ["command"]
     help="Show which questions of schemas/questions.yaml the cases ask.",
 )
 @option(
+    "--combinations",
+    is_flag=True,
+    help="Show which pairs of values of the operators' parameters the cases have.",
+)
+@option(
     "--target",
     type=click.Choice(TARGETS),
     help="Show how many of the cases this specification can express, and why not the others.",
 )
 @option("--missing", is_flag=True, help="List what no case covers.")
+@option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="With --combinations: list impossible pairs as well, with the reason.",
+)
 @report_option(COVERAGE_FORMATS)
 @option(
     "--fail-under", type=Number(0, 100), metavar="PERCENT", help="Fail if a lower share is covered."
@@ -70,8 +89,10 @@ def command(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     questions: bool,
+    combinations: bool,
     target: str | None,
     missing: bool,
+    verbose: bool,
     report_options: tuple[str, ...],
     fail_under: float | None,
     quiet: bool,
@@ -92,9 +113,19 @@ def command(
     With --questions: of everything that was once wrong somewhere, such as numbers at the ends of
     words, whether some case asks it of each operator and data type that it can concern.
 
+    With --combinations: of each operator's parameters (data types, dimensions, layouts, flags,
+    enumerations, optional fields, sizes, classes of data), whether each possible pair of values,
+    such as TransA = TRANSPOSE with rows = tile + 1, has a case.
+
     Exit codes: as for `run`; 1 if the share is below --fail-under.
     """
-    reports = [] if questions else parse_reports(report_options, COVERAGE_FORMATS)
+    if questions + combinations + (target is not None) > 1:
+        raise click.UsageError("--questions, --combinations and --target exclude each other")
+    if verbose and not combinations:
+        raise click.UsageError("-v needs --combinations")
+    others = questions or combinations
+    reports = [] if others else parse_reports(report_options, COVERAGE_FORMATS)
+    on_pairs = parse_reports(report_options, COMBINATION_FORMATS) if combinations else []
     on_questions = parse_reports(report_options, QUESTION_FORMATS) if questions else []
     try:
         entries = [entry_of(name) for name in names or operator_names()]
@@ -107,6 +138,10 @@ def command(
     if target is not None:
         chosen |= set() if names else {GRAPHS}
         return _target(target, chosen, suite, missing, fail_under, quiet, color)
+    if combinations:
+        entries += [] if names else [graph_entry()]
+        shown = _Shown(missing, verbose, fail_under, quiet, color)
+        return _combinations(entries, suite, on_pairs, shown)
     if questions:
         chosen |= set() if names else {GRAPHS}
         return _questions(operators, chosen, suite, missing, on_questions, fail_under, quiet, color)
@@ -144,6 +179,43 @@ def _target(
     expressible, of = target_report.total_share(rows)
     if fail_under is not None and 100 * expressible < fail_under * of:
         click.echo(f"Error: {100 * expressible / of:.2f}% is below {fail_under:g}%", err=True)
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown, and what share fails."""
+
+    missing: bool
+    excluded: bool
+    fail_under: float | None
+    quiet: bool
+    color: str
+
+
+def _combinations(
+    entries: Sequence[Entry],
+    suite: Suite,
+    reports: Sequence[Report[Sequence[CombinationCoverage]]],
+    shown: _Shown,
+) -> int:
+    """Report which pairs the cases have; layers of networks count apart."""
+    chosen = {entry.name for entry in entries}
+    plan = [
+        planned
+        for planned in suite.plan()
+        if planned.template.operator_name in chosen and "model" not in planned.template.tags
+    ]
+    with progress(len(plan), quiet=shown.quiet, color=shown.color) as advance:
+        rows = measure_combinations(entries, map(valid_case, plan), lambda: advance(False))
+    ordered = [rows[name] for name in sorted(rows)]
+    table = combination_report.render_table(ordered, missing=shown.missing, excluded=shown.excluded)
+    written = write(reports, ordered, table, shown.color, announce=not shown.quiet)
+    covered, of = combination_report.total_share(ordered)
+    if shown.fail_under is not None and 100 * covered < shown.fail_under * of:
+        share = f"{100 * covered / of:.2f}%"
+        click.echo(f"Error: {share} is below {shown.fail_under:g}%", err=True)
         return ExitCode.FAILED
     return ExitCode.SUCCESS if written else ExitCode.OUTPUT
 

@@ -1,0 +1,121 @@
+"""Classes of layouts and of data: the few values that stand for the many which a case may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case, Fill
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import fill
+from dmlconf.tensors.layout import LAYOUTS, packed_strides
+
+__all__ = [
+    "LARGE",
+    "SMALL",
+    "class_of",
+    "data_class",
+    "data_classes",
+    "data_input",
+    "layout_class",
+]
+
+MOST_ELEMENTS: Final = 1 << 16
+"""Data of larger inputs are not examined: they belong to layers, whose data are plain."""
+
+SMALL: Final = 2.0**-8
+"""All real numbers of class `small` are smaller than this."""
+
+LARGE: Final[Mapping[DataType, float]] = {
+    DataType.FLOAT16: 2.0**8,
+    DataType.FLOAT32: 2.0**64,
+    DataType.FLOAT64: 2.0**512,
+    **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
+}
+"""Data of class `large` contain a number at least as large: squares of real ones overflow."""
+
+
+@lru_cache(maxsize=65_536)
+def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
+    """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
+
+    Dimensions of size 1 do not count: a row of 7 elements with strides (99, 1) is packed.
+    """
+    if strides is None or len(strides) != len(sizes):
+        return "packed"
+    kept = [(n, s) for n, s in zip(sizes, strides, strict=True) if n > 1]
+    own = [stride for _, stride in kept]
+    if own == list(packed_strides([size for size, _ in kept])):
+        return "packed"
+    if 0 in own:
+        return "broadcast"
+    if own == sorted(own, reverse=True):
+        return "padded"
+    last = LAYOUTS["channels-last"](sizes)
+    if last and [s for n, s in zip(sizes, last, strict=True) if n > 1] == own:
+        return "channels-last"
+    return "transposed"
+
+
+def data_input(operator: Operator) -> str | None:
+    """Return the input whose data count: the first that holds no indices, if there is one."""
+    inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
+    return next((field.name for field in inputs), None)
+
+
+def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
+    """Return the classes of data that inputs of these data types may have."""
+    real = any(each.is_float for each in data_types)
+    floats = ("fractions", "special", "all -infinity")
+    return ("whole", "small", "large", *(floats if real else ()))
+
+
+def data_class(case: Case) -> str | None:
+    """Return the class of the data of a case's first input; None for zeros and large inputs."""
+    name = data_input(case.operator)
+    for found, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+        if field.name == name and tensor.ElementCount <= MOST_ELEMENTS:
+            with suppress(LookupError, ValueError, TypeError, OverflowError):
+                data = case.data[found]
+                if isinstance(data, Fill):
+                    return _of_fill(data.name, tuple(data.arguments.items()), tensor)
+                return class_of(data, tensor.DataType)
+        if field.name == name:
+            break
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _of_fill(name: str, arguments: tuple[tuple[str, Any], ...], tensor: TensorDesc) -> str | None:
+    array = fill(name, tensor.Sizes, tensor.DataType, dict(arguments))
+    return class_of(array, tensor.DataType)
+
+
+def class_of(array: Array, data_type: DataType) -> str | None:
+    """Return the class of an array: whole, fractions, small, large, special, all -infinity.
+
+    Of integers, those from -1 to 1 are small, and those from a quarter of the range on large.
+    """
+    if not array.size or not array.any():
+        return None
+    large = LARGE[data_type]
+    if not data_type.is_float:
+        least, most = int(array.min()), int(array.max())
+        if max(most, -least) >= large:
+            return "large"
+        return "small" if least >= -1 and most <= 1 else "whole"
+    finite = np.isfinite(array)
+    if not finite.all():
+        return "all -infinity" if (array == -np.inf).all() else "special"
+    size = np.abs(array)
+    if size.max() >= large:
+        return "large"
+    if size.max() < SMALL:
+        return "small"
+    return "whole" if (size == np.rint(size)).all() else "fractions"

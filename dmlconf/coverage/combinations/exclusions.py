@@ -1,0 +1,61 @@
+"""Why two values cannot go together: the catalogue, what a layout is, or what a family's file says.
+
+Nothing is excluded without a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dmlconf.catalogue.model import Entry, Operator
+from dmlconf.coverage.combinations.classes import data_input
+from dmlconf.coverage.combinations.partial_descs import Assignment, broken_by, tied
+from dmlconf.coverage.combinations.spaces import spaces_of
+
+__all__ = ["reason"]
+
+_LEAST: Final = {"transposed": 2, "channels-last": 3, "padded": 1}
+"""Dimensions that a layout needs."""
+
+_LAYOUT: Final = "layout of "
+
+
+def reason(
+    operator: Entry, pair: Sequence[tuple[str, str]], assigned: tuple[Assignment, ...]
+) -> str | None:
+    """Return why two values cannot go together in a desc of an operator; None if they can.
+
+    Args:
+        operator: the operator.
+        pair: the parameters with their values.
+        assigned: what these say about a desc.
+    """
+    values = dict(pair)
+    why = _by_definition(operator, values) if isinstance(operator, Operator) else None
+    if why is not None:
+        return why
+    for space in spaces_of(operator):
+        for each in space.excluded:
+            if each.excludes(tuple(pair)):
+                return each.because
+    return broken_by(operator, assigned) if isinstance(operator, Operator) else None
+
+
+def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
+    for name, value in values.items():
+        if name.startswith(_LAYOUT):
+            tensor = name.removeprefix(_LAYOUT)
+            if values.get(tensor) == "absent":
+                return "an absent tensor has no layout"
+            least = _LEAST.get(value, 1)
+            rank = values.get("dimensions")
+            same = next(iter(tied(operator, "DimensionCount").values()))
+            if rank is not None and int(rank) < least and tensor in same:
+                return f"a {value} layout needs {least} dimensions"
+        if name == "data" and value in ("fractions", "special", "all -infinity"):
+            for other, data_type in values.items():
+                of_data = other in ("data type", f"data type of {data_input(operator)}")
+                if of_data and "INT" in data_type:
+                    return "integers are whole and finite"
+    return None

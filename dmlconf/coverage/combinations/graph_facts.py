@@ -1,0 +1,46 @@
+"""What parameters of graphs are read from: facts of a graph's nodes, edges and constants."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.expressions import Namespace, namespace
+from dmlconf.graphs.model import Constant
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["graph_facts"]
+
+
+def graph_facts(case: Case) -> Namespace:
+    """Return the facts of a graph.
+
+    `Nodes`, how many operators; `DataTypes` of all tensors; `ConstantBytes` of the largest
+    constant, 0 if there is none; `FitsHalf`, whether FLOAT16 holds what the FLOAT32 constants say
+    (None without such a constant); `Owned`, whether DirectML owns an input; `Fans`, whether a
+    tensor feeds several others; `Outputs` of the graph, how many.
+    """
+    graph = case.graph
+    sources = [(edge.from_node, edge.from_tensor) for edge in graph.intermediate_edges]
+    return namespace(
+        {
+            "Nodes": len(graph.operator_nodes),
+            "DataTypes": tuple(sorted(str(each) for each in case.data_types)),
+            "ConstantBytes": max((each.data.nbytes for each in graph.constants), default=0),
+            "FitsHalf": _fits_half(graph.constants),
+            "Owned": any("OWNED_BY_DML" in each.Flags for each in graph.inputs.values()),
+            "Fans": len(set(sources)) < len(sources),
+            "Outputs": len(graph.outputs),
+        }
+    )
+
+
+def _fits_half(constants: tuple[Constant, ...]) -> bool | None:
+    real = [each.data for each in constants if each.tensor.DataType is DataType.FLOAT32]
+    if not real:
+        return None
+    with np.errstate(over="ignore"):
+        return all(
+            np.array_equal(data, data.astype(np.float16).astype(data.dtype), equal_nan=True)
+            for data in real
+        )

@@ -1,0 +1,124 @@
+"""Which pairs of values of parameters the cases of a suite have, by operator.
+
+GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair; any valid case may have it. A pair that
+no case has is missing, or excluded for a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.model import Entry
+from dmlconf.coverage.combinations.exclusions import reason
+from dmlconf.coverage.combinations.parameters import Parameter, parameters_of, values_of
+from dmlconf.coverage.combinations.partial_descs import Assignment
+
+__all__ = ["Combination", "CombinationCoverage", "measure_combinations"]
+
+Combination = tuple[tuple[str, str], ...]
+"""Parameters with their values, such as `(("TransA", "NONE"), ("rows", "prime"))`."""
+
+_Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class CombinationCoverage:
+    """What a suite covers of one operator's pairs.
+
+    Attributes:
+        operator: the operator.
+        parameters: what it has to vary.
+        cases: the different combinations of values that cases have, each with its number of cases.
+    """
+
+    operator: Entry
+    parameters: tuple[Parameter, ...]
+    cases: dict[_Values, int] = field(default_factory=dict)
+
+    @cached_property
+    def covered(self) -> frozenset[Combination]:
+        """The pairs that a case has, of the values that matter."""
+        names = [each.name for each in self.parameters]
+        known = [frozenset(each.values) for each in self.parameters]
+        pairs: set[tuple[int, str, int, str]] = set()
+        for values in self.cases:
+            present = [(at, v) for at, v in enumerate(values) if v is not None and v in known[at]]
+            pairs.update((a, v, b, w) for (a, v), (b, w) in combinations(present, 2))
+        return frozenset(((names[a], v), (names[b], w)) for a, v, b, w in pairs)
+
+    @cached_property
+    def _others(self) -> tuple[tuple[Combination, ...], Mapping[Combination, str]]:
+        missing: list[Combination] = []
+        excluded: dict[Combination, str] = {}
+        for pair, assigned in _pairs(self.operator, self.parameters):
+            if pair not in self.covered:
+                why = reason(self.operator, pair, assigned)
+                if why is None:
+                    missing.append(pair)
+                else:
+                    excluded[pair] = why
+        return tuple(missing), excluded
+
+    @property
+    def missing(self) -> tuple[Combination, ...]:
+        """The possible pairs that no case has."""
+        return self._others[0]
+
+    @property
+    def excluded(self) -> Mapping[Combination, str]:
+        """The impossible pairs, each with the reason."""
+        return self._others[1]
+
+    @property
+    def contradictions(self) -> Iterator[tuple[Combination, str]]:
+        """Yield pairs that a valid case has though they are excluded, with the reason given."""
+        for pair, assigned in _pairs(self.operator, self.parameters):
+            if pair in self.covered:
+                why = reason(self.operator, pair, assigned)
+                if why is not None:
+                    yield pair, why
+
+    def share(self) -> tuple[int, int]:
+        """Return how many pairs are covered, and how many are possible."""
+        return len(self.covered), len(self.covered) + len(self.missing)
+
+
+def _pairs(
+    operator: Entry, parameters: tuple[Parameter, ...]
+) -> Iterator[tuple[Combination, tuple[Assignment, ...]]]:
+    """Yield each pair of values, with what it says about a desc."""
+    for one, other in combinations(parameters, 2):
+        seconds = [(value, other.assigned(value)) for value in other.values]
+        for value in one.values:
+            assigned = one.assigned(value)
+            for second, also in seconds:
+                yield ((one.name, value), (other.name, second)), (*assigned, *also)
+
+
+def measure_combinations(
+    operators: Iterable[Entry],
+    cases: Iterable[Case],
+    advance: Callable[[], None] = lambda: None,
+) -> dict[str, CombinationCoverage]:
+    """Return what the cases cover of each operator's pairs, by name.
+
+    Args:
+        operators: those to measure.
+        cases: the suite's.
+        advance: called after each case.
+    """
+    coverage = {
+        operator.name: CombinationCoverage(operator, parameters_of(operator))
+        for operator in operators
+    }
+    for case in cases:
+        row = coverage.get(case.operator_name)
+        if row is not None and not isinstance(case.expectation, ExpectedRejection):
+            values = values_of(case, row.parameters)
+            row.cases[values] = row.cases.get(values, 0) + 1
+        advance()
+    return coverage

@@ -1,0 +1,183 @@
+"""The parameter spaces of `schemas/combinations/`: what families of operators have to vary.
+
+A parameter of a family is an expression over a desc, such as `OutputTensor.Sizes[-2]` for the rows
+of a product, and its value is the first class that holds for it, such as `tile + 1` for 33 rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from dmlconf.catalogue.model import Entry, Operator
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
+from dmlconf.resources import schemas_directory
+
+__all__ = ["Exclusion", "FamilyParameter", "Space", "read_spaces", "spaces_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyParameter:
+    """A parameter that a family's file describes.
+
+    Attributes:
+        name: what to call it.
+        value: over the desc's fields; it cannot be evaluated where a desc lacks the parameter.
+        classes: conditions over `Value`, by what to call the class; the first that holds counts.
+    """
+
+    name: str
+    value: Expression
+    classes: Mapping[str, Expression]
+
+    def read(self, names: Namespace) -> str | None:
+        """Return the class of a desc; None if no class holds."""
+        try:
+            value = self.value.evaluate(names)
+        except ExpressionError:
+            return None
+        return None if value is None else self._class(value)
+
+    def _class(self, value: Any) -> str | None:
+        names = namespace({"Value": value})
+        for name, condition in self.classes.items():
+            try:
+                if condition.evaluate(names):
+                    return name
+            except ExpressionError:
+                continue
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Values that cannot go together, or a value that is impossible.
+
+    Attributes:
+        when: patterns of values by pattern of parameter, one or two.
+        because: why.
+    """
+
+    when: tuple[tuple[str, str], ...]
+    because: str
+
+    def excludes(self, values: tuple[tuple[str, str], ...]) -> bool:
+        """Return whether parameters with these values are excluded."""
+        return all(
+            any(fnmatchcase(name, p) and fnmatchcase(value, v) for name, value in values)
+            for p, v in self.when
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What operators of a family have to vary, besides what follows from the catalogue.
+
+    Attributes:
+        operators: patterns of names; empty for all with the fields.
+        has_fields: fields that the operators have.
+        parameters: of the family.
+        excluded: what cannot go together.
+    """
+
+    operators: tuple[str, ...]
+    has_fields: frozenset[str]
+    parameters: tuple[FamilyParameter, ...]
+    excluded: tuple[Exclusion, ...]
+
+    def concerns(self, entry: Entry) -> bool:
+        """Return whether an operator, or graphs, are of the family."""
+        if not isinstance(entry, Operator):
+            return entry.name in self.operators
+        if self.operators and not any(fnmatchcase(entry.name, p) for p in self.operators):
+            return False
+        return self.has_fields <= {field.name for field in entry.fields}
+
+
+@cache
+def spaces_of(entry: Entry) -> tuple[Space, ...]:
+    """Return the spaces of the families that an operator belongs to."""
+    return tuple(space for space in read_spaces() if space.concerns(entry))
+
+
+@cache
+def read_spaces() -> tuple[Space, ...]:
+    """Return all spaces, by file.
+
+    Raises:
+        InvalidFilesError: a file cannot be read or does not fit its schema.
+    """
+    folder = schemas_directory() / "combinations"
+    documents = [read_document(path) for path in sorted(folder.glob("*.yaml"))]
+    check = validator(bundled_schema("combinations"))
+    problems = [p for each in documents for p in schema_problems(each, check, each.data)]
+    shared: dict[str, Mapping[str, str]] = {}
+    if not problems:
+        for document in documents:
+            shared.update(document.data.get("classes", {}))
+        problems = [p for document in documents for p in _problems(document, shared)]
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(
+        _space(entry, shared)
+        for document in documents
+        for entry in document.data.get("families", ())
+    )
+
+
+def _problems(document: Document, shared: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
+    for name, classes in document.data.get("classes", {}).items():
+        for each, condition in classes.items():
+            yield from _unreadable(document, ("classes", name, each), condition)
+    for at, family in enumerate(document.data.get("families", ())):
+        for index, data in enumerate(family.get("parameters", ())):
+            where = ("families", at, "parameters", index)
+            yield from _unreadable(document, (*where, "value"), data["value"])
+            classes = data["classes"]
+            if not isinstance(classes, str):
+                for each, condition in classes.items():
+                    yield from _unreadable(document, (*where, "classes", each), condition)
+            elif classes not in shared:
+                yield document.problem(
+                    (*where, "classes"), f"no file has classes {classes!r}", _known(shared)
+                )
+
+
+def _known(shared: Mapping[str, Any]) -> str:
+    return f"one of {', '.join(sorted(shared))}" if shared else "list them in common.yaml"
+
+
+def _unreadable(document: Document, where: tuple[str | int, ...], text: str) -> Iterator[Problem]:
+    try:
+        Expression(text)
+    except ExpressionError as error:
+        yield document.problem(where, str(error))
+
+
+def _space(data: Mapping[str, Any], shared: Mapping[str, Mapping[str, str]]) -> Space:
+    return Space(
+        operators=tuple(data.get("operators", ())),
+        has_fields=frozenset(data.get("has_fields", ())),
+        parameters=tuple(_parameter(each, shared) for each in data.get("parameters", ())),
+        excluded=tuple(
+            Exclusion(tuple(each["when"].items()), " ".join(each["because"].split()))
+            for each in data.get("excluded", ())
+        ),
+    )
+
+
+def _parameter(data: Mapping[str, Any], shared: Mapping[str, Mapping[str, str]]) -> FamilyParameter:
+    classes = data["classes"]
+    if isinstance(classes, str):
+        classes = shared[classes]
+    return FamilyParameter(
+        data["name"],
+        Expression(data["value"]),
+        {name: Expression(condition) for name, condition in classes.items()},
+    )

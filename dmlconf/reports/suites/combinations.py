@@ -1,0 +1,117 @@
+"""Reports of which pairs of values a suite covers: by operator, the gaps, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
+from dmlconf.reports.markdown_text import table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["render_json", "render_markdown", "render_table", "total_share"]
+
+_FIRST: Final = 3
+"""Missing pairs of each operator that the table shows."""
+
+
+def total_share(rows: Sequence[CombinationCoverage]) -> tuple[int, int]:
+    """Return how many pairs are covered, and how many are possible."""
+    shares = [row.share() for row in rows]
+    return sum(covered for covered, _ in shares), sum(of for _, of in shares)
+
+
+def _sentence(rows: Sequence[CombinationCoverage]) -> str:
+    covered, of = total_share(rows)
+    share = 100 * covered / of if of else 100.0
+    excluded = sum(len(row.excluded) for row in rows)
+    return (
+        f"{covered:,} of {of:,} possible pairs of values covered ({share:.2f}%); "
+        f"{excluded:,} more are impossible"
+    )
+
+
+def _text(pair: Combination) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in pair)
+
+
+def _lines(rows: Sequence[CombinationCoverage], *, excluded: bool) -> Iterator[str]:
+    for row in rows:
+        yield from (f"{row.operator.name}: {_text(pair)}" for pair in row.missing)
+        if excluded:
+            for pair, why in row.excluded.items():
+                yield f"{row.operator.name}: {_text(pair)}: impossible: {why}"
+
+
+def render_table(
+    rows: Sequence[CombinationCoverage], *, missing: bool = False, excluded: bool = False
+) -> RenderableType:
+    """Return the report for the terminal.
+
+    Args:
+        rows: what is covered, by operator.
+        missing: whether to list each pair that no case has.
+        excluded: whether to list each impossible pair as well, with the reason.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    closing = Text(_sentence(rows), "bold")
+    if missing or excluded:
+        return Group(*map(Text, _lines(rows, excluded=excluded)), closing)
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("Operator", "Parameters", "Covered", "First missing"):
+        numeric = heading in ("Parameters", "Covered")
+        table.add_column(heading, justify="right" if numeric else "left")
+    for row in rows:
+        covered, of = row.share()
+        first = "\n".join(map(_text, row.missing[:_FIRST]))
+        style = "" if covered == of else "yellow"
+        table.add_row(
+            row.operator.name, str(len(row.parameters)), f"{covered:,}/{of:,}", first, style=style
+        )
+    return Group(table, "", closing)
+
+
+def render_markdown(rows: Sequence[CombinationCoverage]) -> str:
+    """Return the report as Markdown."""
+    lines = ["# Pairs of values", "", f"{_sentence(rows)}.", ""]
+    cells = []
+    for row in rows:
+        covered, of = row.share()
+        first = "; ".join(map(_text, row.missing[:_FIRST]))
+        cells.append((row.operator.name, str(len(row.parameters)), f"{covered:,}/{of:,}", first))
+    lines += table(["Operator", "Parameters", "Covered", "First missing"], cells, "lrrl")
+    return "\n".join(lines) + "\n"
+
+
+def render_json(rows: Sequence[CombinationCoverage]) -> str:
+    """Return the report as JSON, with all missing and impossible pairs."""
+    covered, of = total_share(rows)
+    data: dict[str, Any] = {
+        "format": 1,
+        "summary": {
+            "possible": of,
+            "covered": covered,
+            "impossible": sum(len(row.excluded) for row in rows),
+        },
+        "operators": [
+            {
+                "operator": row.operator.name,
+                "parameters": {each.name: list(each.values) for each in row.parameters},
+                "possible": row.share()[1],
+                "covered": row.share()[0],
+                "missing": [dict(pair) for pair in row.missing],
+                "impossible": [
+                    {"pair": dict(pair), "because": why} for pair, why in row.excluded.items()
+                ],
+            }
+            for row in rows
+        ],
+    }
+    return json.dumps(data, indent=1)

@@ -1,0 +1,149 @@
+"""Pairs of values of parameters: what cases cover, what is missing, and what is impossible."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.catalogue.graph import graph_entry
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.coverage.combinations.classes import class_of, layout_class
+from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
+from dmlconf.coverage.combinations.parameters import parameters_of
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.layout import LAYOUTS
+from tests.cli.process import dmlconf_here
+
+CASES = """
+operator: GEMM
+cases:
+  - name: both-transposed
+    desc:
+      ATensor: {Sizes: [33, 33], DataType: FLOAT16, layout: padded, fill: sequence}
+      BTensor: {Sizes: [33, 33], DataType: FLOAT16, Flags: [OWNED_BY_DML], fill: sequence}
+      OutputTensor: {Sizes: [33, 33], DataType: FLOAT16}
+      TransA: TRANSPOSE
+      TransB: TRANSPOSE
+      Alpha: 1
+      Beta: 0
+  - name: refused
+    desc:
+      ATensor: {Sizes: [3, 2], DataType: FLOAT32}
+      BTensor: {Sizes: [3, 2], DataType: FLOAT32}
+      OutputTensor: {Sizes: [3, 2], DataType: FLOAT32}
+      TransA: NONE
+      TransB: TRANSPOSE
+      Alpha: 1
+      Beta: 0
+    expect: {rejected: E_INVALIDARG, constraint: inner-sizes}
+"""
+
+
+def covered(folder: Path) -> CombinationCoverage:
+    path = folder / "few.yaml"
+    path.write_text(CASES, encoding="utf-8")
+    return measure_combinations([operator("GEMM")], map(build, load_suite([path]).plan()))["GEMM"]
+
+
+def test_a_case_covers_the_pairs_of_its_values_and_no_more(tmp_path: Path) -> None:
+    row = covered(tmp_path)
+    assert (("TransA", "TRANSPOSE"), ("square", "yes")) in row.covered
+    assert (("layout of ATensor", "padded"), ("rows", "tile + 1")) in row.covered
+    assert (("data type", "FLOAT16"), ("owned inputs", "some")) in row.covered
+    assert (("TransA", "NONE"), ("TransB", "TRANSPOSE")) in row.missing
+    assert (("data type", "FLOAT32"), ("TransB", "TRANSPOSE")) in row.missing
+    names = len(row.parameters)
+    absent = sum(each.name in ("layout of CTensor", "Beta") for each in row.parameters)
+    assert len(row.covered) == (names - absent) * (names - absent - 1) // 2
+
+
+def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
+    row = covered(tmp_path)
+    counts = [len(each.values) for each in row.parameters]
+    pairs = (sum(counts) ** 2 - sum(n * n for n in counts)) // 2
+    assert len(row.covered) + len(row.missing) + len(row.excluded) == pairs
+    assert all(row.excluded.values())
+    absent = (("layout of CTensor", "padded"), ("CTensor", "absent"))
+    assert row.excluded[absent] == "an absent tensor has no layout"
+    assert not list(row.contradictions)
+
+
+def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
+    empty = measure_combinations(map(operator, ["REDUCE", "CAST", "TOP_K1"]), [])
+    reduce = empty["REDUCE"]
+    types = ("data type of InputTensor", "INT8"), ("Function", "AVERAGE")
+    assert "table" in reduce.excluded[types]
+    assert (("data type of InputTensor", "INT32"), ("Function", "SUM")) in reduce.missing
+    flat = ("dimensions", "1"), ("layout of InputTensor", "transposed")
+    assert reduce.excluded[flat] == "a transposed layout needs 2 dimensions"
+    cast = empty["CAST"]
+    assert (("data type of InputTensor", "INT8"), ("data", "all -infinity")) in cast.excluded
+    assert (("data type of OutputTensor", "INT8"), ("data", "all -infinity")) in cast.missing
+
+
+def test_tensors_of_one_data_type_have_one_parameter() -> None:
+    def types(name: str) -> list[str]:
+        names = [each.name for each in parameters_of(operator(name))]
+        return [each for each in names if each.startswith("data type")]
+
+    assert types("GEMM") == types("LSTM") == ["data type"]
+    assert types("CAST") == ["data type of InputTensor", "data type of OutputTensor"]
+    assert "constants" in [each.name for each in parameters_of(graph_entry())]
+
+
+def test_layouts_are_told_apart() -> None:
+    sizes = (2, 3, 4, 5)
+    assert layout_class(sizes, None) == layout_class(sizes, (60, 20, 5, 1)) == "packed"
+    assert layout_class((1, 7), (99, 1)) == "packed"
+    assert layout_class(sizes, (80, 20, 5, 1)) == "padded"
+    assert layout_class(sizes, LAYOUTS["channels-last"](sizes)) == "channels-last"
+    assert layout_class((2, 3), (1, 2)) == "transposed"
+    assert layout_class(sizes, (0, 20, 5, 1)) == "broadcast"
+
+
+@pytest.mark.parametrize(
+    ("values", "data_type", "expected"),
+    [
+        ([1.0, -3.0], DataType.FLOAT32, "whole"),
+        ([0.5, 1.0], DataType.FLOAT32, "fractions"),
+        ([0.001, 0.0], DataType.FLOAT32, "small"),
+        ([300.0, 1.0], DataType.FLOAT16, "large"),
+        ([300.0, 1.0], DataType.FLOAT32, "whole"),
+        ([1.0, np.nan], DataType.FLOAT32, "special"),
+        ([-np.inf, -np.inf], DataType.FLOAT16, "all -infinity"),
+        ([-1, 1], DataType.INT64, "small"),
+        ([-9, 1], DataType.INT64, "whole"),
+        ([-(2**62), 1], DataType.INT64, "large"),
+        ([0, 0], DataType.INT64, None),
+    ],
+)
+def test_classes_of_data(values: list[float], data_type: DataType, expected: str | None) -> None:
+    assert class_of(np.array(values, data_type.dtype), data_type) == expected
+
+
+def test_the_command_counts_and_can_fail(tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
+    arguments = ["coverage", "few.yaml", "--combinations", "-o", "GEMM", "-q"]
+    done = dmlconf_here(tmp_path, *arguments, "--report", "json:pairs.json", "--fail-under", "50")
+    assert done.returncode == 1
+    assert "is below 50%" in done.stderr
+    data = json.loads((tmp_path / "pairs.json").read_text(encoding="utf-8"))
+    assert data["summary"]["covered"] == data["operators"][0]["covered"] > 100
+    assert {"TransA": "NONE", "TransB": "NONE"} in data["operators"][0]["missing"]
+    done = dmlconf_here(tmp_path, *arguments, "-v")
+    assert "CTensor = absent, Beta = 0: impossible: Beta has no meaning without C." in done.stdout
+
+
+@pytest.mark.whole
+def test_no_case_of_the_suite_has_a_pair_that_is_called_impossible() -> None:
+    plan = load_suite([cases_directory()]).plan()
+    cases = (valid_case(each) for each in plan if "model" not in each.template.tags)
+    rows = measure_combinations([*map(operator, operator_names()), graph_entry()], cases)
+    wrong = [(name, *each) for name, row in rows.items() for each in row.contradictions]
+    assert wrong == []
