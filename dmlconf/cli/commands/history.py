@@ -325,6 +325,38 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
     return _echo([f"{folder / 'index.html'}: {count:,} pages of {len(overview.runs):,} runs"])
 
 
+@_subcommand("serve", short_help="Show the pages in a browser, as the history is now.")
+@option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen at; 0.0.0.0 is all of this machine.",
+)
+@option(
+    "--port",
+    default=8177,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 takes one that is free.",
+)
+@_database_option
+def _serve_pages(host: str, port: int, database: str | None) -> int:
+    """Show the pages of `history site` in a browser, always as the history is now.
+
+    Nobody can change anything through them. The address that is printed has a token, without which
+    nothing is shown; DMLCONF_HISTORY_TOKEN sets it, so that it stays the same. By default only this
+    machine can ask. Ctrl-C ends it.
+    """
+    from dmlconf.cli.pages.history_app import Application
+    from dmlconf.cli.pages.history_server import chosen_token, serve
+
+    token = chosen_token()
+    with _opened(database) as history:
+        serve(Application(history, token, say), host, port, token)
+    return ExitCode.SUCCESS
+
+
 @_subcommand("prune", short_help="Remove old runs.")
 @option("--before", metavar="DATE", help="Remove the runs that started before this date.")
 @option(

@@ -175,7 +175,8 @@ class Site:
             "environments": [
                 {
                     **self._target(target),
-                    "text": f"{len(runs):,} runs, the latest on {runs[-1].started[:10]}",
+                    "text": f"{len(runs):,} run{'s' * (len(runs) != 1)}, "
+                    f"the latest on {runs[-1].started[:10]}",
                 }
                 for target, runs in self.overview.targets.items()
             ],
@@ -477,6 +478,8 @@ def _run_text(news: LineNews) -> str:
 
 
 def _news_text(news: LineNews) -> str:
+    if len(news.line.runs) == len(news.latest):
+        return f"the first, in which {_cases(sum(each.failing for each in news.latest))} failed"
     parts = []
     if news.regressed:
         parts.append(f"{_cases(len(news.regressed))} began to fail")

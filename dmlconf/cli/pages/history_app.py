@@ -1,0 +1,127 @@
+"""A history's pages for browsers: a WSGI application that reads and never writes.
+
+Who asks must have the token: in the address at first, then in a cookie, so that links between pages
+work and no page's address has it. Paths are looked up among the pages; none names a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, quote
+
+from dmlconf.documents.problems import ExpectedError, printable
+from dmlconf.history.database import Database
+from dmlconf.history.overview import overview_of
+from dmlconf.history.timeline import Timeline
+from dmlconf.reports.history.site import Site
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+__all__ = ["Application"]
+
+_COOKIE: Final = "dmlconf-history"
+
+_TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "xml": "application/atom+xml; charset=utf-8",
+}
+
+_HEADERS: Final = [
+    ("Cache-Control", "private, no-cache"),
+    ("Content-Security-Policy", "default-src 'none'; style-src 'self'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Content-Type-Options", "nosniff"),
+]
+
+_REFUSED: Final = (
+    "This address has no token or a wrong one. Use the address that `dmlconf history serve` "
+    "printed.\n"
+)
+
+
+class Application:
+    """The pages of a history as it is now."""
+
+    def __init__(self, history: Database, token: str, report: Callable[[str], None]) -> None:
+        """Serve a history.
+
+        Args:
+            history: the open database.
+            token: what an address or a cookie must have.
+            report: takes the message of a database that cannot be read.
+        """
+        self._history = history
+        self._token = token
+        self._report = report
+        self._lock = Lock()
+        self._state: tuple[str, ...] | None = None
+        self._site: Site | None = None
+
+    def __call__(self, request: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """Answer a request."""
+        status, headers, text = self._answer(request)
+        body = text.encode()
+        start(status, [*headers, ("Content-Length", str(len(body))), *_HEADERS])
+        return [] if request["REQUEST_METHOD"] == "HEAD" else [body]
+
+    def _answer(self, request: WSGIEnvironment) -> tuple[str, list[tuple[str, str]], str]:
+        plain = [("Content-Type", "text/plain; charset=utf-8")]
+        if request["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            allowed = [*plain, ("Allow", "GET, HEAD")]
+            return "405 Method Not Allowed", allowed, "The pages can only be read.\n"
+        path = request.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
+        name = path.removeprefix("/") or "index.html"
+        given = parse_qs(request.get("QUERY_STRING", ""), max_num_fields=100).get("token")
+        if given is not None:
+            if not self._permits(given[0]):
+                return "403 Forbidden", plain, _REFUSED
+            if name != "feed.xml":  # A reader of feeds keeps no cookie.
+                cookie = f"{_COOKIE}={self._token}; HttpOnly; Path=/; SameSite=Lax"
+                # Two slashes at the beginning would lead to another host.
+                target = quote("/" + path.lstrip("/\\"))
+                return "303 See Other", [("Location", target), ("Set-Cookie", cookie)], ""
+        elif not self._permits(_cookie(request)):
+            return "403 Forbidden", plain, _REFUSED
+        try:
+            site = self._current()
+        except ExpectedError as error:
+            self._report(printable(str(error)))
+            return "503 Service Unavailable", plain, "The history cannot be read at the moment.\n"
+        content = site.content(name)
+        if content is not None:
+            return "200 OK", [("Content-Type", _TYPES[name.rpartition(".")[2]])], content
+        text = "It may have been removed with old runs, or the case has never failed."
+        page = site.missing("/", f"There is no page {name[:200]}", text)
+        return "404 Not Found", [("Content-Type", _TYPES["html"])], page
+
+    def _permits(self, given: str) -> bool:
+        return compare_digest(given.encode("utf-8", "surrogatepass"), self._token.encode())
+
+    def _current(self) -> Site:
+        """Return the pages, read again if runs came or went.
+
+        Raises:
+            HistoryError: the database cannot be read.
+        """
+        with self._lock, self._history.reading() as connection:
+            timeline = Timeline(connection)
+            state = tuple(each.digest for each in timeline.runs)
+            if self._site is None or state != self._state:
+                self._site = Site(overview_of(timeline), most_cases=None)
+                self._state = state
+            return self._site
+
+
+def _cookie(request: dict[str, Any]) -> str:
+    try:
+        cookies = SimpleCookie(request.get("HTTP_COOKIE", ""))
+    except CookieError:
+        return ""
+    return cookies[_COOKIE].value if _COOKIE in cookies else ""
