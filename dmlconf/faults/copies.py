@@ -17,18 +17,43 @@ _KNOWN_DIMENSIONS: Final = 4
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return what SLICE1 copies of a window that is the whole input, with all strides 1.
+    """Return what SLICE1 copies where the output leaves out elements of a window's whole axis.
 
-    It copies the input from its beginning, as if the output had all elements of each row: of
-    [[1, 2, 3, 4], [5, 6, 7, 8]] the output of sizes {2, 1} is [1, 2], not [1, 5].
+    An axis that the window holds whole, with a stride of 1, is taken together with the one before
+    it if that has a stride of 1, too. As many elements as the output has along both follow each
+    other: of [[1, 2, 3, 4], [5, 6, 7, 8]] the output of sizes {2, 1} is [1, 2], not [1, 5].
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
-    if any(desc["InputWindowOffsets"]) or any(step != 1 for step in desc["InputWindowStrides"]):
-        return None
     sizes = desc["OutputTensor"].Sizes
-    if tuple(desc["InputWindowSizes"]) != tensor.shape or sizes == tensor.shape:
+    windows = zip(
+        tensor.shape,
+        desc["InputWindowOffsets"],
+        desc["InputWindowSizes"],
+        desc["InputWindowStrides"],
+        sizes,
+        strict=True,
+    )
+    axes: list[tuple[int, int, int, int, int]] = []
+    for size, offset, window, step, count in windows:
+        if axes and axes[-1][3] == 1 and (offset, window, step) == (0, size, 1):
+            outer_size, outer_offset, outer_window, _, outer_count = axes.pop()
+            axes.append(
+                (
+                    outer_size * size,
+                    outer_offset * size,
+                    outer_window * size,
+                    1,
+                    outer_count * count,
+                )
+            )
+        else:
+            axes.append((size, offset, window, step, count))
+    if len(axes) == len(sizes):
         return None
-    copied = np.ascontiguousarray(tensor).ravel()[: math.prod(sizes)]
+    copied = np.ascontiguousarray(tensor).reshape([size for size, *_ in axes])
+    for axis, (_, offset, window, step, count) in enumerate(axes):
+        begin = offset if step > 0 else offset + window - 1
+        copied = copied.take(begin + step * np.arange(count), axis)
     return Computed({"OutputTensor": copied.reshape(sizes)})
 
 

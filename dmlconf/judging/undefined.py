@@ -1,7 +1,7 @@
 """Elements that the documentation leaves undefined: they may even stay unwritten.
 
 The reference says which: their interval of right values, or a candidate, is the whole data
-type.
+type, or the error scale of what is added up says that any value is right.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import permitted_intervals
+from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.rules import undefined
 
 __all__ = ["without_excused_faults"]
@@ -29,9 +30,14 @@ def without_excused_faults(case: Case, outcome: Outputs) -> Outputs:
 def _excused(case: Case, fault: Fault) -> bool:
     if fault.elements is None:
         return False
-    kind = case.rule(fault.output).kind
-    if kind not in (RuleKind.INTERVAL, RuleKind.ONE_OF):
+    rule = case.rule(fault.output)
+    allowance = CaseAllowances(case).of(fault.output)
+    if rule.kind in (RuleKind.INTERVAL, RuleKind.ONE_OF):
+        intervals = permitted_intervals(rule.kind, allowance)
+    elif rule.kind == RuleKind.ACCUMULATE:
+        right = allowance.right.ravel()
+        intervals = (accumulation_of(rule, allowance, right).ends(right),)
+    else:
         return False
-    intervals = permitted_intervals(kind, CaseAllowances(case).of(fault.output))
     open_elements = np.logical_or.reduce([undefined(*ends) for ends in intervals])
     return bool(open_elements.ravel()[fault.elements].all())

@@ -142,6 +142,15 @@ SEEN = [
         {"OutputTensor": [1, 2, 3, 4]},
     ),
     Seen(
+        "slice-of-a-window-that-is-the-whole-input",
+        "SLICE1",
+        "{InputTensor: {Sizes: [2, 3, 2], DataType: UINT8, "
+        "values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}, "
+        "OutputTensor: {Sizes: [2, 2, 1], DataType: UINT8}, InputWindowOffsets: [0, 0, 1], "
+        "InputWindowSizes: [2, 3, 1], InputWindowStrides: [1, 1, -2]}",
+        {"OutputTensor": [2, 4, 6, 8]},
+    ),
+    Seen(
         "filter-as-large-as-the-input",
         "CONVOLUTION",
         "{InputTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [3, 5, 7]}, "

@@ -16,7 +16,14 @@ from dmlconf.permitted.activation.softmax import change_of_shares
 from dmlconf.permitted.numbers.accuracy import EXP2_HALVES
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import STORES
-from dmlconf.permitted.numbers.rounding import HALF_STEP, STEP, finite_sizes
+from dmlconf.permitted.numbers.rounding import (
+    ANY_RESULT,
+    HALF_STEP,
+    STEP,
+    anything_where,
+    finite_sizes,
+)
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.softmax import fused_softmax
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.half import Store
@@ -28,13 +35,16 @@ from dmlconf.reference.products.attention import (
     attention_scores,
     heads_of,
     heads_side_by_side,
+    multihead_attention1,
+    new_keys,
     score_terms,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "multihead_attention1_error_scale",
+    "multihead_attention1_interval",
 ]
 
 _SHARE_HALVES: Final = EXP2_HALVES + 4
@@ -69,12 +79,16 @@ def multihead_attention1_error_scale(
             # Next to an infinity, finite terms may overflow to the other one, which makes NaN.
             finite = _each(finite_sizes, fields)
             beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
-            beyond = np.asarray(beyond.any(KEYS, keepdims=True))
-            sizes = sizes.open_where(beyond)
-            scores = np.where(beyond, 0.0, scores)
+            sizes, scores = _open_rows(sizes, scores, beyond)
+        beyond = _overflowing_products(fields, heads)
+        if beyond.any():
+            sizes, scores = _open_rows(sizes, scores, beyond)
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
+        # A share of which any number is right makes NaN of an infinite value, too.
+        uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
+        values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
         if fields["BiasTensor"] is not None:
             values = values.holding(fused_softmax(scores, KEYS) @ value)
         unbounded = np.isinf(value)
@@ -87,6 +101,11 @@ def multihead_attention1_error_scale(
         if fields["MaskType"] == OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
             # The page has it that keys which are seen are left alone; measured, they become NaN.
             values = values.overflowing_where(np.ones(values.sums.shape, bool))
+        alone = _left_alone(fields)
+        if alone is not None and alone.any():
+            # The contents of the present tensors count, and they are whatever was there.
+            of_batch = alone.any(1).reshape(-1, 1, 1, 1)
+            values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
         outputs = attention_outputs(values.sums, parts, fields)
 
     def in_order(part: Array) -> Array:
@@ -101,6 +120,63 @@ def multihead_attention1_error_scale(
             others = (in_order(_held(exact, fields, store)).astype(dtype) for store in STORES)
             error_scale = replace(error_scale, others=tuple(others))
     return error_scale, *outputs[1:]
+
+
+def multihead_attention1_interval(
+    QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
+) -> tuple[Interval, ...]:
+    """Return the outputs, twice, and anything where the present tensors are not written.
+
+    With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the places 2, 3 and 4 of
+    the present keys and values, and leaves the others as they were. An addition of BiasTensor may
+    be off by a place. Of OutputTensor the error scale says more.
+
+    Source: measured on DirectML 1.15.4.
+    """
+    outputs = multihead_attention1(QueryHeadCount, KeyValueHeadCount, **fields)
+    alone = _left_alone(fields)
+    intervals: list[Interval] = []
+    for output in outputs:
+        low = high = output
+        if fields["BiasTensor"] is not None:
+            infinity = output.dtype.type(np.inf)
+            low, high = np.nextafter(output, -infinity), np.nextafter(output, infinity)
+        if alone is not None and intervals:
+            places = alone.reshape(len(alone), 1, -1, 1)
+            by_place = np.broadcast_to(places, output.shape[-4:]).reshape(output.shape)
+            low, high = anything_where(by_place, (low, high))
+        intervals.append((low, high))
+    return tuple(intervals)
+
+
+def _left_alone(fields: Mapping[str, Any]) -> Array | None:
+    """Return which places of the present tensors are not written, by batch and place."""
+    if fields["PastSequenceLengthsTensor"] is None:
+        return None
+    first = fields["PastSequenceLengthsTensor"].astype(np.int64).reshape(-1, 1)
+    places = np.arange(fields["OutputPresentKeyTensor"].Sizes[-2])
+    outside: Array = (places < first) | (places >= first + new_keys(fields))
+    return outside
+
+
+def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
+    """Return rows of scores of which any result is right where one of them overflows."""
+    rows = np.asarray(beyond.any(KEYS, keepdims=True))
+    return sizes.open_where(rows), np.where(rows, 0.0, scores)
+
+
+def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> Array:
+    """Return which products of finite queries and keys may overflow before Scale makes them small.
+
+    The page multiplies the result of the product with Scale: -4 times 3.4e38 is an infinity, which
+    a Scale of 0 makes NaN. Measured: so it is on DirectML 1.15.4.
+    """
+    parts = heads_of(_each(finite_sizes, fields), *heads)
+    largest = parts.query.max(initial=0) * parts.key.max(initial=0) * parts.query.shape[3]
+    if largest <= LARGEST_FLOAT32:
+        return np.zeros((1, 1, 1, 1), bool)
+    beyond: Array = parts.query @ parts.spread(parts.key).swapaxes(2, 3) > LARGEST_FLOAT32
+    return beyond
 
 
 def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:

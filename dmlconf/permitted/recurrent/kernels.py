@@ -11,6 +11,7 @@ Derived in docs/bounds.md, Recurrent layers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,9 @@ import numpy as np
 
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.half import to_nearest
+from dmlconf.permitted.numbers.rounding import HALF_STEP
 from dmlconf.permitted.recurrent.quantity import Quantity, next_state, product_quantity, quantity_of
+from dmlconf.permitted.recurrent.spread import ROUNDING, Spread
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import State, Values
@@ -66,28 +69,28 @@ class Kernels:
         """Return values that a tensor holds, without an error."""
         return Quantity(value, ErrorScale(np.zeros_like(value)), absent=absent)
 
-    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Quantity:
-        """Return the products of every step's input with the weights, plus the bias.
+    def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
+        """Return the products of every step's input with the weights, plus the biases.
 
-        They are held as `sum`, and with the bias as `sum with bias`.
+        They are held as `sum`, and with the biases as `sum with bias`.
         """
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
         value = (rows @ weight).reshape(*inputs.shape[:2], -1)
         product = product_quantity(inputs, weight, value)
-        sums = self._held(product, "sum", self._exact_sums(inputs, weight, None))
-        if bias is None:
+        sums = self._held(product, "sum", self._exact_sums(inputs, weight, ()))
+        if not biases:
             return sums
-        exact = self._exact_sums(inputs, weight, bias)
-        return self._with_bias(sums, bias, "sum with bias", exact)
+        exact = self._exact_sums(inputs, weight, biases)
+        return self._with_bias(sums, biases, "sum with bias", exact)
 
-    def _exact_sums(self, inputs: Array, weight: Array, bias: Array | None) -> Array | bool:
-        """Return which products of every step's input, with a bias, are the same in all orders."""
+    def _exact_sums(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Array | bool:
+        """Return which products of every step's input, with biases, are the same in all orders."""
         if self.dtype != np.float16:
             return False
         size = np.abs(inputs) @ np.abs(weight)
         quantum = quantum_of(inputs, weight)
-        if bias is not None:
+        for bias in biases:
             size = size + np.abs(bias)
             quantum = min(quantum, quantum_of(bias)) if bias.any() else quantum
         exact: Array = size <= quantum * 2.0**24
@@ -95,11 +98,25 @@ class Kernels:
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
         """Return sums with a bias, which is held as `bias`, as is the result by its own name."""
-        return self._with_bias(quantity_of(sums), bias, site, False)
+        return self._with_bias(quantity_of(sums), [bias], site, False)
 
-    def _with_bias(self, sums: Quantity, bias: Array, site: str, exact: Array | bool) -> Quantity:
-        value = np.broadcast_to(bias, sums.value.shape)
-        constant = Quantity(value, ErrorScale(np.abs(value)))
+    def _with_bias(
+        self, sums: Quantity, biases: Sequence[Array], site: str, exact: Array | bool
+    ) -> Quantity:
+        """Return sums with biases, which a kernel may add one after the other.
+
+        Biases of 16777215 and -16777215 are 0 together, but a sum of -0.8 that is added to the
+        first one before the second leaves -1: FLOAT32 rounds to a place of the larger one.
+        Measured: DirectML 1.15.4 adds in that order.
+        """
+        shape = sums.value.shape
+        value = np.broadcast_to(sum(biases), shape)
+        size = np.broadcast_to(sum(map(np.abs, biases)), shape)
+        # The larger bias exceeds the sum of both by the smaller one.
+        between = (size - np.abs(value)) / 2
+        exactly = Spread.none(shape)
+        spreads = exactly.widened(ROUNDING * HALF_STEP * between), exactly
+        constant = Quantity(value, ErrorScale(size), spreads if between.any() else None, terms=size)
         return self._held(sums + self._held(constant, "bias", True), site, exact)
 
     def activated(self, sums: Values, activation: Activation) -> Quantity:

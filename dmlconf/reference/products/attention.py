@@ -22,6 +22,7 @@ __all__ = [
     "heads_of",
     "heads_side_by_side",
     "multihead_attention1",
+    "new_keys",
     "score_terms",
 ]
 
@@ -99,6 +100,15 @@ def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Hea
         key = _written(key, lengths, fields["OutputPresentKeyTensor"])
         value = _written(value, lengths, fields["OutputPresentValueTensor"])
     return Heads(query, key, value)
+
+
+def new_keys(fields: Mapping[str, Any]) -> int:
+    """Return how many keys each batch has besides past ones."""
+    for name, axis in (("KeyTensor", -2), ("StackedKeyValueTensor", 1)):
+        if fields[name] is not None:
+            return int(fields[name].shape[axis])
+    stacked = fields["StackedQueryKeyValueTensor"]
+    return int((fields["StackedQueryKeyTensor"] if stacked is None else stacked).shape[1])
 
 
 def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:

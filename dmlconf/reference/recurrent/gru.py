@@ -89,11 +89,11 @@ def gru_direction(
         return (hold(zt.complement() * ht, "share") + hold(zt * hidden, "share"),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
-    bias = None
+    biases = []
     if desc.BiasTensor is not None:
         of_sums = of_recurrence.copy()
         if desc.LinearBeforeReset:
             of_sums[part_h] = 0
-        bias = of_weights + of_sums
-    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+        biases = [of_weights, of_sums]
+    sums = arithmetic.weighted(sequences.values, gates.weight, biases)
     return sequences.run(step, sums, (first,), backward, arithmetic)

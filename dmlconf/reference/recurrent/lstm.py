@@ -130,6 +130,5 @@ def lstm_direction(
         initial(tensor, index, sequences, gates.hidden, backward, arithmetic)
         for tensor in (desc.HiddenInitTensor, desc.CellMemInitTensor)
     )
-    bias = gates.biases[0] + gates.biases[1]
-    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+    sums = arithmetic.weighted(sequences.values, gates.weight, gates.biases)
     return sequences.run(step, sums, (hidden, cell), backward, arithmetic)

@@ -85,6 +85,6 @@ def rnn_direction(
         return (arithmetic.activated((sums + product).clipped(LARGEST_FLOAT32), f),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
-    bias = None if desc.BiasTensor is None else gates.biases[0] + gates.biases[1]
-    sums = arithmetic.weighted(sequences.values, gates.weight, bias)
+    biases = () if desc.BiasTensor is None else gates.biases
+    sums = arithmetic.weighted(sequences.values, gates.weight, biases)
     return sequences.run(step, sums, (first,), backward, arithmetic)

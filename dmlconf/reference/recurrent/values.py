@@ -94,8 +94,8 @@ class Arithmetic(Protocol):
         """Return values that a tensor holds."""
         ...
 
-    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Values:
-        """Return `inputs @ weight + bias` for every step, sizes {steps, batch, n}."""
+    def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Values:
+        """Return `inputs @ weight` plus all biases for every step, sizes {steps, batch, n}."""
         ...
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
@@ -128,12 +128,12 @@ class ExactArithmetic:
         """Return the values of a tensor."""
         return Values(value, absent=absent)
 
-    def weighted(self, inputs: Array, weight: Array, bias: Array | None) -> Values:
-        """Return the products of every step's input with the weights, plus the bias."""
+    def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Values:
+        """Return the products of every step's input with the weights, plus the biases."""
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
         sums = (rows @ weight).reshape(*inputs.shape[:2], -1)
-        return Values(sums if bias is None else sums + bias)
+        return Values(sums + sum(biases) if biases else sums)
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
         """Return the sums plus the bias."""
