@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator
 from dmlconf.capture.inputs import desc_of, input_data
 from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import tensors_of
@@ -19,10 +20,16 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
 
-__all__ = ["TAG", "Written", "execution_tags", "sound_entries", "write_cases"]
-
-TAG: Final = "captured"
-"""The tag of every captured case."""
+__all__ = [
+    "FILE",
+    "Entry",
+    "Written",
+    "execution_tags",
+    "operator_entries",
+    "sound_entries",
+    "with_data",
+    "write_cases",
+]
 
 FILE: Final = "captured"
 """The name of a file of captured cases, and so their kind."""
@@ -54,6 +61,7 @@ class Written:
 
 
 Entry = Mapping[str, Any]
+"""An entry of a case file, or the rest of the file."""
 
 
 def write_cases(folder: Path, captured: Captured) -> Written:
@@ -82,11 +90,15 @@ def _files(folder: Path, captured: Captured) -> Iterator[tuple[Path, Entry, list
     for operator in captured.operators:
         by_operator.setdefault(operator.operator, []).append(operator)
     for name, members in sorted(by_operator.items()):
-        entries = list(_operator_entries(name, members))
-        yield folder / name.lower() / f"{FILE}.yaml", {"operator": name, "tags": [TAG]}, entries
+        entries = list(operator_entries(name, members, _operator_note))
+        yield (
+            folder / name.lower() / f"{FILE}.yaml",
+            {"operator": name, "tags": [CAPTURED_TAG]},
+            entries,
+        )
     waiting: list[Entry] = []
     size, number = 0, 0
-    head = {"graph": "captured from an application", "tags": [TAG]}
+    head = {"graph": "captured from an application", "tags": [CAPTURED_TAG]}
 
     def path() -> Path:
         suffix = f"-{number}" if number > 1 else ""
@@ -106,7 +118,16 @@ def _files(folder: Path, captured: Captured) -> Iterator[tuple[Path, Entry, list
         yield path(), head, waiting
 
 
-def _operator_entries(name: str, members: Sequence[CapturedOperator]) -> Iterator[Entry]:
+def operator_entries(
+    name: str, members: Sequence[CapturedOperator], note: Callable[[CapturedOperator], str]
+) -> Iterator[Entry]:
+    """Yield an entry of a case file, with generated data, for each desc of an operator.
+
+    Args:
+        name: the operator.
+        members: its descs.
+        note: returns what the entry says of one.
+    """
     operator = catalogue.operator(name)
     used: set[str] = set()
     seed = 0
@@ -127,7 +148,7 @@ def _operator_entries(name: str, members: Sequence[CapturedOperator]) -> Iterato
         sizes = "x".join(map(str, output.Sizes))
         entry = {
             "name": _unique(f"{str(output.DataType).lower()}-{sizes}", used),
-            "note": _operator_note(member),
+            "note": note(member),
             **_tags(member.flags),
             "desc": written,
         }
@@ -159,11 +180,11 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
         "name": f"graph-{graph.number}-of-{count}-node{'' if count == 1 else 's'}",
         "note": " ".join(parts),
         **_tags(graph.flags),
-        **shortened(_with_data(graph.parts)),
+        **shortened(with_data(graph.parts)),
     }
 
 
-def _with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
+def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts with data for the graph's inputs, as their first consumers need it."""
     inputs = dict(parts.get("inputs", {}))
     missing = set(inputs)

@@ -19,9 +19,10 @@ from dmlconf.backends.protocol import Capabilities, Outputs
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.capture.captured import Captured, CapturedDispatch, CapturedGraph, KeptArray
-from dmlconf.capture.case_files import TAG, Written, execution_tags, sound_entries
+from dmlconf.capture.case_files import Written, execution_tags, sound_entries
 from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.catalogue.tensor_ref import TensorRef
@@ -125,13 +126,13 @@ def _document(
             for name, tensor in what.parts.get("inputs", {}).items()
         }
         parts = {**what.parts, "inputs": inputs} if inputs else dict(what.parts)
-        head = {"graph": f"graph {what.number} of an application", "tags": [TAG]}
+        head = {"graph": f"graph {what.number} of an application", "tags": [CAPTURED_TAG]}
         return head, {**start, **shortened(parts)}
     desc = dict(what.desc)
     for name, data in values.items():
         tensor = TensorRef.of(name)
         desc = tensor.replaced(desc, {**tensor.read(desc), **data})
-    return {"operator": what.operator, "tags": [TAG]}, {**start, "desc": desc}
+    return {"operator": what.operator, "tags": [CAPTURED_TAG]}, {**start, "desc": desc}
 
 
 def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:

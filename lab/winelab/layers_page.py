@@ -20,8 +20,8 @@ The [layers of published networks](models.md), run on DirectML in the [Wine lab]
 processor. To generate this page:
 
 ```sh
-python3 lab/lab.py run -- run cases/ --tag model -b directml -j 2 \\
-  --circumstances none --timeout 900 --log layers.jsonl
+python3 lab/lab.py run -- run cases/ --tag model --without-tag captured \\
+  -b directml -j 2 --circumstances none --timeout 900 --log layers.jsonl
 .venv/bin/python lab/lab.py layers layers.jsonl > docs/layers.md
 ```
 

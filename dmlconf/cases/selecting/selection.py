@@ -21,10 +21,13 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
 __all__ = [
+    "CAPTURED_NOTE",
+    "CAPTURED_TAG",
     "LARGE_TAG",
     "MODEL_TAG",
     "Selection",
     "graphs_in",
+    "named_models",
     "names_models",
     "needs_at_most",
     "select",
@@ -35,7 +38,13 @@ LARGE_TAG: Final = "large"
 """The tag of cases that may take more memory than containers have."""
 
 MODEL_TAG: Final = "model"
-"""The tag of cases with the sizes of layers of published networks."""
+"""The tag of cases with the sizes of layers of published networks, and of captured models."""
+
+CAPTURED_TAG: Final = "captured"
+"""The tag of cases from what applications gave to DirectML."""
+
+CAPTURED_NOTE: Final = "Captured from {}."
+"""The note of the suite's own captured cases, with the models' names between commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +126,21 @@ def graphs_in(plan: Iterable[PlannedCase]) -> list[PlannedCase]:
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
     """Return whether the user asks for cases of models by tag, file or keyword."""
+    names = {MODEL_TAG, CAPTURED_TAG}
     return (
-        MODEL_TAG in tags
-        or any(path.stem == MODEL_TAG for path in paths)
-        or MODEL_TAG in re.split(r"\W+", keywords or "")
+        not names.isdisjoint(tags)
+        or any(path.stem in names for path in paths)
+        or not names.isdisjoint(re.split(r"\W+", keywords or ""))
     )
+
+
+def named_models(note: str | None) -> list[str]:
+    """Return the models that a captured case's note names."""
+    start, end = CAPTURED_NOTE.split("{}")
+    text = note or ""
+    if not text.startswith(start) or not text.endswith(end):
+        return []
+    return text.removeprefix(start).removesuffix(end).split(", ")
 
 
 def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 __all__ = ["document_text"]
 
+_LONGEST_TENSOR: Final = 150
+"""Characters of a tensor that is written in one line, as Python shows it, with its quotes."""
+
+_WIDTH: Final = 160
+
 
 class _Dumper(yaml.SafeDumper):
-    """Writes lists of numbers in one line, and deeper structures as blocks."""
+    """Writes tensors and lists of numbers in one line, and deeper structures as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def represent_mapping(
+        self, tag: str, mapping: Any, flow_style: bool | None = None
+    ) -> yaml.MappingNode:
+        """Return a tensor, or anything else, as a node."""
+        is_tensor = isinstance(mapping, Mapping) and {"Sizes", "DataType"} <= mapping.keys()
+        if is_tensor and len(str(mapping)) <= _LONGEST_TENSOR:
+            flow_style = True
+        return super().represent_mapping(tag, mapping, flow_style)
+
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """Return a case file's content as YAML, with the innermost lists and mappings in one line."""
+    """Return a case file's content as YAML, with tensors and the innermost parts in one line."""
     return yaml.dump(
         document,
         Dumper=_Dumper,
         sort_keys=False,
-        width=100,
+        width=_WIDTH,
         default_flow_style=None,
         allow_unicode=True,
     )

@@ -21,6 +21,7 @@ from dmlconf.cli.options.named_operators import expand_operators
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.progress import progress
+from dmlconf.coverage.captured import CapturedUses
 from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
 from dmlconf.coverage.expressible import measure_target
 from dmlconf.coverage.graphs import graph_coverage
@@ -105,7 +106,8 @@ def command(
     level), values of attributes, optional fields present and absent, worked examples, constraints.
     For each published network: how many of its layers have a case with the tag `model`. For
     graphs: which operators feed which; each pair is listed in a --report, or if few operators are
-    selected.
+    selected. For captured models: how many operators, data types, values of attributes and
+    neighbours they use, and how many of these only captured cases have, which --missing lists.
 
     With --target: of how many cases of each operator ONNX or WebNN has a counterpart, by the tables
     that the backends onnxruntime and webnn use, and why others have none. Nothing runs.
@@ -146,13 +148,16 @@ def command(
         chosen |= set() if names else {GRAPHS}
         return _questions(operators, chosen, suite, missing, on_questions, fail_under, quiet, color)
     recorded = recorded_in(suite_recordings(suite_paths(paths)))
+    uses = CapturedUses()
     with progress(len(plan), quiet=quiet, color=color) as advance:
-        coverage = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
+        cases = uses.watched(map(valid_case, plan))
+        coverage = measure(operators, cases, recorded, lambda: advance(False))
     rows = [coverage[name] for name in sorted(coverage)]
     width = shutil.get_terminal_size((80, 24)).columns
     networks = network_coverage(plan)
     graphs = graph_coverage(suite.plan(), chosen)
-    figures = Coverage(rows, networks, graphs)
+    captured = uses.coverage(suite.plan(), graphs)
+    figures = Coverage(rows, networks, graphs, captured)
     table = report.render_table(figures, width=width, missing=missing)
     written = write(reports, figures, table, color, announce=not quiet)
     covered, of = report.total_share(rows)

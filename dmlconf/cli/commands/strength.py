@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.cases.selecting.selection import MODEL_TAG, graphs_in
+from dmlconf.cases.selecting.selection import CAPTURED_TAG, MODEL_TAG, graphs_in
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number, color_option, jobs_option
@@ -140,7 +140,8 @@ def command(
     """
     reports = parse_reports(report_options, STRENGTH_FORMATS)
     _, plan = load_chosen(paths, **selection)
-    models = [case for case in plan if MODEL_TAG in case.template.tags]
+    tags = (({MODEL_TAG, CAPTURED_TAG} & {*case.template.tags}) == {MODEL_TAG} for case in plan)
+    models = [case for case, of_network in zip(plan, tags, strict=True) if of_network]
     names = chosen or tuple(name for name, kind in FIGURES.items() if kind.usual)
     if names == (SIZES.name,):
         plan = models

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
+from dmlconf.coverage.captured import CapturedCoverage
 from dmlconf.coverage.graphs import GraphCoverage
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
 from dmlconf.coverage.networks import NetworkCoverage
@@ -52,11 +53,13 @@ class Coverage:
         rows: what is covered, by operator.
         networks: those whose layers are covered.
         graphs: the operators that graphs connect; None if that was not measured.
+        captured: what captured models use; None if that was not measured.
     """
 
     rows: Sequence[OperatorCoverage]
     networks: Sequence[NetworkCoverage] = ()
     graphs: GraphCoverage | None = None
+    captured: CapturedCoverage | None = None
 
 
 def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
@@ -132,7 +135,9 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
 
     rows, networks, graphs = coverage.rows, coverage.networks, coverage.graphs
     if missing:
-        return Group(*map(Text, _missing(rows)), Text(closing_sentence(rows), "bold"))
+        only = [f"only captured cases have: {kind} {name}" for kind, name in _only(coverage)]
+        listed = map(Text, (*_missing(rows), *only))
+        return Group(*listed, Text(closing_sentence(rows), "bold"))
     headings, cells = _columns(width)
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in headings:
@@ -143,12 +148,15 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
         table.add_row(*map(Text, cells(row)), style=style)
     layers = [Text(line) for line in _network_lines(networks)]
     joined = [Text(line) for line in _graph_lines(graphs, len(rows))]
+    captured = [Text(line) for line in _captured_lines(coverage.captured)]
     return Group(
         table,
         *([""] if layers else []),
         *layers,
         *([""] if joined else []),
         *joined,
+        *([""] if captured else []),
+        *captured,
         "",
         Text(closing_sentence(rows), "bold"),
     )
@@ -168,6 +176,13 @@ def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     ]
     return ["Layers of published networks", *lines]
 
+
+_CAPTURED_KINDS: Final = {
+    "operator": "operators",
+    "data type": "data types of tensors",
+    "attribute": "values of attributes",
+    "neighbours": "pairs of neighbours",
+}
 
 _MOST_LISTED: Final = 5
 """The most operators for which all neighbours are listed."""
@@ -195,6 +210,26 @@ def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
     return [graph_sentence(graphs), *lines]
 
 
+def _only(coverage: Coverage) -> list[tuple[str, str]]:
+    return coverage.captured.only_captured() if coverage.captured is not None else []
+
+
+def _captured_lines(captured: CapturedCoverage | None) -> list[str]:
+    if captured is None or not captured.cases:
+        return []
+    lines = [
+        f"Captured from {_counted(len(captured.models), 'model')}: "
+        f"{_counted(captured.cases, 'case')}"
+    ]
+    only = captured.only_captured()
+    for kind, heading in _CAPTURED_KINDS.items():
+        used = sum(part[0] == kind for part in captured.uses)
+        alone = sum(part[0] == kind for part in only)
+        remark = f", {alone:,} of them only in captured cases" if alone else ""
+        lines.append(f"  {used:,} {heading}{remark}")
+    return lines
+
+
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
     """Return headings, and a function that returns an operator's cells."""
     if width >= _WIDE:
@@ -220,6 +255,12 @@ def render_markdown(coverage: Coverage) -> str:
         lines += ["", f"{graph_sentence(graphs)}.", ""]
         pairs = ((a, b, str(n)) for (a, b), n in sorted(graphs.neighbours.items()))
         lines += table(["Operator", "Feeds", "Graphs"], pairs, "llr")
+    captured = _captured_lines(coverage.captured)
+    if captured and coverage.captured is not None:
+        uses = sorted(coverage.captured.uses.items())
+        used = ((*part, str(len(use.models)), f"{use.others:,}") for part, use in uses)
+        lines += ["", f"{captured[0]}.", ""]
+        lines += table(["Kind", "What", "Models", "Other cases"], used, "llrr")
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
 
 
@@ -257,6 +298,7 @@ def render_json(coverage: Coverage) -> str:
         ],
         "networks": [asdict(network) for network in networks],
         "graphs": _graph_data(graphs),
+        "captured": _captured_data(coverage.captured),
     }
     return json.dumps(data, indent=1)
 
@@ -271,5 +313,18 @@ def _graph_data(graphs: GraphCoverage | None) -> dict[str, Any] | None:
         "neighbours": [
             {"operator": first, "feeds": second, "cases": count}
             for (first, second), count in sorted(graphs.neighbours.items())
+        ],
+    }
+
+
+def _captured_data(captured: CapturedCoverage | None) -> dict[str, Any] | None:
+    if captured is None:
+        return None
+    return {
+        "models": sorted(captured.models),
+        "cases": captured.cases,
+        "uses": [
+            {"kind": kind, "name": name, "models": sorted(use.models), "other_cases": use.others}
+            for (kind, name), use in sorted(captured.uses.items())
         ],
     }

@@ -1,0 +1,195 @@
+"""Split a graph into blocks: connected parts of few nodes, each a graph of its own.
+
+What is permitted of a graph of 300 nodes is wide, since every node adds rounding; of a block of
+eight nodes it is narrow. A block's inputs are what feeds it from elsewhere, and its outputs are
+what others read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.tensor_ref import TensorRef
+from dmlconf.graphs.model import CONSTANT_TENSOR
+
+__all__ = ["Block", "blocks"]
+
+Parts = Mapping[str, Any]
+"""The parts of a graph's entry in a case file, with each tensor in full."""
+
+_DATA: Final = ("values", "fill", "from")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a graph.
+
+    Attributes:
+        nodes: its nodes' names in the graph, in an order in which each comes after those that feed
+            it.
+        parts: the parts of its entry, under the graph's names.
+        sources: what each of its inputs is in the graph: an input, or `NODE` or `NODE.TENSOR`.
+    """
+
+    nodes: tuple[str, ...]
+    parts: Parts
+    sources: Mapping[str, str]
+
+
+def blocks(parts: Parts, most_nodes: int) -> list[Block]:
+    """Return blocks of at most so many nodes, which together have every node once.
+
+    The nodes are ordered so that one follows what feeds it as closely as possible, and this order
+    is cut after every `most_nodes` nodes; what is not connected within a piece is cut as well. So
+    no block feeds itself through another.
+    """
+    graph = _Graph(parts)
+    order = graph.in_order()
+    found = []
+    for start in range(0, len(order), most_nodes):
+        for names in graph.connected(order[start : start + most_nodes]):
+            found.append(graph.block(names))
+    return found
+
+
+class _Graph:
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._nodes: Mapping[str, Any] = parts["nodes"]
+        self._outer = {*parts.get("inputs", {}), *parts.get("constants", {})}
+        self._feeders = {
+            name: list(dict.fromkeys(filter(None, map(self._node_of, self._references(node)))))
+            for name, node in self._nodes.items()
+        }
+        self._readers: dict[str, list[str]] = {name: [] for name in self._nodes}
+        for name, feeders in self._feeders.items():
+            for feeder in feeders:
+                self._readers[feeder].append(name)
+
+    def _references(self, node: Any) -> Iterator[str]:
+        for value in node["desc"].values():
+            for item in value if isinstance(value, list) else [value]:
+                source = item.get("from") if isinstance(item, Mapping) else None
+                yield from [source] if isinstance(source, str) else source or ()
+
+    def _node_of(self, reference: str) -> str | None:
+        return None if reference in self._outer else reference.partition(".")[0]
+
+    def in_order(self) -> list[str]:
+        """Return the nodes, each after those that feed it and close to one of them."""
+        missing = {name: len(feeders) for name, feeders in self._feeders.items()}
+        ready = [name for name in reversed(self._nodes) if not missing[name]]
+        order = []
+        while ready:
+            name = ready.pop()
+            order.append(name)
+            for reader in reversed(self._readers[name]):
+                missing[reader] -= 1
+                if not missing[reader]:
+                    ready.append(reader)
+        return order
+
+    def connected(self, piece: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Yield the connected parts of a piece, each in its order."""
+        left = set(piece)
+        for first in piece:
+            if first not in left:
+                continue
+            part, waiting = set(), [first]
+            while waiting:
+                name = waiting.pop()
+                if name in left:
+                    left.remove(name)
+                    part.add(name)
+                    waiting += [*self._feeders[name], *self._readers[name]]
+            yield tuple(name for name in piece if name in part)
+
+    def block(self, names: tuple[str, ...]) -> Block:
+        """Return some of the nodes as a block."""
+        inside = set(names)
+        read = {
+            reference: None for name in names for reference in self._references(self._nodes[name])
+        }
+        renamed: dict[str, str] = {}
+        inputs: dict[str, Any] = {}
+        for reference in read:
+            owner = self._node_of(reference)
+            if owner in inside or reference in self._parts.get("constants", {}):
+                continue
+            tensor = self._parts["inputs"][reference] if owner is None else self._tensor(reference)
+            name = reference.replace(".", "-").replace("[", "-").replace("]", "")
+            renamed[reference] = name
+            inputs[name] = {key: item for key, item in tensor.items() if key not in _DATA}
+        constants = {
+            name: value for name, value in self._parts.get("constants", {}).items() if name in read
+        }
+        nodes = {
+            name: {**self._nodes[name], "desc": _renamed(self._nodes[name]["desc"], renamed)}
+            for name in names
+        }
+        found = {
+            "inputs": inputs,
+            "constants": constants,
+            "nodes": nodes,
+            "outputs": self._outputs(inside),
+        }
+        parts = {key: value for key, value in found.items() if value}
+        return Block(names, parts, {name: reference for reference, name in renamed.items()})
+
+    def _tensor(self, reference: str) -> Mapping[str, Any]:
+        name, _, tensor = reference.partition(".")
+        value = TensorRef.of(tensor or CONSTANT_TENSOR).read(self._nodes[name]["desc"])
+        assert isinstance(value, Mapping)
+        return value
+
+    def _outputs(self, inside: set[str]) -> Mapping[str, str]:
+        """Return what of these nodes others read, or the graph returns, or nothing reads."""
+        own = self._parts["outputs"].values()
+        returned = {
+            each for value in own for each in ([value] if isinstance(value, str) else value)
+        }
+        elsewhere = {
+            reference
+            for name, node in self._nodes.items()
+            if name not in inside
+            for reference in self._references(node)
+        }
+        within = {each for name in inside for each in self._references(self._nodes[name])}
+        found = []
+        for name in self._nodes:
+            if name not in inside:
+                continue
+            slots = list(self._slots(name))
+            wanted = [slot for slot in slots if slot in returned | elsewhere]
+            found += wanted or ([] if within & set(slots) else slots[:1])
+        return {f"output-{number}": slot for number, slot in enumerate(found, 1)}
+
+    def _slots(self, name: str) -> Iterator[str]:
+        """Yield references to a node's outputs."""
+        node = self._nodes[name]
+        for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):
+            value = node["desc"].get(field.name)
+            if isinstance(value, list):
+                yield from (f"{name}.{TensorRef(field.name, i)}" for i in range(len(value)))
+            elif value is not None:
+                yield name if field.name == CONSTANT_TENSOR else f"{name}.{field.name}"
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a desc with other names of what feeds it."""
+    if isinstance(value, Mapping):
+        return {
+            key: _new_name(item, names) if key == "from" else _renamed(item, names)
+            for key, item in value.items()
+        }
+    return [_renamed(item, names) for item in value] if isinstance(value, list) else value
+
+
+def _new_name(source: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(source, str):
+        return names.get(source, source)
+    return [names.get(each, each) for each in source]

@@ -1,0 +1,182 @@
+"""Cases from what several models gave to DirectML: each operator and each block once.
+
+A block is a part of a graph of at most eight nodes. Blocks with the same operators, data types and
+wiring are one case, of the fewest elements: the sizes are those of the operators' own cases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.capture.blocks import Block, blocks
+from dmlconf.capture.captured import Captured, CapturedOperator
+from dmlconf.capture.case_files import (
+    FILE,
+    Entry,
+    Written,
+    execution_tags,
+    operator_entries,
+    sound_entries,
+    with_data,
+)
+from dmlconf.capture.plain_graphs import shortened
+from dmlconf.cases.selecting.selection import CAPTURED_NOTE, MODEL_TAG
+from dmlconf.cases.writing.document_text import document_text
+from dmlconf.catalogue.graph import GRAPHS
+
+__all__ = ["MOST_NODES_OF_BLOCKS", "write_models"]
+
+MOST_NODES_OF_BLOCKS: Final = 8
+
+
+def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
+    """Write case files below a folder, one for each operator and one for blocks of graphs.
+
+    Args:
+        folder: receives them, such as `gemm/captured.yaml`.
+        captured: what each model gave to DirectML, by the model's name.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    files: list[Path] = []
+    left_out: dict[str, str] = {}
+    cases = 0
+    for path, head, entries in (*_operators(folder, captured), _blocks(folder, captured)):
+        sound = sound_entries(head, entries, path, left_out)
+        if sound:
+            path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
+            files.append(path)
+            cases += len(sound)
+    return Written(tuple(files), cases, left_out)
+
+
+File = tuple[Path, Entry, list[Entry]]
+
+
+def _operators(folder: Path, captured: Mapping[str, Captured]) -> Iterable[File]:
+    found: dict[str, dict[str, CapturedOperator]] = {}
+    models: dict[str, list[str]] = {}
+    for model, each in captured.items():
+        for operator in each.operators:
+            key = f"{operator.operator} {operator.desc!r} {execution_tags(operator.flags)}"
+            found.setdefault(operator.operator, {}).setdefault(key, operator)
+            models.setdefault(key, []).append(model)
+    for name, members in sorted(found.items()):
+        notes = {id(operator): _note(models[key]) for key, operator in members.items()}
+
+        def note(operator: CapturedOperator, notes: Mapping[int, str] = notes) -> str:
+            return notes[id(operator)]
+
+        entries = operator_entries(name, [*members.values()], note)
+        head = {"operator": name, "tags": [MODEL_TAG]}
+        yield folder / name.lower() / f"{FILE}.yaml", head, list(entries)
+
+
+def _blocks(folder: Path, captured: Mapping[str, Captured]) -> File:
+    smallest: dict[str, tuple[int, Block]] = {}
+    models: dict[str, dict[str, None]] = {}
+    for model, each in captured.items():
+        for graph in each.graphs:
+            for block in blocks(graph.parts, MOST_NODES_OF_BLOCKS):
+                if len(block.nodes) == 1:
+                    continue
+                block = _named_alike(block)
+                key, size = _shape(block), _elements(block)
+                models.setdefault(key, {})[model] = None
+                if key not in smallest or size < smallest[key][0]:
+                    smallest[key] = size, block
+    used: dict[str, int] = {}
+    entries = [
+        {
+            "name": _name(block, used),
+            "note": _note([*models[key]]),
+            **shortened(with_data(block.parts)),
+        }
+        for key, (_, block) in smallest.items()
+    ]
+    head = {"graph": "blocks of captured models", "tags": [MODEL_TAG]}
+    return folder / GRAPHS.lower() / f"{FILE}.yaml", head, entries
+
+
+def _note(models: Iterable[str]) -> str:
+    return CAPTURED_NOTE.format(", ".join(models))
+
+
+def _name(block: Block, used: dict[str, int]) -> str:
+    """Return a name that says which operators there are: `convolution-element-wise-add`."""
+    kinds = dict.fromkeys(node["operator"] for node in block.parts["nodes"].values())
+    name = "-".join(kind.lower().replace("_", "-") for kind in kinds)[:60].strip("-")
+    used[name] = used.get(name, 0) + 1
+    return name if used[name] == 1 else f"{name}-{used[name]}"
+
+
+def _named_alike(block: Block) -> Block:
+    """Return a block whose parts are called after what they are, and numbered."""
+    names: dict[str, str] = {}
+    parts = block.parts
+    for name in parts.get("inputs", {}):
+        names[name] = f"input-{len(names) + 1}"
+    for number, name in enumerate(parts.get("constants", {}), 1):
+        names[name] = f"constant-{number}"
+    for number, name in enumerate(block.nodes, 1):
+        kind = parts["nodes"][name]["operator"].lower().replace("_", "-")
+        names[name] = f"{kind}-{number}"
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                key: references(item) if key == "from" else renamed(item)
+                for key, item in value.items()
+            }
+        return [renamed(item) for item in value] if isinstance(value, list) else value
+
+    def references(value: Any) -> Any:
+        return reference(value) if isinstance(value, str) else [reference(each) for each in value]
+
+    def reference(text: str) -> str:
+        if text in names:
+            return names[text]
+        node, dot, tensor = text.partition(".")
+        return f"{names[node]}{dot}{tensor}"
+
+    new: dict[str, Any] = {}
+    for kind in ("inputs", "constants"):
+        if kind in parts:
+            new[kind] = {names[name]: value for name, value in parts[kind].items()}
+    new["nodes"] = {names[name]: renamed(parts["nodes"][name]) for name in block.nodes}
+    new["outputs"] = {name: reference(source) for name, source in parts["outputs"].items()}
+    sources = {names[name]: source for name, source in block.sources.items()}
+    return Block(tuple(new["nodes"]), new, sources)
+
+
+_SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
+
+
+def _shape(block: Block) -> str:
+    """Return what blocks share that are one case: all but sizes, numbers and data."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: kept(item) for key, item in value.items() if key not in _SIZES}
+        if isinstance(value, list):
+            return [kept(item) for item in value if not isinstance(item, int | float)]
+        return None if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+    return json.dumps(kept(block.parts), sort_keys=True)
+
+
+def _elements(block: Block) -> int:
+    """Return how many elements the block's tensors have."""
+
+    def count(value: Any) -> int:
+        if isinstance(value, Mapping):
+            own = math.prod(value["Sizes"]) if "Sizes" in value else 0
+            return own + sum(map(count, value.values()))
+        return sum(map(count, value)) if isinstance(value, list) else 0
+
+    return count(block.parts)

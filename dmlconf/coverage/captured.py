@@ -1,0 +1,126 @@
+"""What captured models use of DirectML, and whether cases that were written for it have it too.
+
+The models are those that captured cases' notes name: "Captured from nudenet/320n, magika/model."
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
+from dmlconf.cases.selecting.selection import CAPTURED_TAG, graphs_in, named_models
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import AttributeKind, FieldKind
+from dmlconf.coverage.graphs import GraphCoverage
+
+__all__ = ["CapturedCoverage", "CapturedUses", "Use"]
+
+_CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
+"""The kinds of attributes whose values count one by one; there are too many numbers."""
+
+Part = tuple[str, str]
+"""A kind, which is `operator`, `data type`, `attribute` or `neighbours`, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a part of DirectML is used.
+
+    Attributes:
+        models: the captured models that use it.
+        others: how many cases have it that are not captured.
+    """
+
+    models: frozenset[str]
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedCoverage:
+    """What captured models use.
+
+    Attributes:
+        models: their names.
+        cases: how many captured cases there are.
+        uses: how each part is used that captured cases have.
+    """
+
+    models: frozenset[str]
+    cases: int
+    uses: Mapping[Part, Use]
+
+    def only_captured(self) -> list[Part]:
+        """Return the parts that no other case has."""
+        return sorted(part for part, use in self.uses.items() if not use.others)
+
+
+class CapturedUses:
+    """Counts the parts that cases have."""
+
+    def __init__(self) -> None:
+        self._cases = 0
+        self._models: dict[Part, set[str]] = {}
+        self._others: Counter[Part] = Counter()
+
+    def watched(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield cases of operators, and count them unless DirectML must refuse them."""
+        for case in cases:
+            if not isinstance(case.expectation, ExpectedRejection):
+                self._add(set(_parts(case)), case.tags, case.about.note)
+            yield case
+
+    def _add(self, parts: Collection[Part], tags: Collection[str], note: str | None) -> None:
+        if CAPTURED_TAG not in tags:
+            self._others.update(parts)
+            return
+        self._cases += 1
+        for part in parts:
+            self._models.setdefault(part, set()).update(named_models(note))
+
+    def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
+        """Return what captured cases use.
+
+        Args:
+            plan: cases, of which the captured graphs count.
+            graphs: the neighbours in all graphs of the suite.
+        """
+        captured: Counter[Part] = Counter()
+        for planned in graphs_in(plan):
+            template = planned.template
+            if CAPTURED_TAG not in template.tags:
+                continue
+            pairs = [
+                pair for pair in build(planned).graph.neighbours() if pair in graphs.neighbours
+            ]
+            parts = [_neighbours(pair) for pair in pairs]
+            captured.update(parts)
+            self._add(parts, template.tags, template.about.note)
+        for pair, count in graphs.neighbours.items():
+            self._others[_neighbours(pair)] = count - captured[_neighbours(pair)]
+        uses = {
+            part: Use(frozenset(models), self._others[part])
+            for part, models in self._models.items()
+        }
+        models = frozenset(name for use in uses.values() for name in use.models)
+        return CapturedCoverage(models, self._cases, uses)
+
+
+def _neighbours(pair: tuple[str, str]) -> Part:
+    return "neighbours", f"{pair[0]} feeds {pair[1]}"
+
+
+def _parts(case: Case) -> Iterator[Part]:
+    name = case.operator_name
+    yield "operator", name
+    for tensor, _, desc in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):
+        yield "data type", f"{name} {tensor.partition('[')[0]} {desc.DataType}"
+    for entry in case.operator.of_kind(FieldKind.ATTRIBUTE):
+        if entry.attribute_kind not in _CHOICES or entry.is_array:
+            continue
+        value = case.desc.get(entry.name)
+        text = value["operator"] if isinstance(value, dict) else value
+        yield "attribute", f"{name} {entry.name} {text}"

@@ -1,0 +1,70 @@
+"""Blocks of a graph: each node once, and the same values as in the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.capture.blocks import blocks
+from dmlconf.capture.case_files import with_data
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
+from dmlconf.cases.writing.document_text import document_text
+from dmlconf.cases.writing.graph_entry import graph_parts
+from dmlconf.fuzzing.graphs import graph_case
+from dmlconf.graphs.model import CONSTANT_TENSOR
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import evaluate_nodes
+
+OPERATORS = ("ELEMENT_WISE_ADD", "ACTIVATION_RELU", "REDUCE", "SPLIT", "JOIN", "CONVOLUTION")
+
+
+def parts_of(case: Case) -> dict[str, Any]:
+    constants = {each.name: each.data.ravel().tolist() for each in case.graph.constants}
+    return graph_parts(case.graph, constants, tensor_entry, attribute_entry)
+
+
+def loaded(path: Path, parts: Any) -> Case:
+    entry = {"name": "block", **with_data(parts)}
+    path.write_text(document_text({"graph": "a block", "cases": [entry]}), "utf-8")
+    [planned] = load_suite([path]).plan()
+    return valid_case(planned)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_blocks_compute_what_the_graph_does(tmp_path: Path, number: int) -> None:
+    whole = valid_case(graph_case(OPERATORS, 3, number, 12))
+    assert isinstance(whole, GraphCase)
+    parts = parts_of(whole)
+    values = evaluate_nodes(whole, evaluate)
+    found = blocks(parts, 3)
+    assert sorted(name for each in found for name in each.nodes) == sorted(parts["nodes"])
+    assert all(len(each.nodes) <= 3 for each in found)
+    for each in found:
+        case = loaded(tmp_path / "block.yaml", each.parts)
+        data = {}
+        for name, source in each.sources.items():
+            node, _, tensor = source.partition(".")
+            slot = node, tensor or CONSTANT_TENSOR
+            known = values.outputs.get(slot)
+            data[name] = whole.inputs()[source] if known is None else known
+        computed = evaluate_nodes(case, evaluate, data)
+        for slot, array in computed.outputs.items():
+            np.testing.assert_array_equal(array, values.outputs[slot])
+
+
+def test_a_block_returns_what_others_read() -> None:
+    whole = valid_case(graph_case(OPERATORS, 3, 1, 12))
+    parts = parts_of(whole)
+    found = blocks(parts, 2)
+    returned = {(each.nodes, source) for each in found for source in each.parts["outputs"].values()}
+    for each in found:
+        for source in each.sources.values():
+            owner = source.partition(".")[0]
+            if owner in parts["nodes"]:
+                assert any(owner in nodes and source == one for nodes, one in returned)

@@ -1,0 +1,59 @@
+"""Cases of several models: what they share is there once, with their names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from dmlconf.capture.models import write_models
+from dmlconf.capture.partition import captured_partitions
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.selecting.selection import named_models
+from dmlconf.resources import cases_directory
+from tests.cli.process import dmlconf_here
+
+FILE: Final = Path(__file__).with_name("partition.bin")
+
+
+def test_what_models_share_is_one_case_with_their_names(tmp_path: Path) -> None:
+    captured = captured_partitions([FILE])
+    written = write_models(tmp_path, {"one/net": captured, "two/net": captured})
+    plan = list(load_suite([tmp_path]).plan())
+    assert len(plan) == written.cases == 7
+    assert not written.left_out
+    for planned in plan:
+        case = valid_case(planned)
+        assert {"captured", "model"} <= set(case.tags)
+        assert named_models(case.about.note) == ["one/net", "two/net"]
+
+
+def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> None:
+    write_models(tmp_path, {"one/net": captured_partitions([FILE])})
+    (tmp_path / "own.yaml").write_text(
+        "operator: MAX_POOLING\ncases:\n  - desc:\n"
+        "      InputTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT32, fill: sequence}\n"
+        "      OutputTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32}\n"
+        "      Strides: [2, 2]\n      WindowSize: [2, 2]\n"
+        "      StartPadding: [0, 0]\n      EndPadding: [0, 0]\n"
+    )
+    done = dmlconf_here(tmp_path, "coverage", ".", "--report", "json")
+    assert done.returncode == 0, done.stderr
+    captured = json.loads(done.stdout)["captured"]
+    assert captured["models"] == ["one/net"]
+    assert captured["cases"] == 7
+    others = {(use["kind"], use["name"]): use["other_cases"] for use in captured["uses"]}
+    assert others["operator", "MAX_POOLING"] == 1
+    assert others["operator", "GEMM"] == 0
+    assert others["attribute", "CONVOLUTION FusedActivation ACTIVATION_RELU"] == 0
+    assert ("neighbours", "CONVOLUTION feeds MAX_POOLING") in others
+    listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
+    assert "only captured cases have: operator GEMM" in listed
+    assert "only captured cases have: operator MAX_POOLING" not in listed
+
+
+def test_every_captured_case_of_the_suite_names_its_models() -> None:
+    suite = load_suite(sorted(cases_directory().glob("*/captured.yaml")))
+    models = {name for each in suite.plan() for name in named_models(each.template.about.note)}
+    assert all("model" in each.tags for each in suite.templates)
+    assert len(models) >= 30
