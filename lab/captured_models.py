@@ -1,8 +1,8 @@
 """Capture the models of models.toml in the Wine lab, and write them as cases and as a page.
 
 `.venv/bin/python lab/captured_models.py [FOLDER]`: FOLDER keeps packages and journals, so that what
-was done is not done again. It needs the extra `dev`, and ONNX Runtime in the lab, as
-`python3 lab/lab.py packages` brings it.
+was done is not done again. It needs `pip install -e '.[dev,onnxruntime]' onnxconverter-common`, and
+ONNX Runtime in the lab, as `python3 lab/lab.py packages` brings it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import onnx
+from onnxconverter_common.float16 import convert_float_to_float16
 
 from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.journal import read_journal
 from dmlconf.capture.models import write_models
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
@@ -66,7 +68,21 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Model:
-    """An ONNX model in a package; its attributes are those of models.toml."""
+    """An ONNX model in a package.
+
+    Attributes:
+        name: the package and the file, without its extension.
+        package: on PyPI.
+        version: of the package.
+        licence: of the package.
+        file: the model's path in the package.
+        sha256: of the file.
+        task: what the model is for.
+        exporter: what made the file.
+        sizes: of inputs that leave dimensions open; other open dimensions become 1.
+        zeros: INT64 inputs that must be 0.
+        float16: whether onnxconverter-common makes its numbers FLOAT16.
+    """
 
     name: str
     package: str
@@ -76,7 +92,9 @@ class Model:
     sha256: str
     task: str
     exporter: str
-    sizes: Mapping[str, Sequence[int]]
+    sizes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    zeros: Sequence[str] = ()
+    float16: bool = False
 
     def fetched(self, folder: Path) -> bytes:
         """Return the model's bytes, downloading its package if it is not there."""
@@ -106,7 +124,11 @@ class Model:
                 dimension.Clear()
                 dimension.dim_value = sizes[number] if sizes else own
         del model.graph.value_info[:]
-        return model
+        return convert_float_to_float16(model) if self.float16 else model
+
+    def inputs(self) -> Mapping[str, Array]:
+        """Return the inputs that are not generated."""
+        return {name: np.zeros(self.sizes[name], np.int64) for name in self.zeros}
 
     def captured(self, folder: Path) -> tuple[Captured, str]:
         """Return what the model gives to DirectML, and how its run ended."""
@@ -119,6 +141,9 @@ class Model:
             command = [sys.executable, str(HERE / "lab.py"), "python", "--", "-m"]
             command += ["dmlconf.capture.hooking.program", journal.name, "none", "--", "-m"]
             command += ["dmlconf.capture.onnx_model", "model.onnx"]
+            if self.zeros:
+                np.savez(own / "inputs.npz", allow_pickle=False, **self.inputs())
+                command += ["--inputs", "inputs.npz"]
             done = subprocess.run(command, cwd=own, check=False, capture_output=True, timeout=600)
             ended.write_bytes(
                 done.stdout + done.stderr + f"\nended with {done.returncode}\n".encode()
@@ -129,7 +154,7 @@ class Model:
 def models() -> list[Model]:
     """Return the models of models.toml."""
     data = tomllib.loads((HERE / "models.toml").read_text("utf-8"))
-    return [Model(**{"sizes": {}, **each}) for each in data["models"]]
+    return [Model(**each) for each in data["models"]]
 
 
 def main(arguments: Sequence[str]) -> int:
