@@ -82,7 +82,7 @@ class _Graph:
     def in_order(self) -> list[str]:
         """Return the nodes, each after those that feed it and close to one of them."""
         missing = {name: len(feeders) for name, feeders in self._feeders.items()}
-        ready = [name for name in reversed(self._nodes) if not missing[name]]
+        ready = [name for name in reversed([*self._nodes]) if not missing[name]]
         order = []
         while ready:
             name = ready.pop()

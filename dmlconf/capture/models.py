@@ -91,7 +91,7 @@ def _blocks(folder: Path, captured: Mapping[str, Captured]) -> File:
                 if key not in smallest or size < smallest[key][0]:
                     smallest[key] = size, block
     used: dict[str, int] = {}
-    entries = [
+    entries: list[Entry] = [
         {
             "name": _name(block, used),
             "note": _note([*models[key]]),

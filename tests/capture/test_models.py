@@ -56,4 +56,4 @@ def test_every_captured_case_of_the_suite_names_its_models() -> None:
     suite = load_suite(sorted(cases_directory().glob("*/captured.yaml")))
     models = {name for each in suite.plan() for name in named_models(each.template.about.note)}
     assert all("model" in each.tags for each in suite.templates)
-    assert len(models) >= 20
+    assert len(models) >= 30
