@@ -19,7 +19,7 @@ from dmlconf.history.errors import HistoryError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
-__all__ = ["Database", "default_database", "opened"]
+__all__ = ["NEWEST", "Database", "default_database", "opened"]
 
 NEWEST: Final = "2"
 """The revision of the tables that this version reads and writes."""

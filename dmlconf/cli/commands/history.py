@@ -396,6 +396,38 @@ def _merge_history(other: str, database: str | None) -> int:
     return _echo([f"added {copied:,} runs"])
 
 
+@_subcommand("export", short_help="Write the history as files of Parquet.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_database_option
+def _export_history(folder: Path, database: str | None) -> int:
+    """Write each table to FOLDER/TABLE.parquet, for pandas, DuckDB and the like.
+
+    Needs `pip install '.[parquet]'`.
+    """
+    from dmlconf.history.parquet import export_tables
+
+    with _opened(database) as history:
+        counts = export_tables(history, folder)
+    listed = f"{counts['run']:,} runs, {counts['change']:,} verdicts"
+    return _echo([f"{folder}: {len(counts)} tables, {listed}"])
+
+
+@_subcommand("import", short_help="Add the runs of files of Parquet.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@_database_option
+def _import_history(folder: Path, database: str | None) -> int:
+    """Add the runs that `history export` wrote to FOLDER; those that are here change nothing.
+
+    Needs `pip install '.[parquet]'`.
+    """
+    from dmlconf.history.database import opened
+    from dmlconf.history.parquet import import_tables
+
+    with opened(database, create=True) as history:
+        copied = import_tables(folder, history)
+    return _echo([f"added {copied:,} runs"])
+
+
 def _choice(options: dict[str, Any]) -> Choice:
     from dmlconf.cases.selecting.keywords import KeywordError
     from dmlconf.history.questions import Choice

@@ -1,0 +1,93 @@
+"""A history as Parquet and back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dmlconf.history.database import opened
+from dmlconf.history.tables import METADATA
+from tests.cli.process import dmlconf_here
+from tests.history.runs import night, verdict
+from tests.history.test_answers import fill, history_of, rows
+
+A, B = "tile/matrix/a", "gemm/documented/b"
+
+
+def test_a_history_comes_back_as_it_went(database: str, tmp_path: Path) -> None:
+    nights = [
+        night(n, [verdict(A, fails=n % 4 == 2, message="ä\n\x1b"), verdict(B)], driver=f"{n // 3}")
+        for n in range(9)
+    ]
+    fill(database, nights)
+    tables, copy = tmp_path / "tables", str(tmp_path / "copy.sqlite")
+    done = dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
+    assert (done.returncode, done.stdout) == (0, f"{tables}: 9 tables, 9 runs, 8 verdicts\n")
+    for expected in ("added 9 runs\n", "added 0 runs\n"):
+        done = dmlconf_here(tmp_path, "history", "import", tables, "--database", copy)
+        assert (done.returncode, done.stdout) == (0, expected)
+    assert rows(copy) == rows(database)
+    assert [history_of(copy, case) for case in (A, B)] == [
+        history_of(database, case) for case in (A, B)
+    ]
+    again = tmp_path / "again"
+    dmlconf_here(tmp_path, "history", "export", again, "--database", copy)
+    for table in METADATA.sorted_tables:
+        one, other = (pq.read_table(each / f"{table.name}.parquet") for each in (tables, again))
+        keys = [(key.name, "ascending") for key in table.primary_key]
+        assert one.sort_by(keys).equals(other.sort_by(keys)), table.name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("run", None, r"run.parquet is missing; `history export` writes it"),
+        ("run", b"text", r"run.parquet cannot be read: "),
+        ("suite", pa.table({"id": [1]}), r"suite.parquet is not a table of a history"),
+        ("suite", {"id": [1]}, r"suite.parquet has other columns than the table has"),
+        ("suite", {"id": [1], "digest": ["x"], "newer": [1]}, r"has other columns"),
+    ],
+)
+def test_other_files_are_refused_by_name(
+    tmp_path: Path, name: str, content: object, message: str
+) -> None:
+    database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
+    fill(database, [night(0, [verdict(A)])])
+    dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
+    file = tables / f"{name}.parquet"
+    metadata = pq.read_schema(file).metadata
+    file.unlink()
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif isinstance(content, dict):
+        pq.write_table(pa.table(content).replace_schema_metadata(metadata), file)
+    elif content is not None:
+        pq.write_table(content, file)
+    copy = str(tmp_path / "copy.sqlite")
+    done = dmlconf_here(tmp_path, "history", "import", tables, "--database", copy)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr
+    with opened(copy):
+        assert rows(copy) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("change", "run #1 lacks verdicts"), ("suite", "run.parquet names a row that suite.parquet")],
+)
+def test_rows_that_contradict_each_other_are_refused(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    database, tables = str(tmp_path / "h.sqlite"), tmp_path / "tables"
+    fill(database, [night(0, [verdict(A)])])
+    dmlconf_here(tmp_path, "history", "export", tables, "--database", database)
+    file = tables / f"{name}.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.slice(0, 0), file)
+    done = dmlconf_here(tmp_path, "history", "import", tables, "--database", tmp_path / "c.sqlite")
+    assert done.returncode == 2
+    assert message in done.stderr
