@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["BOOL", "NotExpressibleError", "Program", "Step", "TensorType"]
+__all__ = ["BOOL", "NotExpressibleError", "Program", "Step", "TensorType", "together"]
 
 BOOL = "BOOL"
 """The type of truth values, which targets have and DirectML has not."""
@@ -72,3 +72,37 @@ class Program:
     def operations(self) -> tuple[str, ...]:
         """The names of the steps' operators, each once."""
         return tuple(dict.fromkeys(step.operation for step in self.steps))
+
+    def renamed(self, prefix: str) -> Program:
+        """Return the program with a prefix before the name of every tensor."""
+
+        def new(name: str) -> str:
+            return prefix + name if name else name  # An absent input has no name.
+
+        return Program(
+            inputs={new(name): each for name, each in self.inputs.items()},
+            outputs={new(name): each for name, each in self.outputs.items()},
+            constants={new(name): each for name, each in self.constants.items()},
+            steps=tuple(
+                replace(
+                    step,
+                    inputs=tuple(map(new, step.inputs)),
+                    outputs=tuple(map(new, step.outputs)),
+                    operands={name: new(operand) for name, operand in step.operands.items()},
+                )
+                for step in self.steps
+            ),
+            owned=frozenset(map(new, self.owned)),
+        )
+
+
+def together(programs: Iterable[Program]) -> Program:
+    """Return programs side by side as one; no name may be in two of them."""
+    every = list(programs)
+    return Program(
+        inputs={name: each for one in every for name, each in one.inputs.items()},
+        outputs={name: each for one in every for name, each in one.outputs.items()},
+        constants={name: each for one in every for name, each in one.constants.items()},
+        steps=tuple(step for one in every for step in one.steps),
+        owned=frozenset(name for one in every for name in one.owned),
+    )

@@ -4,6 +4,7 @@
     onnxruntime:provider=DmlExecutionProvider       another provider
     onnxruntime:optimization=off                    the graph as it is; `all` is the default
     onnxruntime:opset=18                            the version of ONNX's operator set
+    onnxruntime:batches=on                          a batch of cases as one model
     onnxruntime:provider=X,device_id=0              other options are the provider's own
 
 Nodes that a provider other than the CPU's does not take are not run on the CPU: such a case is
@@ -35,7 +36,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.cases.model import Case
 from dmlconf.extras import install_command
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.translation.program import NotExpressibleError, Program
+from dmlconf.translation.program import NotExpressibleError, Program, together
 from dmlconf.translation.translate import translated
 
 if TYPE_CHECKING:
@@ -44,7 +45,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTION_WORDS", "OnnxRuntimeBackend", "create", "limit_of", "variants"]
 
-OPTION_WORDS: Final = ("provider=", "optimization=off", "optimization=both", "opset=")
+OPTION_WORDS: Final = (
+    "provider=",
+    "optimization=off",
+    "optimization=both",
+    "opset=",
+    "batches=off",
+    "batches=on",
+)
 
 CPU: Final = "CPUExecutionProvider"
 _OPSET: Final = 21
@@ -78,9 +86,22 @@ class OnnxRuntimeBackend:
     """A provider of ONNX Runtime."""
 
     def __init__(
-        self, provider: str, options: Mapping[str, str], optimization: str, opset: int
+        self,
+        provider: str,
+        options: Mapping[str, str],
+        optimization: str,
+        opset: int,
+        batches: bool | None = None,
     ) -> None:
         """Start the provider.
+
+        Args:
+            provider: its name.
+            options: its own.
+            optimization: the level.
+            opset: the version of ONNX's operator set.
+            batches: whether a batch of cases is one model; None for any provider but the CPU's,
+                as starting a session on a device takes longer than a case.
 
         Raises:
             BackendError: ONNX Runtime or the provider is not installed, or it does not start.
@@ -90,6 +111,7 @@ class OnnxRuntimeBackend:
         self._options = dict(options)
         self._optimization = optimization
         self._opset = opset
+        self._batches = provider != CPU if batches is None else batches
         available = self._runtime.get_available_providers()
         if provider not in available:
             choose("execution provider of ONNX Runtime", provider, available)
@@ -104,6 +126,7 @@ class OnnxRuntimeBackend:
             "provider_options": self._options,
             "optimization": self._optimization,
             "opset": self._opset,
+            "batches": self._batches,
             "onnx": onnx.__version__,
             "target": "onnx",
         }
@@ -116,8 +139,52 @@ class OnnxRuntimeBackend:
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), compiles_graphs=True)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the outcome of each case, each of a model of its own."""
-        return map(self._run, cases)
+        """Yield the outcome of each case, each of a model of its own or of its batch's."""
+        if not self._batches:
+            yield from map(self._run, cases)
+            return
+        expressible: dict[int, Program] = {}
+        outcomes: dict[int, Outcome] = {}
+        for place, case in enumerate(cases):
+            began = perf_counter()
+            try:
+                expressible[place] = translated(case, "onnx").renamed(f"{place}/")
+            except NotExpressibleError as error:
+                outcomes[place] = Declined(str(error), perf_counter() - began)
+        outcomes |= self._run_together(cases, expressible)
+        yield from (outcomes[place] for place in range(len(cases)))
+
+    def _run_together(
+        self, cases: Sequence[Case], programs: Mapping[int, Program]
+    ) -> dict[int, Outcome]:
+        """Return the outcomes by place; what fails as one model runs as two halves."""
+        places = list(programs)
+        if len(places) < 2:
+            return {place: self._run(cases[place]) for place in places}
+        program = together(programs.values())
+        inputs = {
+            f"{place}/{name}": array
+            for place in places
+            for name, array in cases[place].inputs().items()
+        }
+        began = perf_counter()
+        names = list(program.outputs)
+        try:
+            session = self._opened(self._model(program, inputs).SerializeToString())
+            fed = {each.name: inputs[each.name] for each in session.get_inputs()}
+            arrays = dict(zip(names, session.run(names, fed), strict=True))
+        except Exception:
+            half = len(places) // 2
+            parts = (places[:half], places[half:])
+            found = [self._run_together(cases, {n: programs[n] for n in part}) for part in parts]
+            return {place: each for part in found for place, each in part.items()}
+        seconds = (perf_counter() - began) / len(places)
+        return {
+            place: Outputs(
+                {name.partition("/")[2]: arrays[name] for name in programs[place].outputs}, seconds
+            )
+            for place in places
+        }
 
     def close(self) -> None:
         """Do nothing: each session ends with its case."""
@@ -218,8 +285,12 @@ def create(argument: str) -> OnnxRuntimeBackend:
     opset = options.pop("opset", str(_OPSET))
     if not opset.isdecimal():
         raise OptionError(f"opset={opset}: expected a number such as {_OPSET}")
+    batches = options.pop("batches", None)
+    if batches is not None:
+        choose("batches", batches, ("off", "on"))
     provider = options.pop("provider", CPU)
-    return OnnxRuntimeBackend(provider, options, optimization, int(opset))
+    wanted = None if batches is None else batches == "on"
+    return OnnxRuntimeBackend(provider, options, optimization, int(opset), wanted)
 
 
 def variants(argument: str) -> Mapping[str, str]:

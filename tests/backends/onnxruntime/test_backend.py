@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dmlconf.backends.onnxruntime.backend import create, limit_of
-from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.protocol import BackendError, Declined, Outputs, Rejection
+from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from tests.cli.process import dmlconf_here
 
 pytestmark = pytest.mark.runtimes
+
+CASES: Final = Path(__file__).resolve().parents[3] / "cases"
 
 
 def verdicts(folder: Path, *arguments: str) -> tuple[int, tuple[Verdict, ...]]:
@@ -89,12 +94,29 @@ def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:
     }
 
 
+def test_a_batch_as_one_model_gives_the_outcomes_of_its_cases_alone() -> None:
+    files = [CASES / "gather" / "boundary.yaml", CASES / "gather" / "invalid.yaml"]
+    cases = [valid_case(each) for each in load_suite(files).plan()]
+    alone, together = (list(create(f"batches={each}").run(cases)) for each in ("off", "on"))
+    kinds = Counter(type(each) for each in together)
+    assert kinds.keys() == {Outputs, Rejection, Declined}, kinds  # One refusal fails all at once.
+    for one, other in zip(alone, together, strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, Outputs) and isinstance(other, Outputs):
+            assert one.arrays.keys() == other.arrays.keys()
+            for name, array in one.arrays.items():
+                assert array.tobytes() == other.arrays[name].tobytes()
+        else:
+            assert replace(one, seconds=0) == replace(other, seconds=0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ("provider=CUDAExecutionProvider", "CUDAExecutionProvider"),
         ("optimization=most", "optimization"),
         ("opset=new", "opset=new"),
+        ("batches=some", "some"),
         ("fast", "fast"),
     ],
 )
