@@ -22,7 +22,7 @@ from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_agai
 from dmlconf.certification.statement import Predicate, Source
 from dmlconf.engine.consumers import run_to_end
 from dmlconf.engine.core import Engine
-from dmlconf.engine.events import Declined, Event, Executed, Opened
+from dmlconf.engine.events import Event, Executed, Opened, Unsupported
 from dmlconf.engine.session import OpenBackend
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
@@ -108,7 +108,7 @@ def run_order(
             case Opened(total=total):
                 for _ in range(len(order.plan) - (total or 0)):
                     on_case(False)
-            case Declined():
+            case Unsupported():
                 on_case(False)
             case Executed(case, outcome):
                 if isinstance(outcome, Breakdown) and _lacks(engine.backend, outcome):

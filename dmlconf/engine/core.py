@@ -18,7 +18,6 @@ from typing import Final, Self
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations, expectations
 from dmlconf.engine.events import (
-    Declined,
     Event,
     Executed,
     Finished,
@@ -26,6 +25,7 @@ from dmlconf.engine.events import (
     Judged,
     Opened,
     Retried,
+    Unsupported,
 )
 from dmlconf.engine.repetition import repeated
 from dmlconf.engine.retries import Retries, verdict_of_attempts
@@ -118,7 +118,7 @@ class Engine:
         """Run, and yield what happens.
 
         Every selected case gets one `Judged`, or, in a run that is not judged, one `Executed` or
-        `Declined`. If the run is interrupted, stopped or ended by an error, the cases that were
+        `Unsupported`. If the run is interrupted, stopped or ended by an error, the cases that were
         not reached get `not run` where it is judged, `Finished` follows, and then the error is
         raised. While a consumer has an event, a request to end is only noted; the engine obeys it
         afterwards.
@@ -256,9 +256,9 @@ class _State:
         self._counts[verdict.status] += 1
         return Judged(verdict, self._unreached.pop(verdict.case)[0])
 
-    def reached(self, event: Executed | Declined) -> None:
+    def reached(self, event: Executed | Unsupported) -> None:
         """Count a case that is not judged."""
-        if isinstance(event, Declined):
+        if isinstance(event, Unsupported):
             self._counts[event.verdict.status] += 1
             del self._unreached[event.verdict.case]
         else:

@@ -15,7 +15,6 @@ from dmlconf.run_log.log import Footer, Header
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = [
-    "Declined",
     "Event",
     "Executed",
     "Finished",
@@ -24,6 +23,7 @@ __all__ = [
     "Opened",
     "Repeated",
     "Retried",
+    "Unsupported",
 ]
 
 
@@ -69,7 +69,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
+class Unsupported:
     """The backend need not run a case, by feature level or data type, in a run without judgement.
 
     Attributes:
@@ -129,5 +129,5 @@ class Finished:
     logged: bool = False
 
 
-Event = Opened | Repeated | Executed | Declined | Retried | Judged | Interrupted | Finished
+Event = Opened | Repeated | Executed | Unsupported | Retried | Judged | Interrupted | Finished
 """One thing that happened in a run."""

@@ -28,7 +28,7 @@ from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance
 from dmlconf.catalogue.loader import catalogue_digest
-from dmlconf.engine.events import Declined, Executed
+from dmlconf.engine.events import Executed, Unsupported
 from dmlconf.excuses.deviations import deviations_of
 from dmlconf.excuses.findings import findings_of
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
@@ -355,19 +355,19 @@ def judged(
 
 def executed(
     plan: Iterable[PlannedCase], backend: OpenBackend
-) -> Generator[Executed | Declined, None, None]:
+) -> Generator[Executed | Unsupported, None, None]:
     """Run the plan without judging it, and yield each outcome as soon as it is known.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
-    declined: deque[Verdict] = deque()
-    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        while declined:
-            yield Declined(declined.popleft())
+    unsupported: deque[Verdict] = deque()
+    for case, outcome in backend.execute(runnable(plan, backend.capabilities, unsupported)):
+        while unsupported:
+            yield Unsupported(unsupported.popleft())
         yield Executed(case, outcome)
-    yield from map(Declined, declined)
+    yield from map(Unsupported, unsupported)
 
 
 def _judged_part(
@@ -377,19 +377,19 @@ def _judged_part(
     aside: Callable[[PlannedCase, Case], bool],
 ) -> Generator[Verdict, None, None]:
     """Run a part of a plan as one batch, and then the cases that need another run."""
-    declined: deque[Verdict] = deque()
+    unsupported: deque[Verdict] = deque()
     waiting: list[tuple[NeedsRun[Verdict], Ran | None]] = []
-    cases = runnable(plan, backend.capabilities, declined, aside)
+    cases = runnable(plan, backend.capabilities, unsupported, aside)
     for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
-        while declined:
-            yield declined.popleft()
+        while unsupported:
+            yield unsupported.popleft()
         ran = backend.latest()
         judged = begun(conclusion.of(item, result))
         if isinstance(judged, NeedsRun):
             waiting.append((judged, ran))
         else:
             yield from_process(judged, ran)
-    yield from declined
+    yield from unsupported
     run_one = alone_on(backend.execute)
     for each, ran in waiting:
         yield from_process(continued(each, run_one), ran)
@@ -430,7 +430,7 @@ def _parts(
 def runnable(
     plan: Iterable[PlannedCase],
     capabilities: Capabilities,
-    declined: deque[Verdict],
+    unsupported: deque[Verdict],
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
 ) -> Iterator[Case]:
     """Yield the cases that the backend must run, and put aside a verdict on the others.
@@ -447,4 +447,4 @@ def runnable(
             if not aside(planned, case):
                 yield case
         else:
-            declined.append(not_asked(case, reason))
+            unsupported.append(not_asked(case, reason))

@@ -13,7 +13,7 @@ from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case
 from dmlconf.engine.consumers import run_to_end
 from dmlconf.engine.core import Engine
-from dmlconf.engine.events import Declined, Event, Executed
+from dmlconf.engine.events import Event, Executed, Unsupported
 from dmlconf.engine.session import OpenBackend, environment_record
 from dmlconf.excuses.known_faults import KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
@@ -63,8 +63,8 @@ def record(
 
     def keep(event: Event) -> None:
         match event:
-            case Declined(verdict):
-                left_out.append(_declined(verdict))
+            case Unsupported(verdict):
+                left_out.append(_unsupported(verdict))
                 on_case(False)
             case Executed(case, outcome):
                 entry = _entry(case, outcome, substrate, backend.faults)
@@ -116,6 +116,6 @@ def _entry(
     return entry_of(case, outcome)
 
 
-def _declined(verdict: Verdict) -> LeftOut:
+def _unsupported(verdict: Verdict) -> LeftOut:
     assert verdict.reason is not None
     return LeftOut(verdict.case, False, verdict.reason.kind, verdict.reason.message)

@@ -22,7 +22,7 @@ from dmlconf.cli.output.progress import progress
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.engine.consumers import run_to_end
 from dmlconf.engine.core import Engine
-from dmlconf.engine.events import Declined, Event, Executed
+from dmlconf.engine.events import Event, Executed, Unsupported
 from dmlconf.engine.planning import outcomes_of
 from dmlconf.engine.run import How, Run
 from dmlconf.engine.session import environment_record
@@ -121,7 +121,7 @@ def _recorded(
 
         def keep(event: Event) -> None:
             match event:
-                case Declined(verdict):
+                case Unsupported(verdict):
                     message = verdict.reason.message if verdict.reason else "unsupported"
                     refusals.append(Refusal(verdict.case, message))
                 case Executed(case, outcome):
