@@ -98,6 +98,13 @@ class _Failure:
     type=Number(min=0, min_open=True),
     help="How long one case may take on the backend.",
 )
+@option(
+    "--order",
+    "by_order",
+    is_flag=True,
+    help="Find which earlier cases of the same process make a case fail, instead of a cause in "
+    "the case itself.",
+)
 @option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
 def command(
     failure: str | None,
@@ -108,6 +115,7 @@ def command(
     groups: int,
     seconds: float,
     timeout: float,
+    by_order: bool,
     no_known_faults: bool,
 ) -> int:
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
@@ -117,6 +125,10 @@ def command(
     DirectML only the name is given. Ctrl-C ends a reduction and keeps the smallest case so far,
     which also survives if the process dies.
 
+    With --order the first failures of the log run alone, each in a new process, and those that pass
+    run again after the cases that the log says came before them. Halving that sequence gives the
+    smallest one after which a case fails.
+
     Exit codes: 0 every failure was reproduced, or is a known fault; 1 one was not; 2 wrong usage;
     3 an invalid file; 4 a backend that cannot be used; 5 nothing failed; 6 the diagnosis was
     interrupted.
@@ -124,6 +136,23 @@ def command(
     log = _log(failure)
     if log is None and failure is None:
         raise click.UsageError("there is no earlier run: name a LOG or a CASE")
+    if by_order:
+        from dmlconf.cli.runs.order import diagnose_order
+
+        if log is None:
+            raise click.UsageError("--order needs the LOG of a run: it says what came before")
+        if also:
+            raise click.UsageError("--order runs no other backend: leave --also out")
+        return diagnose_order(
+            log,
+            paths or tuple(map(Path, log.header.paths)),
+            registry.parse(backend or log.header.backend),
+            folder,
+            most=groups,
+            seconds=seconds,
+            timeout=timeout,
+            known_faults=not no_known_faults,
+        )
     failures = list(_failures(log)) if log is not None else [_Failure(str(failure))]
     if not failures:
         say("Error: nothing failed, so there is nothing to diagnose")

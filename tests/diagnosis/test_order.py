@@ -1,0 +1,117 @@
+"""`diagnose --order` on a plugin that keeps what earlier cases left, in real processes."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dmlconf.diagnosis.order import minimal
+from tests.cli.process import dmlconf, environment
+
+PLUGIN = '''
+from dmlconf.backends.registry import create as other, parse
+from dmlconf.backends.protocol import Outputs
+
+class Backend:
+    """The reference, which negates `victim` after both `first` and `second`."""
+    def __init__(self):
+        self.inner = other(parse("faulty:zeros,on=nothing-at-all"))
+        self.met = set()
+    def environment(self): return self.inner.environment()
+    def capabilities(self): return self.inner.capabilities()
+    def close(self): self.inner.close()
+    def run(self, cases):
+        for case, outcome in zip(cases, self.inner.run(cases)):
+            name = case.identifier.rpartition("/")[2]
+            self.met.add(name)
+            wrong = name == "alone" or name == "victim" and {"first", "second"} <= self.met
+            if wrong:
+                outcome = Outputs({key: -array for key, array in outcome.arrays.items()})
+            yield outcome
+
+def create(options):
+    return Backend()
+'''
+
+CASE = """  - name: {name}
+    note: Two by two.
+    desc:
+      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
+      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
+      Repeats: [2]
+    expect: {{OutputTensor: [1, 2, 1, 2]}}
+"""
+
+NAMES = ["alone", *(f"case-{n}" for n in range(9)), "first", "mid", "second", "last", "victim"]
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    """A plugin with state, cases, and the environment in which it can be imported."""
+    folder = tmp_path / "plugins"
+    information = folder / "keeping-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: keeping\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[dmlconf.backends]\nkeeping = keeping:create\n")
+    (folder / "keeping.py").write_text(PLUGIN)
+    cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in NAMES)
+    (tmp_path / "tile.yaml").write_text(cases)
+    inherited = environment(tmp_path)["PYTHONPATH"]
+    return {"PYTHONPATH": os.pathsep.join((str(folder), inherited))}
+
+
+@pytest.mark.diagnosis
+def test_the_smallest_sequence_is_found_and_repeats_the_failure(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    run = ("run", "-b", "keeping", "-q", "-j", "1")
+    done = dmlconf(tmp_path, *run, "tile.yaml", "--log", "run.jsonl", **variables)
+    assert done.returncode == 1, done.stdout + done.stderr
+    asked = ("diagnose", "--order", "run.jsonl", "-o", "out")
+    done = dmlconf(tmp_path, *asked, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    alone, victim = done.stdout.split("tile/tile/victim\n")
+    assert "none: it fails alone in a new process, too" in alone
+    assert "fails only after 2 of the 14 cases that came before it in its process" in victim
+    [file] = (tmp_path / "out").glob("*/sequence.txt")
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert lines == ["tile/tile/first", "tile/tile/second", "tile/tile/victim"]
+    again = dmlconf(tmp_path, *run, "tile.yaml", "--cases", str(file), **variables)
+    assert again.returncode == 1
+    assert "1 of 3 cases fails the run" in again.stdout + again.stderr
+    file.write_text("\n".join(lines[1:]))
+    assert dmlconf(tmp_path, *run, "tile.yaml", "--cases", str(file), **variables).returncode == 0
+
+
+def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence[str]) -> bool:
+    tried.append(part)
+    return set(needed) <= set(part)
+
+
+def test_halving_finds_every_small_set() -> None:
+    source = random.Random(5)
+    for count in (1, 2, 3, 7, 40):
+        items = [str(n) for n in range(count)]
+        for needed in (source.sample(items, min(count, size)) for size in (1, 2, 5)):
+            tried: list[Sequence[str]] = []
+
+            found, whole = minimal(items, partial(fails_with, needed, tried), math.inf)
+            assert (sorted(found), whole) == (sorted(needed), True)
+            assert list(found) == [item for item in items if item in found]
+            assert len(tried) <= 12 * len(needed) * (count.bit_length() + 1)
+
+
+def test_time_that_runs_out_leaves_the_smallest_so_far() -> None:
+    assert minimal(["a", "b"], lambda part: True, 0.0) == (("a", "b"), False)
+
+
+def test_what_order_cannot_take_is_refused(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "diagnose", "--order", "tile/documented/x", "-b", "numpy")
+    assert done.returncode == 2
+    assert "--order needs the LOG of a run" in done.stderr
