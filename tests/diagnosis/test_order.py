@@ -84,6 +84,9 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
     assert lines == ["tile/tile/first", "tile/tile/second", "tile/tile/victim"]
     again = dmlconf(tmp_path, *run, "tile.yaml", "--cases", str(file), **variables)
     assert again.returncode == 1
+    assert (
+        f"repeat   dmlconf run tile.yaml -b keeping -j 1 --cases out/{file.parent.name}" in victim
+    )
     assert "1 of 3 cases fails the run" in again.stdout + again.stderr
     file.write_text("\n".join(lines[1:]))
     assert dmlconf(tmp_path, *run, "tile.yaml", "--cases", str(file), **variables).returncode == 0

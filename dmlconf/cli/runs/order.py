@@ -88,7 +88,7 @@ def diagnose_order(
         every = every and result.finding is not OrderFinding.NOT_AGAIN
         _print(result)
         if result.finding is OrderFinding.AFTER_OTHERS and folder is not None:
-            _write(folder, number, result, backend, places)
+            _write(folder, number, result, backend, paths, places)
     if len(failures) > most:
         say(f"{len(failures) - most:,} more failures: --groups looks at more")
     if folder is None and every:
@@ -116,7 +116,7 @@ def _print(result: OrderResult) -> None:
             click.echo(f"           and {count - _MOST_NAMED:,} more")
         if not result.minimal:
             click.echo("  note     time ran out: not all of them may be needed; --time gives more")
-    click.echo(f"  runs     {result.runs:,} sequences")
+    click.echo(f"  runs     {result.runs:,} sequence{'s' * (result.runs != 1)}")
 
 
 def _write(
@@ -124,6 +124,7 @@ def _write(
     number: int,
     result: OrderResult,
     backend: BackendName,
+    paths: Sequence[Path],
     places: dict[str, int],
 ) -> None:
     """Write a sequence as a list that `run --cases` takes, with the command that repeats it.
@@ -134,7 +135,8 @@ def _write(
     name = exported_name(result.verdict.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
     sequence = [*result.earlier, result.verdict.case]
-    command = f"dmlconf run -b {quote(str(backend))} -j 1 --cases {quote(str(file))}"
+    words = ["run", *map(str, paths), "-b", str(backend), "-j", "1", "--cases", str(file)]
+    command = f"dmlconf {' '.join(map(quote, words))}"
     in_order = [places[case] for case in sequence] == sorted(places[case] for case in sequence)
     text = [
         f"# {printable(result.verdict.case)} fails after the others, in one process.",
