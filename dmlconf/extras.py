@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 __all__ = ["install_command", "install_command_from"]
 
@@ -19,6 +16,9 @@ def install_command(extra: str) -> str:
     It names the checkout or the wheel that dmlconf was installed from, never the name `dmlconf`
     alone: under that name an index may have somebody else's package.
     """
+    # Only messages need this, and it takes longer to import than a small run takes.
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         origin = distribution("dmlconf").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -43,6 +43,9 @@ def install_command_from(origin: str | None, extra: str) -> str:
 
 def _source(origin: str) -> tuple[Path, bool] | None:
     """Return the checkout or the wheel, if it is still there, and whether it is editable."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         record = json.loads(origin)
         url = urlsplit(record["url"])

@@ -172,8 +172,10 @@ def _is_right(figures: Figures) -> bool:
 
 
 def _group_of(case: Case) -> str:
-    """Return the group of a case: its operator and its file, such as `gather/documented`."""
-    return "/".join(case.identifier.split("/", 2)[:2])
+    """Return the group of a case: its operator, folder and file, as `gather/gather/boundary`."""
+    operator, _, _ = case.identifier.partition("/")
+    path = case.about.location.path
+    return f"{operator}/{path.parent.name}/{path.stem}"
 
 
 def _group_key(group: str) -> str:

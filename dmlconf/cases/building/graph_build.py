@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -347,17 +347,44 @@ def operators_in(planned: PlannedCase) -> frozenset[str]:
     """
     if "nodes" not in planned.template.data:
         return frozenset()
-    written, names = _written(planned.template), namespace(planned.parameters)
-    return frozenset(_operator_names(written, names))
+    let, operators = _written_operators(planned.template)
+    if not isinstance(operators, frozenset):
+        return frozenset(_operator_names(let, operators, namespace(planned.parameters)))
+    return operators
 
 
-def _operator_names(written: Mapping[str, Any], names: Namespace) -> Iterator[str]:
+@lru_cache(maxsize=256)  # Cases of one template follow each other.
+def _written_operators(
+    template: CaseTemplate,
+) -> tuple[Mapping[str, Any], frozenset[str] | Sequence[Any]]:
+    """Return what the operators of an entry's nodes depend on: the named values, and they.
+
+    Nearly all entries name them without an expression. They are then the same for each case.
+    """
+    entry = template.data
+    nodes = entry["nodes"].items()
+    written = [
+        prepared(node["operator"], ("nodes", name, "operator"))
+        if "matrix" in entry or "repeat" in node
+        else Fixed(node["operator"])
+        for name, node in nodes
+    ]
+    if all(type(each) is Fixed for each in written):
+        return {}, frozenset(_operator_names({}, written, namespace({})))
+    let = entry.get("let", {}).items()
+    read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
+    return {name: read(value, ("let", name)) for name, value in let}, written
+
+
+def _operator_names(
+    let: Mapping[str, Any], operators: Sequence[Any], names: Namespace
+) -> Iterator[str]:
     from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 
-    for name, node in written["let"].items():
+    for name, node in let.items():
         names[name] = evaluated(node, names)
-    for parts in written["nodes"].values():
+    for operator in operators:
         try:
-            yield operator_name(str(evaluated(parts["operator"], names)))
+            yield operator_name(str(evaluated(operator, names)))
         except (UnknownOperatorError, CaseError):
             continue
