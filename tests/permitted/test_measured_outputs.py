@@ -102,6 +102,40 @@ MEASURED = {
             "OutputPresentValueTensor": [NAN, -431602080],
         },
     ),
+    "a scale that overflows before it meets the mean": Measured(
+        "BATCH_NORMALIZATION_TRAINING",
+        "{InputTensor: {Sizes: [1], DataType: FLOAT32, values: [0]}, "
+        "ScaleTensor: {Sizes: [1], DataType: FLOAT32, values: [3.4e+38]}, "
+        "BiasTensor: {Sizes: [1], DataType: FLOAT32, values: [0]}, "
+        "OutputTensor: {Sizes: [1], DataType: FLOAT32}, "
+        "OutputMeanTensor: {Sizes: [1], DataType: FLOAT32}, "
+        "OutputVarianceTensor: {Sizes: [1], DataType: FLOAT32}, Epsilon: 0.5}",
+        {"OutputTensor": [NAN], "OutputMeanTensor": [0], "OutputVarianceTensor": [0]},
+        {"OutputTensor": [1], "OutputMeanTensor": [0], "OutputVarianceTensor": [0]},
+    ),
+    "a scale that does not overflow": Measured(
+        "BATCH_NORMALIZATION_TRAINING",
+        "{InputTensor: {Sizes: [1], DataType: FLOAT32, values: [0]}, "
+        "ScaleTensor: {Sizes: [1], DataType: FLOAT32, values: [2.0e+38]}, "
+        "BiasTensor: {Sizes: [1], DataType: FLOAT32, values: [0]}, "
+        "OutputTensor: {Sizes: [1], DataType: FLOAT32}, "
+        "OutputMeanTensor: {Sizes: [1], DataType: FLOAT32}, "
+        "OutputVarianceTensor: {Sizes: [1], DataType: FLOAT32}, Epsilon: 0.5}",
+        {"OutputTensor": [0], "OutputMeanTensor": [0], "OutputVarianceTensor": [0]},
+        {"OutputTensor": [NAN], "OutputMeanTensor": [0], "OutputVarianceTensor": [0]},
+    ),
+    "errors that exceed both factors of a gate's share": Measured(
+        "GRU",
+        "{InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.6e-23, 0]}, "
+        "WeightTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, 1]}, "
+        "RecurrenceTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 0, 0]}, "
+        "OutputSequenceTensor: {Sizes: [2, 1, 1, 1], DataType: FLOAT32}, "
+        "ActivationDescs: [{operator: ACTIVATION_GELU}, "
+        "{operator: ACTIVATION_SCALED_ELU, Alpha: 1, Gamma: 1}], "
+        "Direction: FORWARD, LinearBeforeReset: false}",
+        {"OutputSequenceTensor": [-5.960464477539063e-08, 1.776356733521132e-15]},
+        {"OutputSequenceTensor": [-5.960464477539063e-08, 1.0e-11]},
+    ),
     "biases of RNN that cancel": Measured(
         "RNN",
         "{" + ONE_STEP + "WeightTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.8]}, "

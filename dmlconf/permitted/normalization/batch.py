@@ -69,6 +69,8 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
+        # Measured: a factor that overflows makes NaN of an input that is the mean.
+        error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         # A channel's elements take the errors of one root and quotient.
@@ -139,6 +141,7 @@ def batch_normalization_training_error_scale(
         error_scale = error_scale.overflowing_where(overflows(intermediate) | of_sum)
         # As in BATCH_NORMALIZATION.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
+        error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         if dtype == np.float16:
             spans = _training_spans(

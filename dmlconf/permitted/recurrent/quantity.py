@@ -47,6 +47,9 @@ _MOST_ERRORS: Final = 2.0**200
 """The greatest error scale that is carried on. It grows with every step, and would be infinite
 after some hundred; values up to 2^400 do not yet mean that any result is right."""
 
+_TOGETHER: Final = 2.0**-20
+"""The unit of an error scale, HALF_STEP, times the roundings of a sum of 16 terms."""
+
 _LEAST_REACH: Final = 2.0**-28
 """The least relative distance of two arguments between which a slope is taken. FLOAT64 has 52 bits,
 so 24 bits of the difference are left."""
@@ -92,12 +95,30 @@ class Quantity(Values):
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
-        return self._derived(
+        product = self._derived(
             self.value * other.value,
             quantity_of(other),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
+        return product._with_both_errors(self, quantity_of(other))
+
+    def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
+        """Return a product with what the errors of its factors make together.
+
+        It counts where both errors exceed their values: of -1.6e-23 an ELU may make -2^-24, as exp
+        errs by that beside 1, and the product of two such numbers is 2^-48.
+        """
+        (single, half), (mine, held), (theirs, other_held) = (
+            each._spreads() for each in (self, first, second)
+        )
+        together = mine.limit * theirs.limit
+        whole = (mine.limit + held.limit) * (theirs.limit + other_held.limit)
+        sums = first.error_scale.sums * second.error_scale.sums * _TOGETHER
+        sums = np.where(np.isfinite(sums), np.minimum(sums, _MOST_ERRORS), 0.0)
+        error_scale = self.error_scale + ErrorScale(sums)
+        spreads = single.widened(together), half.widened(whole - together)
+        return replace(self, error_scale=error_scale, spreads=spreads)
 
     def _open(self) -> Array:
         """Return where any result is right; an infinite error is that of an infinite value."""
