@@ -15,10 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Environment,
+    Fault,
     FaultKind,
     Outcome,
     Outputs,
@@ -40,8 +43,9 @@ from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
 from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
+from dmlconf.precision.rules import undefined
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
@@ -61,6 +65,11 @@ _OUTPUTS: Final = "outputs"
 _ACCEPTED: Final = "accepted"
 _NOT_WRITTEN: Final = "output not written"
 _GRAPH: Final = "graph"
+
+_OF_UNDEFINED: Final = frozenset({ReasonKind.OUTPUT_NOT_WRITTEN, ReasonKind.NOT_DETERMINISTIC})
+"""Reasons that a node's wrong value gives behind it, where it leaves other elements undefined."""
+
+_OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
 _EVERY_BIT: Final = PrecisionRule(RuleKind.EXACT, 0, "what DirectML computes is known in every bit")
 
@@ -287,7 +296,7 @@ class KnownFault:
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether a failure for this reason may be the fault's: no other misconduct is."""
         if self.formula is not None:
-            return reason in _OF_VALUES
+            return reason in _OF_VALUES or (bool(case.nodes) and reason in _OF_UNDEFINED)
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
@@ -313,8 +322,28 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
         return False
     return any(
         all(_is_predicted(case, outcome, prediction, name) for name in case.outputs())
+        and all(_is_undefined(case, fault, prediction) for fault in outcome.faults)
         for prediction in predictions(case, formula)
     )
+
+
+def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
+    """Return whether a fault concerns elements alone that the wrong or the right graph leaves open.
+
+    A sum before an activation may leave one element that is not zero fewer, so that
+    NONZERO_COORDINATES has a row less to write.
+    """
+    if fault.elements is None or fault.kind not in _OF_ELEMENTS:
+        return False
+    kind = case.rule(fault.output).kind
+    allowances = [CaseAllowances(case).of(fault.output)]
+    if prediction.allowance is not None:
+        allowances.append(prediction.allowance(fault.output))
+    ends = [pair for allowance in allowances for pair in permitted_intervals(kind, allowance)]
+    if not ends:
+        return False
+    opened = np.logical_or.reduce([undefined(*pair) for pair in ends])
+    return bool(opened.ravel()[fault.elements].all())
 
 
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:

@@ -11,6 +11,8 @@ from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Environment,
+    Fault,
+    FaultKind,
     Outcome,
     Outputs,
     Rejection,
@@ -149,6 +151,38 @@ def test_a_sum_before_the_activation_of_a_product_is_computed_in_any_graph(
     wrong = Outputs({"y": np.array(values, np.float32).reshape(1, 1, 1, 2)})
     assert named(tmp_path, PRODUCT, wrong, "1.13.1") == name
     assert named(tmp_path, PRODUCT, wrong) == ""
+
+
+COUNTED = PRODUCT.replace("[10, 20]", "[-1, 20]").replace(
+    """  last: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: sum, OutputTensor: {}}}
+outputs: {y: last}""",
+    """  last:
+    operator: NONZERO_COORDINATES
+    desc:
+      InputTensor: sum
+      OutputCountTensor: {Sizes: [1, 1, 1, 1], DataType: UINT32}
+      OutputCoordinatesTensor: {Sizes: [1, 1, 2, 4], DataType: UINT32}
+outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""",
+)
+
+
+@pytest.mark.parametrize(
+    ("unwritten", "name"),
+    [
+        ([4, 5, 6, 7], "sum-before-the-activation-of-a-product-in-a-graph"),
+        ([3, 4, 5, 6, 7], ""),
+    ],
+)
+def test_rows_that_are_not_written_behind_a_fault_are_named_with_it(
+    tmp_path: Path, unwritten: list[int], name: str
+) -> None:
+    """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""
+    places = np.array([0, 0, 0, 1, 7, 7, 7, 7], np.uint32).reshape(1, 1, 2, 4)
+    fault = Fault(FaultKind.NOT_WRITTEN, "not written", "places", np.array(unwritten))
+    wrong = Outputs(
+        {"count": np.full((1, 1, 1, 1), 1, np.uint32), "places": places}, faults=(fault,)
+    )
+    assert named(tmp_path, COUNTED, wrong, "1.13.1") == name
 
 
 SLICED = """\

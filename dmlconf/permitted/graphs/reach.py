@@ -30,6 +30,9 @@ _MORE: Final = 2
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators of which other inputs leave other elements of the output undefined."""
 
+_BY_ORDER: Final = frozenset({"ARGMAX", "ARGMIN", "ACTIVATION_HARDMAX1", "TOP_K", "TOP_K1"})
+"""Operators whose outputs follow from the order of the elements of a line."""
+
 _BITS: Final = frozenset(
     {
         "ELEMENT_WISE_BIT_AND",
@@ -87,7 +90,7 @@ def open_elements(
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
-    with np.errstate(all="ignore"):
+    def reach() -> None:
         for evaluated in map(replaced, range(len(_VALUES) + _MORE)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
@@ -96,13 +99,45 @@ def open_elements(
                     differing |= room_of(own, slot[1], values, allowance_of).open
                 if differing.any():
                     reached[slot] = differing | reached[slot] if slot in reached else differing
+
+    with np.errstate(all="ignore"):
+        reach()
+        chosen = _of_lines(right, {**starts, **reached})
+        if chosen:
+            for slot, mask in chosen.items():
+                starts[slot] = reached[slot] = mask
+            reach()
     return reached
+
+
+def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
+    """Return what follows from the order of a line in which some elements may be any.
+
+    Evaluations put few of all combinations of such elements into a line. Where two of three
+    elements may be 0 or 1, one in four has the first of them alone as the greatest.
+    """
+    chosen: dict[Slot, Array] = {}
+    for name, case in right.cases.items():
+        if case.operator_name not in _BY_ORDER:
+            continue
+        source = right.sources[name, "InputTensor"]
+        mask = None if isinstance(source, str) else reached.get(source)
+        desc = case.desc
+        if mask is None or mask.shape != desc["InputTensor"].Sizes:
+            continue
+        axes = tuple(desc["Axes"]) if "Axes" in desc else (desc["Axis"],)
+        lines = np.asarray(mask.any(tuple(set(axes)), keepdims=True))
+        if lines.any():
+            for tensor, output in case.outputs().items():
+                chosen[name, tensor] = np.broadcast_to(lines, output.Sizes)
+    return chosen
 
 
 def _any_value(number: int, like: Array) -> Array:
     """Return the representative of all values in an evaluation, in a data type.
 
-    That is one of `_VALUES`; for integers 0, the greatest, the least; and then random numbers.
+    That is one of `_VALUES`; for integers 0, the greatest, the least and 1, which has another
+    remainder than 0 by any number but 1; and then random numbers.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":
@@ -110,7 +145,7 @@ def _any_value(number: int, like: Array) -> Array:
             return np.asarray(_VALUES[number], like.dtype)
         return np.asarray(generator.normal(0, 8, like.shape), like.dtype)
     limits = np.iinfo(like.dtype)
-    extremes = (0, limits.max, limits.min)
+    extremes = (0, limits.max, limits.min, 1)
     if number < len(extremes):
         return np.asarray(extremes[number], like.dtype)
     return np.frombuffer(generator.bytes(like.nbytes), like.dtype).reshape(like.shape)

@@ -71,11 +71,11 @@ outputs: {y: half}
 """
 
 
-def passes(case: GraphCase, values: list[float]) -> bool:
+def passes(case: GraphCase, values: list[float], status: Status = Status.PASSED) -> bool:
     expected = evaluate(case)
     shape = expected["y"].shape
     outputs: dict[str, Array] = {"y": np.array(values, expected["y"].dtype).reshape(shape)}
-    return judge(case, Outputs(outputs), lambda each: Outputs(expected)).status is Status.PASSED
+    return judge(case, Outputs(outputs), lambda each: Outputs(expected)).status is status
 
 
 def test_what_undefined_coordinates_lead_to_is_open_and_nothing_else(tmp_path: Path) -> None:
@@ -154,3 +154,53 @@ outputs: {y: places.OutputCoordinatesTensor}
     case = graph_case(tmp_path, text)
     assert passes(case, [0, 0, 9, 9, 9, 9, 9, 9])
     assert not passes(case, [1, 0, 9, 9, 9, 9, 9, 9])
+
+
+def behind_coordinates(nodes: str) -> str:
+    """Return a graph whose nodes read 32 coordinates of x, of which the last 30 are undefined."""
+    values = [0, 7, *[0] * 29, 9]
+    return f"""
+inputs:
+  x: {{Sizes: [32], DataType: UINT8, values: {values}}}
+  divisor: {{Sizes: [32, 1], DataType: UINT32, values: {[3] * 32}}}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {{InputTensor: x, OutputCountTensor: {{Sizes: [1], DataType: UINT32}},
+           OutputCoordinatesTensor: {{Sizes: [32, 1], DataType: UINT32}}}}
+{nodes}
+"""
+
+
+def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
+    """By 3, 0 has the same remainder as the greatest UINT32, and as one of three random numbers."""
+    case = graph_case(
+        tmp_path,
+        behind_coordinates(
+            """  rest:
+    operator: ELEMENT_WISE_MODULUS_TRUNCATE
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor, OutputTensor: {}}
+outputs: {y: rest}"""
+        ),
+    )
+    assert passes(case, [1, 1, *[2] * 30])
+    assert not passes(case, [1, 0, *[2] * 30])
+
+
+def test_the_least_of_elements_that_are_undefined_is_so_as_well(tmp_path: Path) -> None:
+    """Of each two neighbours one is 0 if both coordinates are 0, or neither, and else none."""
+    flags = [0, 0, *[1, 0] * 15]
+    nodes = """  differs:
+    operator: ELEMENT_WISE_LOGICAL_XOR
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor,
+           OutputTensor: {Sizes: [32, 1], DataType: UINT8}}
+  least:
+    operator: TOP_K1
+    desc: {InputTensor: differs, OutputValueTensor: {Sizes: [1, 1]},
+           OutputIndexTensor: {Sizes: [1, 1], DataType: UINT32}, Axis: 0, K: 1,
+           AxisDirection: INCREASING}
+outputs: {y: least.OutputValueTensor}"""
+    graph = behind_coordinates(nodes).replace(str([3] * 32), str(flags))
+    assert passes(graph_case(tmp_path, graph), [1], Status.UNCHECKED)
+    certain = graph.replace("XOR", "AND").replace(str(flags), str([0] * 32))
+    assert passes(graph_case(tmp_path, certain), [0])
