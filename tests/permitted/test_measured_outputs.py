@@ -136,6 +136,29 @@ MEASURED = {
         {"OutputSequenceTensor": [-5.960464477539063e-08, 1.776356733521132e-15]},
         {"OutputSequenceTensor": [-5.960464477539063e-08, 1.0e-11]},
     ),
+    "a FLOAT16 gradient that a store toward zero holds": Measured(
+        "BATCH_NORMALIZATION_TRAINING_GRAD",
+        "{InputTensor: {Sizes: [1, 7], DataType: FLOAT16, "
+        "values: [0.45263671875, 0, 0, 0, 0, 0, 65504]}, "
+        "InputGradientTensor: {Sizes: [1, 7], DataType: FLOAT16, "
+        "values: [0, 0, 0, 0, 0, 0, 65504]}, "
+        "MeanTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [0.482421875]}, "
+        "VarianceTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [2048]}, "
+        "ScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [2048]}, "
+        "OutputGradientTensor: {Sizes: [1, 7], DataType: FLOAT16}, "
+        "OutputScaleGradientTensor: {Sizes: [1, 1], DataType: FLOAT16}, "
+        "OutputBiasGradientTensor: {Sizes: [1, 1], DataType: FLOAT16}, Epsilon: 0}",
+        {
+            "OutputGradientTensor": [-65504] * 7,
+            "OutputScaleGradientTensor": [1447],
+            "OutputBiasGradientTensor": [65504],
+        },
+        {
+            "OutputGradientTensor": [-60000, *[-65504] * 6],
+            "OutputScaleGradientTensor": [1447],
+            "OutputBiasGradientTensor": [65504],
+        },
+    ),
     "biases of RNN that cancel": Measured(
         "RNN",
         "{" + ONE_STEP + "WeightTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.8]}, "

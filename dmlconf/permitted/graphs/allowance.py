@@ -53,6 +53,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = ["WIDENING", "graph_candidates"]
 
@@ -141,7 +142,10 @@ def _infinities_and_nan(rooms: Sequence[Room]) -> Iterator[Interval]:
     if not overflows:
         return
     where, right = np.logical_or.reduce(overflows), rooms[0].right
-    for special in (np.nan, np.inf, -np.inf):
+    specials = [np.nan, np.inf, -np.inf]
+    if right.dtype == np.float16:
+        specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]  # What a store toward zero makes of them.
+    for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
 
