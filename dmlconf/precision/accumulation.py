@@ -26,7 +26,7 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT16, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
 
 __all__ = ["Accumulation", "places", "roundings"]
 
@@ -160,8 +160,7 @@ class Accumulation:
 
         An infinite element counts as the power of two above the largest number. Where something may
         have overflowed on the way, as where the error scale exceeds what a sum can hold, infinities
-        and NaN are right as well, and in FLOAT16 the largest number, which a store toward zero
-        makes of what is beyond it; from 2^300 on anything is. Where the error scale is not finite
+        and NaN are right as well; from 2^300 on anything is. Where the error scale is not finite
         itself, inputs were not: then the expected value replaces it. A sum without terms
         is exact.
         """
@@ -186,7 +185,7 @@ class Accumulation:
             undefined = self._undefined(actual.dtype)[special]
             right = same | undefined
             if overflows is not None:
-                right |= overflows[special] & _is_beyond(x)
+                right |= overflows[special] & ~np.isfinite(x)
             for values in (share, apart):
                 odd = values[special]
                 odd = np.where(np.isnan(odd) | (m == 0), math.inf, odd)
@@ -261,14 +260,6 @@ class Accumulation:
             return np.zeros(error_scale.shape, bool)
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits
         return exact
-
-
-def _is_beyond(values: Array) -> Array:
-    """Return which values stand for numbers beyond the largest one, or for NaN."""
-    special: Array = ~np.isfinite(values)
-    if values.dtype == np.float16:
-        special |= np.abs(values) == LARGEST_FLOAT16
-    return special
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:

@@ -510,3 +510,26 @@ def test_a_sum_of_magnitudes_is_greatest_at_the_ends_that_are_farther_from_zero(
     greatest = rows * (2.0 + 3.7)
     assert accepts(case, "y", [greatest])
     assert not accepts(case, "y", [greatest * 1.01])
+
+
+def test_a_store_toward_zero_may_hold_the_largest_float16_number(tmp_path: Path) -> None:
+    """The gradient of 45.25 * (0 - 9357) is beyond FLOAT16. Measured: -65504 in a graph."""
+    row, one = "Sizes: [1, 7], DataType: FLOAT16", "Sizes: [1, 1], DataType: FLOAT16"
+    case = graph(
+        tmp_path,
+        f"""
+  x: {{{row}, values: [0.45263671875, 0, 0, 0, 0, 0, 65504]}}
+  g: {{{row}, values: [0, 0, 0, 0, 0, 0, 65504]}}
+  mean: {{{one}, values: [0.482421875]}}
+  variance: {{{one}, values: [2048]}}""",
+        """
+  node:
+    operator: BATCH_NORMALIZATION_TRAINING_GRAD
+    desc: {InputTensor: x, InputGradientTensor: g, MeanTensor: mean, VarianceTensor: variance,
+           ScaleTensor: variance, OutputGradientTensor: {Sizes: [1, 7]},
+           OutputScaleGradientTensor: {Sizes: [1, 1]}, OutputBiasGradientTensor: {Sizes: [1, 1]},
+           Epsilon: 0}""",
+        "node.OutputGradientTensor",
+    )
+    assert accepts(case, "y", [-65504] * 7)
+    assert not accepts(case, "y", [-60000, *[-65504] * 6])
