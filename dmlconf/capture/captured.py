@@ -35,6 +35,7 @@ class CapturedOperator:
         compiled: how often CompileOperator was called.
         nodes: in which graphs it is a node: the number of the graph, and the node's name.
         hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
+        weights: what DirectML took over at the first initialisation, by tensor, if it was kept.
     """
 
     operator: str
@@ -43,6 +44,7 @@ class CapturedOperator:
     compiled: int = 0
     nodes: list[tuple[int, str]] = field(default_factory=list)
     hresult: str | None = None
+    weights: Mapping[str, KeptArray] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -57,6 +59,7 @@ class CapturedGraph:
         flags: the DML_EXECUTION_FLAGS that it was compiled with.
         compiled: how often CompileGraph was called.
         hresult: what it returned; None if the program ended in it.
+        weights: what DirectML took over at the first initialisation, by input, if it was kept.
     """
 
     number: int
@@ -66,6 +69,7 @@ class CapturedGraph:
     flags: int
     compiled: int = 0
     hresult: str | None = None
+    weights: Mapping[str, KeptArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,12 @@ class Captured:
     skipped: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
+    @property
+    def weights(self) -> Counter[str]:
+        """How often each kept array is a weight, by its file."""
+        owners = [each.weights for each in (*self.operators, *self.graphs)]
+        return Counter(kept.file for each in owners for kept in each.values())
+
     def summary(self) -> str:
         """Return how much was captured, in words."""
         compiled = sum(bool(each.compiled) for each in self.operators)
@@ -170,7 +180,7 @@ def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
                     numbered[number] = _new(line, result, by_key)
                 if number in numbered:  # Else its description was too long.
                     numbered[number].compiled += 1
-            case "compiled" | "dispatch":
+            case "compiled" | "dispatch" | "weights":
                 what = numbered.get(int(line["number"]))
                 if what is not None:
                     _add(line, what, result)
@@ -181,6 +191,8 @@ def _add(line: Mapping[str, Any], what: CapturedOperator | CapturedGraph, result
     match line["event"]:
         case "compiled":
             what.hresult = str(line["hresult"])
+        case "weights":
+            what.weights = what.weights or _arrays(line["inputs"])
         case "dispatch":
             sides = (_arrays(line[side]) for side in ("inputs", "outputs"))
             result.dispatches.append(CapturedDispatch(what, *sides))

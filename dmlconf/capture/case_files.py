@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
-from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator
+from dmlconf.backends.directml.dispatch.case_flags import FLAG_TAGS
+from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
 from dmlconf.capture.inputs import desc_of, input_data
-from dmlconf.capture.plain_graphs import shortened
+from dmlconf.capture.plain_graphs import OWN_DATA, shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
@@ -21,6 +22,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
 
 __all__ = [
+    "DATA",
     "FILE",
     "Entry",
     "Written",
@@ -34,15 +36,13 @@ __all__ = [
 FILE: Final = "captured"
 """The name of a file of captured cases, and so their kind."""
 
+DATA: Final = "data"
+"""The folder of kept data, next to case files."""
+
 _MOST_TEXT: Final = 1 << 20
 """Characters of a file of graphs, unless a single one is longer."""
 
 _MOST_NAMED: Final = 3
-_FLAG_TAGS: Final = {
-    DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION: "half-precision",
-    DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS: "no-metacommands",
-    DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE: "descriptors-volatile",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,15 @@ Entry = Mapping[str, Any]
 """An entry of a case file, or the rest of the file."""
 
 
-def write_cases(folder: Path, captured: Captured) -> Written:
+def write_cases(folder: Path, captured: Captured, source: Path | None = None) -> Written:
     """Write case files below a folder, one for each operator and some for graphs.
 
     Each is loaded as `dmlconf run` would. A case that does not load is left out.
+
+    Args:
+        folder: receives them, and weights in folders `data` next to the files.
+        captured: what was captured.
+        source: the folder of the kept weights; None if there are none.
 
     Raises:
         OSError: a file cannot be written.
@@ -75,7 +80,10 @@ def write_cases(folder: Path, captured: Captured) -> Written:
     files: list[Path] = []
     left_out: dict[str, str] = {}
     cases = 0
-    for path, head, entries in _files(folder, captured):
+    for path, head, entries, weights in _files(folder, captured):
+        for kept in weights if source is not None else ():
+            (path.parent / DATA).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / kept, path.parent / DATA / kept)
         sound = sound_entries(head, entries, path, left_out)
         if sound:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,22 +93,24 @@ def write_cases(folder: Path, captured: Captured) -> Written:
     return Written(tuple(files), cases, left_out)
 
 
-def _files(folder: Path, captured: Captured) -> Iterator[tuple[Path, Entry, list[Entry]]]:
+def _files(
+    folder: Path, captured: Captured
+) -> Iterator[tuple[Path, Entry, list[Entry], Collection[str]]]:
+    """Yield each file's path, head and entries, and the weights that they name."""
     by_operator: dict[str, list[CapturedOperator]] = {}
     for operator in captured.operators:
         by_operator.setdefault(operator.operator, []).append(operator)
     for name, members in sorted(by_operator.items()):
         entries = list(operator_entries(name, members, _operator_note))
-        yield (
-            folder / name.lower() / f"{FILE}.yaml",
-            {"operator": name, "tags": [CAPTURED_TAG]},
-            entries,
-        )
+        weights = {kept.file for member in members for kept in member.weights.values()}
+        path = folder / name.lower() / f"{FILE}.yaml"
+        yield path, {"operator": name, "tags": [CAPTURED_TAG]}, entries, weights
     waiting: list[Entry] = []
+    named: set[str] = set()
     size, number = 0, 0
     head = {"graph": "captured from an application", "tags": [CAPTURED_TAG]}
 
-    def path() -> Path:
+    def file() -> Path:
         suffix = f"-{number}" if number > 1 else ""
         return folder / GRAPHS.lower() / f"{FILE}{suffix}.yaml"
 
@@ -109,13 +119,14 @@ def _files(folder: Path, captured: Captured) -> Iterator[tuple[Path, Entry, list
         length = len(document_text(entry))
         if waiting and size + length > _MOST_TEXT:
             number += 1
-            yield path(), head, waiting
-            waiting, size = [], 0
+            yield file(), head, waiting, named
+            waiting, size, named = [], 0, set()
         waiting.append(entry)
+        named |= {kept.file for kept in graph.weights.values()}
         size += length
     if waiting:
         number += 1
-        yield path(), head, waiting
+        yield file(), head, waiting, named
 
 
 def operator_entries(
@@ -136,7 +147,9 @@ def operator_entries(
         written = dict(member.desc)
         for tensor_name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
             seed += 1
-            data = input_data(operator, desc, field, tensor, seed)
+            data = _weight(member.weights, tensor_name) or input_data(
+                operator, desc, field, tensor, seed
+            )
             if field.is_array:
                 place = int(tensor_name[len(field.name) + 1 : -1])
                 items = list(written[field.name])
@@ -180,8 +193,24 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
         "name": f"graph-{graph.number}-of-{count}-node{'' if count == 1 else 's'}",
         "note": " ".join(parts),
         **_tags(graph.flags),
-        **shortened(with_data(graph.parts)),
+        **shortened(_with_weights(graph)),
     }
+
+
+def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | None:
+    """Return what an entry says of an input's data if its weights were kept."""
+    kept = weights.get(name)
+    return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
+
+
+def _with_weights(graph: CapturedGraph) -> dict[str, Any]:
+    """Return the parts with data for the graph's inputs: weights that were kept, or generated."""
+    parts = with_data(graph.parts)
+    for name in graph.weights:
+        tensor = {key: item for key, item in parts["inputs"][name].items() if key not in OWN_DATA}
+        data = _weight(graph.weights, name) or {}
+        parts["inputs"] = {**parts["inputs"], name: {**tensor, **data}}
+    return parts
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,7 +240,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 def execution_tags(flags: int) -> list[str]:
     """Return the tags that say how something was compiled."""
-    return [tag for flag, tag in _FLAG_TAGS.items() if flags & flag]
+    return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 
 def _tags(flags: int) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from dmlconf.backends.protocol import Capabilities, Outputs
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.capture.captured import Captured, CapturedDispatch, CapturedGraph, KeptArray
-from dmlconf.capture.case_files import Written, execution_tags, sound_entries
+from dmlconf.capture.case_files import DATA, Written, execution_tags, sound_entries
 from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
@@ -35,7 +35,6 @@ FOLDER: Final = "dispatches"
 
 RECORDING: Final = f"captured{SUFFIX}"
 
-_DATA: Final = "data"
 _FOLLOWER: Final = "follower"
 
 
@@ -67,7 +66,7 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
         BackendError: the outputs are larger than a recording may be.
     """
     target = folder / FOLDER
-    (target / _DATA).mkdir(parents=True, exist_ok=True)
+    (target / DATA).mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     left_out: dict[str, str] = {}
     entries: dict[str, Entry] = {}
@@ -75,7 +74,7 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
     for number, dispatch in enumerate(captured.dispatches, 1):
         each = _Numbered(number, dispatch)
         for kept in dispatch.inputs.values():
-            shutil.copyfile(source / kept.file, target / _DATA / kept.file)
+            shutil.copyfile(source / kept.file, target / DATA / kept.file)
         head, entry = _document(each, sources)
         path = target / f"{each.stem}.yaml"
         if not sound_entries(head, [entry], path, left_out):
@@ -112,7 +111,7 @@ def _document(
     dispatch = each.dispatch
     what = dispatch.what
     values = {
-        name: {"values": {"file": f"{_DATA}/{kept.file}"}} for name, kept in dispatch.inputs.items()
+        name: {"values": {"file": f"{DATA}/{kept.file}"}} for name, kept in dispatch.inputs.items()
     }
     followed = _followed(each, sources)
     note = f"Dispatch {each.number}." + (f" {followed}" if followed else "")

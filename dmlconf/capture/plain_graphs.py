@@ -10,9 +10,10 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import CONSTANT_TENSOR
 
-__all__ = ["shortened"]
+__all__ = ["OWN_DATA", "shortened"]
 
-_OWN_DATA: Final = ("values", "fill")
+OWN_DATA: Final = ("values", "fill")
+"""What an entry says about a tensor's data."""
 
 
 def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
     """
     tensors: dict[str, Mapping[str, Any]] = {}
     for name, tensor in {**parts.get("inputs", {}), **parts.get("constants", {})}.items():
-        tensors[name] = {key: value for key, value in tensor.items() if key not in _OWN_DATA}
+        tensors[name] = {key: value for key, value in tensor.items() if key not in OWN_DATA}
     held = set(parts.get("inputs", {}))
     for name, node in parts["nodes"].items():
         for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):

@@ -26,6 +26,7 @@ from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "DOCUMENTED_TAG",
+    "HALF_PRECISION_TAG",
     "INVALID_TAG",
     "REJECTION_HINT",
     "About",
@@ -42,6 +43,9 @@ __all__ = [
 
 DOCUMENTED_TAG: Final = "documented"
 """The tag of cases that a documentation page gives."""
+
+HALF_PRECISION_TAG: Final = "half-precision"
+"""The tag of cases that are compiled with ALLOW_HALF_PRECISION_COMPUTATION, and judged so."""
 
 INVALID_TAG: Final = "invalid"
 """The tag of cases that must be refused."""

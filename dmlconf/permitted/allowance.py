@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.model import Case
+from dmlconf.cases.model import HALF_PRECISION_TAG, Case
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.permitted.graphs.allowance import graph_candidates
 from dmlconf.permitted.numbers.error_scale import ErrorScale
@@ -38,10 +38,11 @@ class CaseAllowances:
 
         Args:
             case: the case.
-            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout; a
+                case may with the tag `HALF_PRECISION_TAG`.
             right: what the reference computes, where it has just done so.
         """
-        self.half_precision = half_precision
+        self.half_precision = half_precision or HALF_PRECISION_TAG in case.tags
         self.permitted: dict[str, Array | Sample] = {}
         self._case = case
         self._outputs = list(case.outputs())

@@ -115,6 +115,29 @@ def test_what_was_compiled_becomes_cases_once(tmp_path: Path) -> None:
     assert [node.name for node in graph.graph.nodes] == ["relu", "clip"]
 
 
+def test_weights_that_were_kept_are_the_data_of_their_inputs(tmp_path: Path) -> None:
+    weights = np.arange(6, dtype=np.float32).reshape(TENSOR["Sizes"])
+    kept = ArrayStore(tmp_path, 100).put(weights)
+    owned = {**TENSOR, "Flags": ["OWNED_BY_DML"]}
+    parts = {**GRAPH["graph"], "inputs": {"input-0": owned}}
+    relu = {**RELU, "desc": {**RELU["desc"], "InputTensor": owned}}
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, **relu, "flags": 0},
+        {"event": "weights", "number": 1, "inputs": {"InputTensor": kept}},
+        {"event": "compile", "number": 2, **GRAPH, "graph": parts},
+        {"event": "weights", "number": 2, "inputs": {"input-0": kept}},
+    )
+    write_cases(tmp_path / "cases", captured_from(read_journal(path)), tmp_path)
+    cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
+    own = cases["activation_relu/captured/float32-1x1x2x3"].inputs()["InputTensor"]
+    np.testing.assert_array_equal(own, weights)
+    graph = cases["graphs/captured/graph-1-of-2-nodes"]
+    np.testing.assert_array_equal(graph.inputs()["input-0"], weights)
+    node = cases["activation_relu/captured/float32-1x1x2x3-2"].inputs()["InputTensor"]
+    assert not np.array_equal(node, weights)
+
+
 def test_a_constant_that_is_repeated_is_written_once(tmp_path: Path) -> None:
     many = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500), (0, 0, 0, 0))
     output = TensorDesc(DataType.FLOAT32, (1, 1, 400, 500))
@@ -200,6 +223,29 @@ def test_dispatches_are_judged_in_order_and_followers_name_their_source(tmp_path
     assert done.returncode == 1
     assert "FAILED activation_relu/00002-activation-relu/dispatch-2" in done.stdout
     assert "1 failed); 2 passed" in done.stdout
+
+
+@pytest.mark.parametrize(("flags", "status"), [(0, "1 failed"), (1, "1 passed")])
+def test_sums_in_float16_are_right_of_what_was_compiled_so(
+    tmp_path: Path, flags: int, status: str
+) -> None:
+    """In FLOAT16, 2048 + 1 is 2048, so a sum of 4,096 ones may end there."""
+    sizes = {"ATensor": (1, 1, 1, 4096), "BTensor": (1, 1, 4096, 1), "OutputTensor": (1, 1, 1, 1)}
+    desc = {name: {"Sizes": [*size], "DataType": "FLOAT16"} for name, size in sizes.items()}
+    gemm = {"TransA": "NONE", "TransB": "NONE", "Alpha": 1.0, "Beta": 0.0}
+    store = ArrayStore(tmp_path, 1 << 20)
+    arrays = {name: store.put(np.ones(size, np.float16)) for name, size in sizes.items()}
+    output = {"OutputTensor": store.put(np.full((1, 1, 1, 1), 2048, np.float16))}
+    inputs = {name: arrays[name] for name in ("ATensor", "BTensor")}
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, "operator": "GEMM", "desc": desc | gemm, "flags": flags},
+        {"event": "dispatch", "number": 1, "inputs": inputs, "outputs": output},
+    )
+    write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
+    folder = "out/dispatches"
+    done = dmlconf_here(tmp_path, "run", folder, "-b", f"recording:{folder}")
+    assert status in done.stdout
 
 
 def test_data_has_a_limit_and_equal_arrays_are_kept_once(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class Dispatches:
             guard: of the hooks.
             journal: receives a line for each dispatch.
             store: keeps the data.
-            most: dispatches of one operator or graph.
+            most: dispatches of one operator or graph; 0 for weights alone.
         """
         self._patches = patches
         self._guard = guard
@@ -336,16 +336,24 @@ class Dispatches:
             if before is not None:
                 with self._lock:
                     self._weights[dispatch.owner] = before
+            if not self._most:
+                self._write("weights", dispatch, {"inputs": before})
             return
         with self._lock:
             weights = self._weights.get(dispatch.owner, {})
-        if before is None or after is None:
-            reason = "the data of dispatches is larger than the limit"
+        inputs = None if before is None else {**weights, **before}
+        self._write("dispatch", dispatch, {"inputs": inputs, "outputs": after})
+
+    def _write(
+        self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
+    ) -> None:
+        """Write a line about data, or that there was no room for it."""
+        if None in sides.values():
+            what = "weights" if event == "weights" else "dispatches"
+            reason = f"the data of {what} is larger than the limit"
             self._journal.write({"event": "skipped", "what": "data", "reason": reason})
             return
-        inputs = {**weights, **before}
-        line = {"event": "dispatch", "number": dispatch.what.number}
-        self._journal.write({**line, "inputs": inputs, "outputs": after})
+        self._journal.write({"event": event, "number": dispatch.what.number, **sides})
 
     def _kept(self, arrays: Mapping[str, Array]) -> dict[str, Mapping[str, Any]] | None:
         kept = {}

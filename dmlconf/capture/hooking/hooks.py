@@ -46,7 +46,7 @@ class DataOptions:
 
     Attributes:
         folder: receives it.
-        dispatches: how many of each operator and graph.
+        dispatches: how many of each operator and graph; 0 for weights alone.
         most_bytes: of all data together.
     """
 

@@ -1,7 +1,7 @@
 """Run a Python program with the hooks.
 
 `python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
-`all,DISPATCHES,BYTES` for data in the folder of the journal.
+`all,DISPATCHES,BYTES` or `weights,0,BYTES` for data in the folder of the journal.
 
 PROGRAM is a script, or `-m MODULE`. The program sees the arguments, `sys.path` and `__main__` that
 it would have without.

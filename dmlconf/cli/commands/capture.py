@@ -66,10 +66,10 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 @folder_option
 @option(
     "--data",
-    type=click.Choice(["none", "all"]),
+    type=click.Choice(["none", "weights", "all"]),
     default="none",
     show_default=True,
-    help="Keep no data of the program, or inputs and outputs of dispatches, weights among them.",
+    help="Keep no data of the program, its weights, or inputs and outputs of dispatches too.",
 )
 @option(
     "--dispatches",
@@ -85,7 +85,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
     default=1024,
     show_default=True,
     metavar="MIB",
-    help="With --data all, keep no more data than this.",
+    help="With --data, keep no more data than this.",
 )
 def command(
     program: tuple[str, ...],
@@ -105,7 +105,8 @@ def command(
     program runs as it would without dmlconf, in the same Python. Nothing leaves the machine.
 
     With --data all, each dispatch also becomes a case with the program's own data, and what the
-    program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order.
+    program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order. With
+    --data weights, the cases have what DirectML takes over from the program, and generated inputs.
 
     Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
     on this system; 5 the program gave DirectML nothing, or nothing that dmlconf's own rules permit;
@@ -123,7 +124,8 @@ def command(
     reason = supported()
     if reason is not None:
         raise LibraryError(f"programs cannot be captured here: {reason}")
-    options = "none" if data == "none" else f"{data},{dispatches},{most_data << 20}"
+    count = dispatches if data == "all" else 0
+    options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
         with launched(program, options) as ended:
             return _written(folder, ended)
@@ -163,7 +165,7 @@ def _written(folder: Path, ended: Launched) -> int:
     if not captured.operators and not captured.graphs:
         say(_nothing(ended))
         return ExitCode.NOTHING_SELECTED
-    written = write_cases(folder, captured)
+    written = write_cases(folder, captured, ended.folder)
     report_cases(folder, captured, written)
     if captured.dispatches:
         report_dispatches(folder, write_dispatches(folder, captured, ended.folder))

@@ -26,6 +26,8 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
     } | {each.hresult for each in captured.operators if each.hresult not in (None, "S_OK")}
     if refused:
         say(f"DirectML refused to compile some of them: {', '.join(sorted(map(str, refused)))}")
+    if captured.weights:
+        say(f"Kept {len(captured.weights):,} tensors of weights next to the cases")
     _report_left_out(written)
     if not written.cases:
         return

@@ -100,6 +100,26 @@ def test_captured_cases_run_on_the_device(
     assert "PASSED: 27 passed of 27 cases" in done.stdout
 
 
+def test_weights_are_kept_without_inputs_and_outputs(
+    folder: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
+    options = ("-o", "weights", "--data", "weights", "--", "app.py")
+    done = lab(folder, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "tensors of weights next to the cases" in done.stderr
+    assert not (folder / "weights" / "dispatches").exists()
+    kept = {path.name for path in (folder / "weights").glob("*/data/*.npy")}
+    everything = {path.name for path in (folder / "my-app" / "dispatches" / "data").glob("*.npy")}
+    assert 0 < len(kept) < len(everything)
+    assert kept <= everything
+    [planned] = load_suite([folder / "weights" / "graphs"]).plan()
+    case = valid_case(planned)
+    assert isinstance(case, GraphCase)
+    arrays = case.inputs()
+    owned = [name for name, tensor in case.graph.inputs.items() if tensor.Flags]
+    assert all(abs(arrays[name]).max() > 0 for name in owned)
+
+
 def test_every_dispatch_is_judged_right(
     folder: Path, captured: subprocess.CompletedProcess[str]
 ) -> None:

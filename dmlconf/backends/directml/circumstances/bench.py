@@ -22,6 +22,7 @@ from dmlconf.backends.directml.circumstances.work import Load, Site, Step, Work,
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.directml.devices.memory import Buffer, Buffers, DescriptorHeap, Region
 from dmlconf.backends.directml.dispatch.bindings import Resources, bind_initializer
+from dmlconf.backends.directml.dispatch.case_flags import flags_of
 from dmlconf.backends.directml.dispatch.operators import CompiledOperator, OperatorCache
 from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
 from dmlconf.cases.model import Case
@@ -121,7 +122,7 @@ class Bench:
             TooLargeError: the case is too large for circumstances.
         """
         compilation = plan(case, as_graph=self._graph)
-        compiled = self._operators(flags).get(compilation)
+        compiled = self._operators(flags).get(compilation, flags_of(case.tags))
         placement = place(compilation)
         if placement.span > MOST_BYTES >> 4:
             raise TooLargeError(f"its tensors take {placement.span >> 20:,} MiB")

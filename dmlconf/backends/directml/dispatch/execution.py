@@ -30,6 +30,7 @@ from dmlconf.backends.directml.dispatch.batch import (
     Prepared,
 )
 from dmlconf.backends.directml.dispatch.bindings import Resources, bind_initializer, bind_operator
+from dmlconf.backends.directml.dispatch.case_flags import flags_of
 from dmlconf.backends.directml.dispatch.inspection import Inspection, inspect
 from dmlconf.backends.directml.dispatch.operators import MOST_KEPT, OperatorCache
 from dmlconf.backends.directml.dispatch.placement import POISONS, place
@@ -122,7 +123,7 @@ class Executor:
         began = perf_counter()
         compilation = plan(case, as_graph=self._graph)
         placement = place(compilation)
-        compiled = self._operators.get(compilation)
+        compiled = self._operators.get(compilation, flags_of(case.tags))
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:

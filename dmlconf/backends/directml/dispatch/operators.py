@@ -69,22 +69,26 @@ class OperatorCache:
         self._flags = flags
         self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
 
-    def get(self, plan: Plan) -> CompiledOperator:
+    def get(
+        self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS = dml.DML_EXECUTION_FLAGS.NONE
+    ) -> CompiledOperator:
         """Return a compiled plan, from the cache if possible; it lives until the next `trim`.
 
         Args:
             plan: an operator or a graph.
+            flags: how it is compiled, in addition to the flags of all.
 
         Raises:
             HResultError: DirectML refuses it, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows reported it.
         """
-        key = plan.key()
+        flags |= self._flags
+        key = flags, plan.key()
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key][0]
         with ExitStack() as owner:
-            compiled = self._initializable(self._compile(plan), owner)
+            compiled = self._initializable(self._compile(plan, flags), owner)
             self._cache[key] = compiled, owner.pop_all()
         return compiled
 
@@ -100,12 +104,12 @@ class OperatorCache:
             _, (_, owner) = self._cache.popitem()
             owner.close()
 
-    def _compile(self, plan: Plan) -> ComObject:
+    def _compile(self, plan: Plan, flags: dml.DML_EXECUTION_FLAGS) -> ComObject:
         if isinstance(plan, GraphPlan):
-            return compile_graph(self._device, plan, self._flags)
+            return compile_graph(self._device, plan, flags)
         with create_operator(self._device, plan.node) as operator:
             return self._device.create(
-                "CompileOperator", dml.IDML_COMPILED_OPERATOR, operator, self._flags
+                "CompileOperator", dml.IDML_COMPILED_OPERATOR, operator, flags
             )
 
     def _initializable(self, compiled: ComObject, owner: ExitStack) -> CompiledOperator:

@@ -1,0 +1,27 @@
+"""Execution flags that a case's tags ask for, as an application compiled it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
+from dmlconf.cases.model import HALF_PRECISION_TAG
+
+__all__ = ["FLAG_TAGS", "flags_of"]
+
+FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
+    HALF_PRECISION_TAG: DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION,
+    "no-metacommands": DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
+    "descriptors-volatile": DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
+}
+"""The flag of each tag."""
+
+
+def flags_of(tags: Collection[str]) -> DML_EXECUTION_FLAGS:
+    """Return the flags of a case's tags, which come on top of those of the backend's options."""
+    flags = DML_EXECUTION_FLAGS.NONE
+    for tag, flag in FLAG_TAGS.items():
+        if tag in tags:
+            flags |= flag
+    return flags
