@@ -187,7 +187,8 @@ def _row(model: Model, captured: Captured, ended: str) -> list[str]:
     kinds = {each.operator for each in captured.operators}
     text = str([each.desc for each in captured.operators])
     types = [str(each) for each in DataType if f"'{each}'" in text]
-    results = [each.hresult for each in (*captured.graphs, *captured.operators) if each.hresult]
+    results = [each.hresult for each in captured.graphs if each.hresult]
+    results += [each.hresult for each in captured.operators if each.hresult]
     refused = next((each for each in results if each != "S_OK"), None)
     if not captured.operators:
         outcome = "ONNX Runtime refuses it"

@@ -131,7 +131,8 @@ class Captured:
     @property
     def weights(self) -> Counter[str]:
         """How often each kept array is a weight, by its file."""
-        owners = [each.weights for each in (*self.operators, *self.graphs)]
+        owners = [each.weights for each in self.operators]
+        owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())
 
     def summary(self) -> str:

@@ -81,9 +81,8 @@ def write_cases(folder: Path, captured: Captured, source: Path | None = None) ->
     left_out: dict[str, str] = {}
     cases = 0
     for path, head, entries, weights in _files(folder, captured):
-        for kept in weights if source is not None else ():
-            (path.parent / DATA).mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / kept, path.parent / DATA / kept)
+        if source is not None:
+            _copy(weights, source, path.parent / DATA)
         sound = sound_entries(head, entries, path, left_out)
         if sound:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,6 +90,12 @@ def write_cases(folder: Path, captured: Captured, source: Path | None = None) ->
             files.append(path)
             cases += len(sound)
     return Written(tuple(files), cases, left_out)
+
+
+def _copy(names: Collection[str], source: Path, target: Path) -> None:
+    for name in names:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target / name)
 
 
 def _files(

@@ -116,11 +116,11 @@ def test_what_was_compiled_becomes_cases_once(tmp_path: Path) -> None:
 
 
 def test_weights_that_were_kept_are_the_data_of_their_inputs(tmp_path: Path) -> None:
-    weights = np.arange(6, dtype=np.float32).reshape(TENSOR["Sizes"])
+    weights = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
     kept = ArrayStore(tmp_path, 100).put(weights)
     owned = {**TENSOR, "Flags": ["OWNED_BY_DML"]}
     parts = {**GRAPH["graph"], "inputs": {"input-0": owned}}
-    relu = {**RELU, "desc": {**RELU["desc"], "InputTensor": owned}}
+    relu = {**RELU, "desc": {"InputTensor": owned, "OutputTensor": TENSOR}}
     path = journal(
         tmp_path / "journal",
         {"event": "compile", "number": 1, **relu, "flags": 0},
