@@ -7,6 +7,7 @@ generated case keeps the rewrite, so that `dmlconf diagnose` can tell whether a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.search import MOST_ELEMENTS
 from dmlconf.graphs.model import CONSTANT_TENSOR
 from dmlconf.resources import cases_directory
 
@@ -72,7 +74,9 @@ def _is_small(entry: Mapping[str, Any]) -> bool:
         return False
     nodes = entry["nodes"]
     whole = len(nodes) <= _MOST_NODES and not any("repeat" in node for node in nodes.values())
-    return whole and "outputs" not in entry["rewrite"]
+    tensors = [*entry.get("inputs", {}).values(), *entry.get("constants", {}).values()]
+    small = all(math.prod(tensor["Sizes"]) <= MOST_ELEMENTS for tensor in tensors)
+    return whole and small and "outputs" not in entry["rewrite"]
 
 
 def _operators(entry: Mapping[str, Any]) -> frozenset[str]:

@@ -117,6 +117,15 @@ def test_only_patterns_of_the_given_operators_are_planted(pattern: CaseTemplate)
     assert plantable([pattern], ("ACTIVATION_RELU",)) == ()
 
 
+def test_patterns_of_large_tensors_are_not_planted(tmp_path: Path) -> None:
+    large = PATTERN.replace("[1, 1, 1, 3]", "[1, 1, 2, 3001]")
+    (tmp_path / "large.yaml").write_text(
+        large.replace("values: [1, -2, 9]", "fill: {sequence: {start: -9}}")
+    )
+    [template] = load_suite([tmp_path / "large.yaml"]).templates
+    assert plantable([template], ("ACTIVATION_RELU", "ELEMENT_WISE_CLIP")) == ()
+
+
 def test_the_suite_has_its_rewrites_in_these_files() -> None:
     assert {"rewrites-fusion.yaml", "rewrites-quantization.yaml"} <= {
         path.name for path in rewrite_files()
