@@ -73,15 +73,19 @@ class Job:
         self.workspace.mkdir(exist_ok=True)
         self.temporary.mkdir(exist_ok=True)
         for step in steps():
-            skipped = step.get("if") == "inputs.lab == 'true'" and not self._lab
-            if "run" not in step or skipped:
+            if "run" not in step or not self._holds(step.get("if", "")):
                 continue
             if self._run(step) != 0:
                 return
 
-    @property
-    def _lab(self) -> bool:
-        return self.inputs.get("lab") == "true"
+    def _holds(self, condition: str) -> bool:
+        """Return whether comparisons with texts hold, such as `inputs.lab == 'true'`."""
+        for each in filter(None, condition.split(" && ")):
+            comparison = re.fullmatch(r"([\w.-]+) (==|!=) '(.*)'", each)
+            assert comparison, condition
+            if (self._context(comparison[1]) == comparison[3]) != (comparison[2] == "=="):
+                return False
+        return True
 
     def _run(self, step: Mapping[str, Any]) -> int:
         file = self.folder / "output"

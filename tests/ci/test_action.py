@@ -48,11 +48,41 @@ def test_each_script_has_a_file_and_each_variable_a_value() -> None:
             assert set(re.findall(r"\bACTION_\w+", text)) <= {"ACTION_FOLDER", *step["env"]}
 
 
-def test_the_example_uses_inputs_that_there_are() -> None:
-    [job] = yaml.safe_load(EXAMPLE.read_text("utf-8"))["jobs"].values()
-    [use] = [step for step in job["steps"] if "/dmlconf@" in step.get("uses", "")]
-    inputs = action()["inputs"]
-    assert set(use["with"]) <= set(inputs)
+@pytest.mark.parametrize("name", ["gate.yml", "history.yml"])
+def test_the_example_uses_inputs_and_outputs_that_there_are(name: str) -> None:
+    text = EXAMPLE.with_name(name).read_text("utf-8")
+    jobs = yaml.safe_load(text)["jobs"].values()
+    [use] = [step for job in jobs for step in job["steps"] if "/dmlconf@" in step.get("uses", "")]
+    assert set(use["with"]) <= set(action()["inputs"])
+    used = set(re.findall(r"steps\.dmlconf\.outputs\.([\w-]+)", text))
+    assert used
+    assert used <= set(action()["outputs"])
+
+
+def test_the_comment_is_made_without_code_of_the_pull_request() -> None:
+    workflow = yaml.safe_load(EXAMPLE.with_name("history-comment.yml").read_text("utf-8"))
+    history = yaml.safe_load(EXAMPLE.with_name("history.yml").read_text("utf-8"))
+    assert workflow[True]["workflow_run"]["workflows"] == [history["name"]]  # `on` is true in YAML.
+    [job] = workflow["jobs"].values()
+    assert [step.get("uses") for step in job["steps"]] == ["actions/download-artifact@v4", None]
+    assert history["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.action
+def test_a_history_is_kept_with_its_pages_and_what_is_new(tmp_path: Path) -> None:
+    for folder, backend in (("first", "numpy"), ("second", "miniature:zeros")):
+        job = job_with(
+            tmp_path / folder, TILE, paths="my cases", backend=backend, history="h.sqlite"
+        )
+        if folder == "second":
+            (tmp_path / "first" / "workspace" / "h.sqlite").rename(job.workspace / "h.sqlite")
+        job.run()
+        assert job.exit_codes["Add the run to the history"] == 0, job.printed
+    site = job.workspace / job.outputs["steps.history.outputs.site"]
+    assert "2, from 20" in (site / "index.html").read_text("utf-8")
+    news = (job.workspace / job.outputs["steps.history.outputs.news"]).read_text("utf-8")
+    assert "the first, in which 1 case failed" in news  # Another backend is another line.
+    assert news in job.summary.read_text("utf-8")
 
 
 def job_with(folder: Path, case: str, **inputs: str) -> Job:

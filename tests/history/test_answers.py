@@ -386,6 +386,9 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     assert "no case began to fail" in history("regressions", "--since", "#1", "--tag", "documented")
     assert "no case is flaky" in history("flaky", "-k", "tile")
     assert json.loads(history("flaky", "--json")) == []
+    assert f"{A}: {FAILED}, before passed" in history("new")
+    assert [each["case"] for each in json.loads(history("new", "--json"))["regressions"]] == [A]
+    assert f"| {A} |" in history("new", "--markdown")
     assert "TILE" in history("drivers")
     assert "GEMM" not in history("drivers")
     assert {each["operator"] for each in json.loads(history("drivers", "--json"))} == {

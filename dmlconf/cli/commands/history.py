@@ -251,6 +251,34 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     return ExitCode.SUCCESS
 
 
+@_subcommand("new", short_help="Show what the latest run changed.")
+@option("--markdown", is_flag=True, help="Print Markdown, as for a comment on a pull request.")
+@_database_option
+@_json_option
+def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
+    """Show which cases began to fail or pass again with the latest run, and what changed with each.
+
+    It is compared with the runs before it on the same backend and adapter. The shards of a run
+    count together. Flaky cases are only counted, unless something else changed with them.
+    """
+    from dmlconf.history.overview import overview_of
+    from dmlconf.reports.history.news import news_data, news_lines, news_markdown
+
+    if markdown and as_json:
+        raise click.UsageError("give --markdown or --json")
+    with _read(database) as timeline:
+        overview = overview_of(timeline)
+    news = overview.news[0] if overview.news else None
+    if as_json:
+        return _print(None if news is None else news_data(news))
+    if news is None:
+        return _echo(["the history has no runs"])
+    if markdown:
+        click.echo(news_markdown(news, overview.handles), nl=False)
+        return ExitCode.SUCCESS
+    return _echo(news_lines(news))
+
+
 @_subcommand("drivers", short_help="Show operators by driver and version.")
 @option(
     "-o",

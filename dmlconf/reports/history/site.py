@@ -20,6 +20,7 @@ from dmlconf.history.questions import Story
 from dmlconf.history.timeline import RunRow, Transition, VerdictAt
 from dmlconf.reports.history.answers import cause_text
 from dmlconf.reports.history.feed import regression_feed
+from dmlconf.reports.history.news import moment, news_text, run_text
 from dmlconf.reports.history.time_line import TimeLine, time_line
 from dmlconf.reports.pages import render_linked_page, stylesheet
 from dmlconf.verdicts.status import Status
@@ -138,7 +139,7 @@ class Site:
         news = self.overview.news
         closing, style = "The history has no runs yet", ""
         if news:
-            closing = f"{_run_text(news[0])}: {_news_text(news[0])}"
+            closing = f"{run_text(news[0])}: {news_text(news[0])}"
             style = _FAILED if news[0].regressed else _PASSED
         columns = list(self.overview.targets)[:_MOST_COLUMNS]
         failing = set(self._operators.values())
@@ -197,7 +198,7 @@ class Site:
 
     def _news(self, news: LineNews) -> dict[str, Any]:
         kinds = {"regressed": news.regressed, "mended": news.mended}
-        sentence = f"{_run_text(news)}: {_news_text(news)}."
+        sentence = f"{run_text(news)}: {news_text(news)}."
         if news.flaky:
             sentence += f" {news.flaky:,} flaky case{'s' * (news.flaky != 1)} changed as well."
         more = {
@@ -317,7 +318,7 @@ class Site:
 
     def _change(self, each: Transition) -> dict[str, Any]:
         what = each.after.text
-        when = f"since {_moment(each.first)}, #{each.first.id}"
+        when = f"since {moment(each.first)}, #{each.first.id}"
         if each.before is not None and each.last is not None:
             when += f"; until #{each.last.id} {each.before.text}"
             if each.before.text == what:
@@ -349,13 +350,13 @@ class Site:
                 ("Machines", f"{len(machines):,}"),
                 (
                     "Latest run",
-                    f"#{latest.id}, {_moment(latest)}: {latest.failing:,} of "
+                    f"#{latest.id}, {moment(latest)}: {latest.failing:,} of "
                     f"{latest.cases:,} cases fail",
                 ),
             ],
             "rows": rows,
             "failing": [
-                {**entry, "when": f"since {_moment(each.first)}, #{each.first.id}"}
+                {**entry, "when": f"since {moment(each.first)}, #{each.first.id}"}
                 for each, entry in zip(
                     failing[:_MOST_LISTED], self._changes(failing[:_MOST_LISTED]), strict=True
                 )
@@ -365,7 +366,7 @@ class Site:
             "runs": [
                 {
                     "id": each.id,
-                    "started": _moment(each),
+                    "started": moment(each),
                     "cases": f"{each.cases:,}",
                     "failing": f"{each.failing:,}",
                     "dmlconf": each.dmlconf,
@@ -444,12 +445,8 @@ def _target_text(target: Target) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _moment(run: RunRow) -> str:
-    return run.started[:16].replace("T", " ")
-
-
 def _when(each: Transition) -> str:
-    return f"since {_moment(each.first)}, #{each.first.id}; changed with it: {cause_text(each)}"
+    return f"since {moment(each.first)}, #{each.first.id}; changed with it: {cause_text(each)}"
 
 
 def _style(verdict: VerdictAt) -> str:
@@ -468,26 +465,3 @@ def _story_strip(story: Story) -> TimeLine:
     for begin, end, each in zip(places, ends, story.transitions, strict=True):
         shares[begin:end] = [float(each.after.fails)] * (end - begin)
     return time_line(shares)
-
-
-def _run_text(news: LineNews) -> str:
-    latest = news.latest[-1]
-    if len(news.latest) > 1:
-        return f"{len(news.latest)} shards to #{latest.id} of {_moment(latest)}"
-    return f"Run #{latest.id} of {_moment(latest)}"
-
-
-def _news_text(news: LineNews) -> str:
-    if len(news.line.runs) == len(news.latest):
-        return f"the first, in which {_cases(sum(each.failing for each in news.latest))} failed"
-    parts = []
-    if news.regressed:
-        parts.append(f"{_cases(len(news.regressed))} began to fail")
-    if news.mended:
-        count = len(news.mended)
-        parts.append(f"{_cases(count)} pass{'es' * (count == 1)} again")
-    return ", ".join(parts) or "nothing new"
-
-
-def _cases(count: int) -> str:
-    return f"{count:,} case{'s' * (count != 1)}"

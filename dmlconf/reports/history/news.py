@@ -1,0 +1,107 @@
+"""What the latest run changed, as text, as data and as a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dmlconf.history.overview import LineNews
+from dmlconf.history.timeline import RunRow, Transition
+from dmlconf.reports.history.answers import (
+    cause_text,
+    environment_text,
+    run_data,
+    transition_data,
+)
+from dmlconf.reports.markdown_text import escaped, table
+
+__all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
+
+_MOST_LISTED: Final = 50
+"""Cases of each kind in a comment."""
+
+
+def moment(run: RunRow) -> str:
+    """Return when a run started, to the minute."""
+    return run.started[:16].replace("T", " ")
+
+
+def run_text(news: LineNews) -> str:
+    """Return which run it is, or which shards."""
+    latest = news.latest[-1]
+    if len(news.latest) > 1:
+        return f"{len(news.latest)} shards to #{latest.id} of {moment(latest)}"
+    return f"Run #{latest.id} of {moment(latest)}"
+
+
+def news_text(news: LineNews) -> str:
+    """Return how many cases changed."""
+    if len(news.line.runs) == len(news.latest):
+        return f"the first, in which {_cases(sum(each.failing for each in news.latest))} failed"
+    parts = []
+    if news.regressed:
+        parts.append(f"{_cases(len(news.regressed))} began to fail")
+    if news.mended:
+        count = len(news.mended)
+        parts.append(f"{_cases(count)} pass{'es' * (count == 1)} again")
+    return ", ".join(parts) or "nothing new"
+
+
+def news_data(news: LineNews) -> dict[str, Any]:
+    """Return it as JSON values."""
+    return {
+        "line": {"backend": news.line.backend, "adapter": news.line.adapter or None},
+        "runs": [run_data(each) for each in news.latest],
+        "first": len(news.line.runs) == len(news.latest),
+        "regressions": [transition_data(each) for each in news.regressed],
+        "mended": [transition_data(each) for each in news.mended],
+        "flaky_changes": news.flaky,
+    }
+
+
+def news_lines(news: LineNews) -> Iterator[str]:
+    """Yield it as lines of text."""
+    yield f"{run_text(news)} on {environment_text(news.latest[-1].environment)}: {news_text(news)}"
+    for each in (*news.regressed, *news.mended):
+        yield f"{each.case}: {each.after.text}, before {_before(each)}"
+        yield f"    changed with it: {cause_text(each)}"
+    if news.flaky:
+        yield f"{_cases(news.flaky)} left out as flaky: dmlconf history flaky"
+
+
+def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
+    """Return it as Markdown.
+
+    Args:
+        news: what changed.
+        handles: of each case that ever failed.
+    """
+    where = environment_text(news.latest[-1].environment)
+    lines = [f"### dmlconf: {escaped(news_text(news))}", ""]
+    lines += [f"{escaped(run_text(news))} on {escaped(where)}.", ""]
+    for title, own in (("Began to fail", news.regressed), ("Pass again", news.mended)):
+        if own:
+            rows = [
+                [
+                    escaped(each.case),
+                    escaped(handles[each.case]),
+                    escaped(f"{_before(each)}, now {each.after.text}"),
+                    escaped(cause_text(each)),
+                ]
+                for each in own[:_MOST_LISTED]
+            ]
+            headings = [f"{title} ({len(own):,})", "Handle", "Verdict", "Changed with it"]
+            lines += [*table(headings, rows), ""]
+            if len(own) > _MOST_LISTED:
+                lines += [f"and {len(own) - _MOST_LISTED:,} more", ""]
+    if news.flaky:
+        lines += [f"{_cases(news.flaky)} left out as flaky.", ""]
+    return "\n".join(lines)
+
+
+def _before(each: Transition) -> str:
+    return "none" if each.before is None else each.before.text
+
+
+def _cases(count: int) -> str:
+    return f"{count:,} case{'s' * (count != 1)}"
