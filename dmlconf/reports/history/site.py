@@ -7,7 +7,7 @@ Its path stays: of a case it is its handle, of an operator its name, of a driver
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -158,7 +158,10 @@ class Site:
             "style": style,
             "tested": self._facts(),
             "news": [self._news(each) for each in news[:_MOST_LINES]],
-            "columns": [self._target(target) for target in columns],
+            "columns": [
+                {"name": name, "path": _target_path(target)}
+                for target, name in zip(columns, _short_texts(columns), strict=True)
+            ],
             "rows": rows,
             "quiet": sorted(
                 {name for own in self.overview.totals.values() for name in own} - failing
@@ -443,6 +446,32 @@ def _target_text(target: Target) -> str:
     parts = [f"{target.backend} {target.version}".strip(), target.adapter]
     parts += [f"driver {target.driver}"] if target.driver else []
     return ", ".join(filter(None, parts))
+
+
+def _short_texts(targets: Sequence[Target]) -> list[str]:
+    """Return of each target what sets it apart from the others."""
+    same = [
+        len({part(target) for target in targets}) == 1
+        for part in (
+            lambda target: (target.backend, target.version),
+            lambda target: target.adapter,
+            lambda target: target.driver,
+        )
+    ]
+    if all(same):
+        return [_target_text(target) for target in targets]
+    return [
+        _target_text(
+            Target(
+                "" if same[0] else target.backend,
+                "" if same[0] else target.version,
+                "" if same[1] else target.adapter,
+                "" if same[2] else target.driver,
+            )
+        )
+        or _target_text(target)
+        for target in targets
+    ]
 
 
 def _when(each: Transition) -> str:
