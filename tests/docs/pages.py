@@ -15,6 +15,7 @@ from dmlconf.excuses.findings import all_findings
 from dmlconf.excuses.known_faults import read_known_faults
 from dmlconf.reports.faults import faults_page
 from dmlconf.reports.findings import findings_page
+from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
 from tests.docs import tutorials
 
@@ -144,4 +145,5 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "findings.md": findings,
     "formats.md": formats,
     "operators.md": operators,
+    "runtimes.md": runtimes_page,
 }
