@@ -84,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     several.add_argument(
         "--scoreboard", action="store_true", help="print docs/scoreboard.md from the logs"
     )
-    commands.add_parser("packages", help="fetch ONNX Runtime, for run -- capture")
+    commands.add_parser(
+        "packages", help="fetch ONNX Runtime, for run -- capture and run -- run -b onnxruntime"
+    )
     layers = commands.add_parser("layers", help="print docs/layers.md from the log of a run")
     layers.add_argument("log", type=Path, metavar="LOG", help="of the cases with the tag model")
     commands.add_parser("check", help="check that the lab works and computes")

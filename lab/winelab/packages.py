@@ -1,9 +1,10 @@
-"""Python packages that use DirectML, for `dmlconf capture` in the lab."""
+"""Python packages that use DirectML, for `dmlconf capture` and `-b onnxruntime` in the lab."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import Final
 
 from winelab.build import verified
 from winelab.errors import LabError
+from winelab.recipe import FOLDER
 from winelab.tree import windows
-from winelab.versions import INSIDE, Release, download, releases, releases_directory
+from winelab.versions import INSIDE, download_wheel, releases, releases_directory
 
 __all__ = ["fetch_packages", "packages_directory", "search_path"]
 
 _FOLDER: Final = "packages"
+_PYTHON: Final = "311"
+"""The lab's, without the dot."""
 
 
 def packages_directory() -> Path:
@@ -29,32 +33,56 @@ def search_path() -> str:
     return windows(f"{INSIDE}/{_FOLDER}") if packages_directory().is_dir() else ""
 
 
-def fetch_packages(fetch: Callable[[Release, Path], None] = download) -> bool:
-    """Fetch ONNX Runtime with the newest DirectML; return whether it had to be fetched.
+def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> bool:
+    """Fetch ONNX Runtime with the newest DirectML, and what builds models for it.
 
     Args:
-        fetch: puts the wheel of a release into a folder.
+        fetch: puts a wheel of PyPI, by its name and SHA-256, into a folder; pip by default.
+
+    Returns:
+        Whether something had to be fetched.
 
     Raises:
         LabError: it cannot be fetched, or is not the pinned file.
     """
     target = packages_directory()
-    if target.is_dir():
+    wheels = _wheels()
+    if all((target / _installed(wheel)).is_dir() for wheel in wheels):
         return False
-    release = releases()[-1]
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}-", dir=target.parent) as name:
         folder = Path(name)
-        fetch(release, folder)
-        wheel = folder / release.wheel
-        try:
-            verified(wheel.read_bytes(), release.wheel_sha256, release.wheel)
-        except OSError as error:
-            reason = f"{release.wheel} could not be downloaded: {error.strerror}"
-            raise LabError(reason) from error
         unpacked = folder / "unpacked"
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(unpacked)
+        for wheel, sha256 in wheels.items():
+            (fetch or _download)(wheel, sha256, folder)
+            _unpack(folder / wheel, sha256, unpacked)
         # It gets its name when it is complete.
+        if target.is_dir():
+            target.rename(folder / "old")
         shutil.move(unpacked, target)
     return True
+
+
+def _wheels() -> dict[str, str]:
+    """Return the SHA-256 of each wheel, by its name."""
+    release = releases()[-1]
+    others = tomllib.loads((FOLDER / "packages.toml").read_text("utf-8"))["wheels"]
+    return {release.wheel: release.wheel_sha256, **others}
+
+
+def _installed(wheel: str) -> str:
+    """Return the folder that an unpacked wheel has: `onnx-1.18.0.dist-info`."""
+    return f"{'-'.join(wheel.split('-')[:2])}.dist-info"
+
+
+def _download(wheel: str, sha256: str, folder: Path) -> None:
+    download_wheel(wheel, sha256, folder, _PYTHON)
+
+
+def _unpack(wheel: Path, sha256: str, folder: Path) -> None:
+    try:
+        verified(wheel.read_bytes(), sha256, wheel.name)
+    except OSError as error:
+        raise LabError(f"{wheel.name} could not be downloaded: {error.strerror}") from error
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)

@@ -25,6 +25,7 @@ __all__ = [
     "Release",
     "chosen",
     "download",
+    "download_wheel",
     "fetch",
     "library",
     "releases",
@@ -133,7 +134,7 @@ def _unpacked(release: Release, wheel: Path) -> bytes:
     try:
         packed = wheel.read_bytes()
     except OSError as error:
-        raise LabError(f"{release.wheel} could not be downloaded: {error.strerror}") from error
+        raise LabError(f"{wheel} could not be downloaded: {error.strerror}") from error
     verified(packed, release.wheel_sha256, release.wheel)
     with zipfile.ZipFile(wheel) as archive:
         # In older wheels the package lies in a separate folder, NAME.data/purelib.
@@ -147,9 +148,24 @@ def download(release: Release, folder: Path) -> None:
     Raises:
         LabError: pip is missing, or fails.
     """
-    name, version, python = release.wheel.split("-")[:3]
+    download_wheel(release.wheel, release.wheel_sha256, folder)
+
+
+def download_wheel(wheel: str, sha256: str, folder: Path, python: str = "") -> None:
+    """Put a wheel of PyPI into a folder, with pip.
+
+    Args:
+        wheel: the file's name.
+        sha256: of the file.
+        folder: the folder.
+        python: the version of Python that it is for, such as 311; its own by default.
+
+    Raises:
+        LabError: pip is missing, or fails.
+    """
+    name, version, own = wheel.split("-")[:3]
     requirements = folder / "requirements.txt"
-    requirements.write_text(f"{name}=={version} --hash=sha256:{release.wheel_sha256}\n")
+    requirements.write_text(f"{name}=={version} --hash=sha256:{sha256}\n")
     pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip3"]
     if shutil.which(pip[0]) is None:
         raise LabError("missing on this machine: pip; on Debian: apt-get install python3-pip")
@@ -163,7 +179,7 @@ def download(release: Release, folder: Path) -> None:
         "--platform",
         "win_amd64",
         "--python-version",
-        python[2:],
+        python or own[2:],
         "--dest",
         str(folder),
         "--requirement",
@@ -171,4 +187,4 @@ def download(release: Release, folder: Path) -> None:
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise LabError(f"{release.wheel} could not be downloaded:\n{done.stderr.strip()}")
+        raise LabError(f"{wheel} could not be downloaded:\n{done.stderr.strip()}")

@@ -24,6 +24,7 @@ from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status
 from winelab import cli
 from winelab.errors import LabError
+from winelab.packages import fetch_packages, packages_directory
 from winelab.recipe import CHECKOUT, Recipe
 from winelab.session import environment_for
 from winelab.suite_runs import log_file, run_suite, suite_digest
@@ -138,6 +139,15 @@ class TestFetch:
 
 
 class TestInTheLab:
+    def test_packages_of_other_bytes_are_refused_and_leave_nothing(self) -> None:
+        def fetch(wheel: str, sha256: str, folder: Path) -> None:
+            (folder / wheel).write_bytes(b"other")
+
+        with pytest.raises(LabError, match=r"SHA-256.*names"):
+            fetch_packages(fetch)
+        assert not packages_directory().exists()
+        assert not list(packages_directory().parent.iterdir())
+
     def test_a_release_that_was_not_fetched_says_how_to_fetch_it(self) -> None:
         with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
             library("1.9.0")
