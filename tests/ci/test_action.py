@@ -81,7 +81,7 @@ def test_a_history_is_kept_with_its_pages_and_what_is_new(tmp_path: Path) -> Non
     site = job.workspace / job.outputs["steps.history.outputs.site"]
     assert "2, from 20" in (site / "index.html").read_text("utf-8")
     news = (job.workspace / job.outputs["steps.history.outputs.news"]).read_text("utf-8")
-    assert "the first, in which 1 case failed" in news  # Another backend is another line.
+    assert "the first run, in which 1 case failed" in news  # Another backend is another line.
     assert news in job.summary.read_text("utf-8")
 
 

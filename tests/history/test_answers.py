@@ -16,6 +16,7 @@ from dmlconf.cases.handles import longest_handle
 from dmlconf.history.adding import add
 from dmlconf.history.database import opened
 from dmlconf.history.keeping import copy_runs, prune
+from dmlconf.history.overview import overview_of
 from dmlconf.history.questions import (
     Choice,
     driver_states,
@@ -27,6 +28,7 @@ from dmlconf.history.questions import (
 from dmlconf.history.tables import case as case_table
 from dmlconf.history.tables import change, outcome
 from dmlconf.history.timeline import Timeline
+from dmlconf.reports.history.site import Site
 from dmlconf.run_log.log import LogWriter, RunLog
 from tests.cli.process import dmlconf_here
 from tests.history.runs import night, verdict
@@ -346,6 +348,21 @@ def test_operators_are_shown_by_driver(database: str) -> None:
         ("2.0", "TILE", 1, 1),
         ("2.0", "GEMM", 0, 1),
     }
+
+
+def test_pages_are_the_same_from_each_database(database: str, tmp_path: Path) -> None:
+    nights = [
+        night(n, [verdict(A, fails=n % 2 == 1), verdict(B, fails=n == 5)], driver=f"{n // 3}")
+        for n in range(6)
+    ]
+    sites = []
+    for each in (database, str(tmp_path / "plain.sqlite")):
+        fill(each, nights)
+        with opened(each) as history, history.reading() as connection:
+            sites.append(Site(overview_of(Timeline(connection))))
+    one, other = ({path: site.content(path) for path in site.paths()} for site in sites)
+    assert one == other
+    assert "1 case began to fail" in str(one["index.html"])
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:

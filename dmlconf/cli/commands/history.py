@@ -350,7 +350,8 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
         overview = overview_of(timeline)
     ending = "" if address is None else address.rstrip("/") + "/"
     count = write_site(folder, Site(overview, ending))
-    return _echo([f"{folder / 'index.html'}: {count:,} pages of {len(overview.runs):,} runs"])
+    runs = len(overview.runs)
+    return _echo([f"{folder / 'index.html'}: {count:,} pages of {runs:,} run{'s' * (runs != 1)}"])
 
 
 @_subcommand("serve", short_help="Show the pages in a browser, as the history is now.")

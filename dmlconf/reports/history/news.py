@@ -37,7 +37,7 @@ def run_text(news: LineNews) -> str:
 def news_text(news: LineNews) -> str:
     """Return how many cases changed."""
     if len(news.line.runs) == len(news.latest):
-        return f"the first, in which {_cases(sum(each.failing for each in news.latest))} failed"
+        return f"the first run, in which {_cases(sum(each.failing for each in news.latest))} failed"
     parts = []
     if news.regressed:
         parts.append(f"{_cases(len(news.regressed))} began to fail")
