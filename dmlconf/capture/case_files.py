@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.directml.dispatch.case_flags import FLAG_TAGS
+from dmlconf.capture.blocks import blocks
 from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
 from dmlconf.capture.inputs import desc_of, input_data
 from dmlconf.capture.plain_graphs import OWN_DATA, shortened
@@ -64,7 +65,9 @@ Entry = Mapping[str, Any]
 """An entry of a case file, or the rest of the file."""
 
 
-def write_cases(folder: Path, captured: Captured, source: Path | None = None) -> Written:
+def write_cases(
+    folder: Path, captured: Captured, source: Path | None = None, block_nodes: int | None = None
+) -> Written:
     """Write case files below a folder, one for each operator and some for graphs.
 
     Each is loaded as `dmlconf run` would. A case that does not load is left out.
@@ -73,6 +76,7 @@ def write_cases(folder: Path, captured: Captured, source: Path | None = None) ->
         folder: receives them, and weights in folders `data` next to the files.
         captured: what was captured.
         source: the folder of the kept weights; None if there are none.
+        block_nodes: the most nodes of a block, into which larger graphs are split as well.
 
     Raises:
         OSError: a file cannot be written.
@@ -80,7 +84,7 @@ def write_cases(folder: Path, captured: Captured, source: Path | None = None) ->
     files: list[Path] = []
     left_out: dict[str, str] = {}
     cases = 0
-    for path, head, entries, weights in _files(folder, captured):
+    for path, head, entries, weights in _files(folder, captured, block_nodes):
         if source is not None:
             _copy(weights, source, path.parent / DATA)
         sound = sound_entries(head, entries, path, left_out)
@@ -99,7 +103,7 @@ def _copy(names: Collection[str], source: Path, target: Path) -> None:
 
 
 def _files(
-    folder: Path, captured: Captured
+    folder: Path, captured: Captured, block_nodes: int | None
 ) -> Iterator[tuple[Path, Entry, list[Entry], Collection[str]]]:
     """Yield each file's path, head and entries, and the weights that they name."""
     by_operator: dict[str, list[CapturedOperator]] = {}
@@ -119,8 +123,7 @@ def _files(
         suffix = f"-{number}" if number > 1 else ""
         return folder / GRAPHS.lower() / f"{FILE}{suffix}.yaml"
 
-    for graph in captured.graphs:
-        entry = _graph_entry(graph)
+    for graph, entry in _graph_entries(captured.graphs, block_nodes):
         length = len(document_text(entry))
         if waiting and size + length > _MOST_TEXT:
             number += 1
@@ -188,6 +191,36 @@ def _operator_note(member: CapturedOperator) -> str:
     return " ".join(parts)
 
 
+def _graph_entries(
+    graphs: Sequence[CapturedGraph], block_nodes: int | None
+) -> Iterator[tuple[CapturedGraph, Entry]]:
+    """Yield the entry of each graph, and those of its blocks."""
+    for graph in graphs:
+        yield graph, _graph_entry(graph)
+        if block_nodes is None or len(graph.parts["nodes"]) <= block_nodes:
+            continue
+        # A block of one node is a case of its operator already.
+        several = [each for each in blocks(graph.parts, block_nodes) if len(each.nodes) > 1]
+        for number, block in enumerate(several, 1):
+            ends = block.nodes[0], block.nodes[-1]
+            first, last = (graph.names.get(name, name) for name in ends)
+            which = f"{len(block.nodes)} nodes of graph {graph.number}"
+            weights = {
+                name: graph.weights[source]
+                for name, source in block.sources.items()
+                if source in graph.weights
+            }
+            yield (
+                graph,
+                {
+                    "name": f"graph-{graph.number}-block-{number}",
+                    "note": f"{which}, from {first} to {last}.",
+                    "tags": ["block", *execution_tags(graph.flags)],
+                    **shortened(_with_weights(block.parts, weights)),
+                },
+            )
+
+
 def _graph_entry(graph: CapturedGraph) -> Entry:
     count = len(graph.parts["nodes"])
     parts = [f"Compiled {_times(graph.compiled)}{_outcome(graph.hresult)}."]
@@ -198,7 +231,7 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
         "name": f"graph-{graph.number}-of-{count}-node{'' if count == 1 else 's'}",
         "note": " ".join(parts),
         **_tags(graph.flags),
-        **shortened(_with_weights(graph)),
+        **shortened(_with_weights(graph.parts, graph.weights)),
     }
 
 
@@ -208,14 +241,14 @@ def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | 
     return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
 
 
-def _with_weights(graph: CapturedGraph) -> dict[str, Any]:
-    """Return the parts with data for the graph's inputs: weights that were kept, or generated."""
-    parts = with_data(graph.parts)
-    for name in graph.weights:
-        tensor = {key: item for key, item in parts["inputs"][name].items() if key not in OWN_DATA}
-        data = _weight(graph.weights, name) or {}
-        parts["inputs"] = {**parts["inputs"], name: {**tensor, **data}}
-    return parts
+def _with_weights(parts: Mapping[str, Any], weights: Mapping[str, KeptArray]) -> dict[str, Any]:
+    """Return the parts with data for the inputs: weights that were kept, or generated."""
+    whole = with_data(parts)
+    for name in weights:
+        tensor = {key: item for key, item in whole["inputs"][name].items() if key not in OWN_DATA}
+        data = _weight(weights, name) or {}
+        whole["inputs"] = {**whole["inputs"], name: {**tensor, **data}}
+    return whole
 
 
 def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:

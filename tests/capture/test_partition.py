@@ -43,6 +43,19 @@ def test_a_partition_becomes_the_graph_that_is_compiled(tmp_path: Path) -> None:
     assert gemm["CTensor"].Strides == (0, 0, 0, 1)
 
 
+def test_a_graph_becomes_blocks_as_well(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "import", FILE, "-o", "out", "--block-nodes", "4")
+    assert done.returncode == 0, done.stderr
+    cases = [valid_case(each) for each in load_suite([tmp_path / "out" / "graphs"]).plan()]
+    whole, *others = [each for each in cases if isinstance(each, GraphCase)]
+    assert len(whole.graph.nodes) == 6
+    assert [len(each.graph.nodes) for each in others] == [4, 2]
+    assert all("block" in each.tags for each in others)
+    names = [node.name for each in others for node in each.graph.nodes]
+    assert sorted(names) == sorted(node.name for node in whole.graph.nodes)
+    assert others[0].about.note == "4 nodes of graph 1, from r_dmlEp_0 to f_dmlEp_0."
+
+
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     content = FILE.read_bytes()
     path = tmp_path / "damaged.bin"

@@ -17,7 +17,12 @@ from dmlconf.capture.launching import Launched, launched
 from dmlconf.capture.onnx_model import ModelError, parsed_dimension
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.captured_folder import folder_error, folder_option, require_empty
+from dmlconf.cli.options.captured_folder import (
+    block_nodes_option,
+    folder_error,
+    folder_option,
+    require_empty,
+)
 from dmlconf.cli.output.captured_cases import report_cases, report_dispatches
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
@@ -64,6 +69,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
     help="Let ONNX Runtime give DirectML single operators instead of graphs.",
 )
 @folder_option
+@block_nodes_option
 @option(
     "--data",
     type=click.Choice(["none", "weights", "all"]),
@@ -94,6 +100,7 @@ def command(
     inputs: Path | None,
     unfused: bool,
     folder: Path,
+    block_nodes: int | None,
     data: str,
     dispatches: int,
     most_data: int,
@@ -128,7 +135,7 @@ def command(
     options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
         with launched(program, options) as ended:
-            return _written(folder, ended)
+            return _written(folder, ended, block_nodes)
     except JournalError as error:
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:
@@ -159,13 +166,13 @@ def _model_program(
     )
 
 
-def _written(folder: Path, ended: Launched) -> int:
+def _written(folder: Path, ended: Launched, block_nodes: int | None) -> int:
     captured = ended.captured
     _report_left_out(captured)
     if not captured.operators and not captured.graphs:
         say(_nothing(ended))
         return ExitCode.NOTHING_SELECTED
-    written = write_cases(folder, captured, ended.folder)
+    written = write_cases(folder, captured, ended.folder, block_nodes)
     report_cases(folder, captured, written)
     if captured.dispatches:
         report_dispatches(folder, write_dispatches(folder, captured, ended.folder))

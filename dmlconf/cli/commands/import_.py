@@ -10,7 +10,12 @@ from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.partition import PartitionError, captured_partitions
 from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.captured_folder import folder_error, folder_option, require_empty
+from dmlconf.cli.options.captured_folder import (
+    block_nodes_option,
+    folder_error,
+    folder_option,
+    require_empty,
+)
 from dmlconf.cli.output.captured_cases import report_cases
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
@@ -27,7 +32,8 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
 )
 @folder_option
-def command(files: tuple[Path, ...], folder: Path) -> int:
+@block_nodes_option
+def command(files: tuple[Path, ...], folder: Path, block_nodes: int | None) -> int:
     """Write case files of graphs that ONNX Runtime's DirectML provider wrote to Partition_N.bin.
 
     It writes them with the session option ep.dml.enable_graph_serialization = true, also in
@@ -44,7 +50,7 @@ def command(files: tuple[Path, ...], folder: Path) -> int:
         say(f"Error: {printable(str(error))}")
         return ExitCode.INVALID_FILE
     try:
-        written = write_cases(folder, captured)
+        written = write_cases(folder, captured, block_nodes=block_nodes)
     except OSError as error:
         raise folder_error(folder, error) from error
     report_cases(folder, captured, written)

@@ -1,4 +1,4 @@
-"""The option `--output` of `capture` and `import`: an empty folder for case files."""
+"""Options of `capture` and `import`: an empty folder for case files, and blocks of graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from dmlconf.cli.common.command import option
 from dmlconf.cli.output.files import OutputError
 
-__all__ = ["folder_error", "folder_option", "require_empty"]
+__all__ = ["block_nodes_option", "folder_error", "folder_option", "require_empty"]
 
 folder_option: Final = option(
     "-o",
@@ -21,6 +21,13 @@ folder_option: Final = option(
     show_default=True,
     metavar="FOLDER",
     help="Write the case files to this folder, which is empty or does not exist.",
+)
+
+block_nodes_option: Final = option(
+    "--block-nodes",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Write blocks of at most N nodes of each larger graph as cases, too.",
 )
 
 
