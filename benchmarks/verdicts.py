@@ -40,10 +40,10 @@ def arguments(part: str, *, small: bool) -> list[str]:
     """Return what selects the cases of a part."""
     if part == "operators":
         own = [f"cases/{name}" for name in OPERATORS]
-        return [*own, "--shard", "1/100" if small else "1/4"]
+        return [*own, "--shard", "1/100" if small else "1/8"]
     if part == "graphs":
-        return ["cases/graphs", "--shard", "1/100" if small else "1/12"]
-    return ["cases", "--tag", "model", "--shard", "1/50" if small else "1/8"]
+        return ["cases/graphs", "--shard", "1/100" if small else "1/24"]
+    return ["cases", "--tag", "model", "--shard", "1/50" if small else "1/16"]
 
 
 def measured(checkout: Path, part: Sequence[str], scratch: Path) -> dict[str, float]:

@@ -47,11 +47,13 @@ _SOURCES: Final = (
     "expressions.py",
     "graphs",
     "judging",
+    "permitted",
     "precision",
     "reference",
     "resources.py",
     "tensors",
     "workers",
+    "cli/commands/validate.py",
 )
 """What decides whether an expectation contradicts the reference."""
 
@@ -196,14 +198,15 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
     content = path.read_bytes()
     if b"file" in content:
         return None
-    digest = sha256(_fingerprint() + operator.encode() + content)
+    digest = sha256(fingerprint() + operator.encode() + content)
     for recording in recordings:
         digest.update(recording.digest(operator).encode())
     return digest.hexdigest()
 
 
 @cache
-def _fingerprint() -> bytes:
+def fingerprint() -> bytes:
+    """Return a digest of everything besides a file that its check depends on."""
     digest = sha256(f"{_FORM}\0{np.__version__}\0{platform.machine()}".encode())
     for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
         if path.is_file():

@@ -15,6 +15,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.workers.control_groups import memory_limit
 
 __all__ = [
+    "LIMIT_VARIABLE",
     "MUCH",
     "judged_bytes",
     "killed_for_memory",
@@ -27,7 +28,8 @@ __all__ = [
 _COPIES: Final = 4
 """How many times its tensors' bytes a case may need in a process."""
 
-_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
+LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
+"""The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
 """Bytes that an element of a case takes where it is judged as well, as measured."""
@@ -125,7 +127,7 @@ def machine_memory() -> int:
     limit = memory_limit()
     memory = memory if limit is None else min(memory, limit)
     with suppress(KeyError, ValueError):
-        memory = min(memory, int(os.environ[_VARIABLE]) << 20)
+        memory = min(memory, int(os.environ[LIMIT_VARIABLE]) << 20)
     return memory
 
 

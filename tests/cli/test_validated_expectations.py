@@ -10,6 +10,8 @@ import numpy as np
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.documents.store import Store
+from dmlconf.expectations.valid_files import ValidFiles
 from tests.cli.process import dmlconf_here, write
 from tests.engine.test_against import recorded
 
@@ -40,6 +42,11 @@ cases:
       Function: AVERAGE
       Axes: [3]
 """
+
+MATRIX = UNSTATED.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").replace(
+    "[3]\n", "[=Axis]\n"
+)
+"""The mean of the last axis, and then of another one, where the output's sizes are wrong."""
 
 
 def test_a_stated_output_that_is_wrong_is_a_problem_at_its_place(tmp_path: Path) -> None:
@@ -92,3 +99,22 @@ def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
     again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert (again.returncode, again.stderr) == (3, first.stderr)
     assert len(list(cache.iterdir())) == 2
+
+
+def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
+    """The second case of the matrix is wrong, and nobody looks where the file counts as valid."""
+    right, wrong = UNSTATED, MATRIX
+    store = Store(tmp_path / "cache")
+    settings = {"DMLCONF_CACHE": str(store.folder)}
+    path = write(tmp_path, right, "reduce.yaml")
+    for _ in range(2):
+        assert dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings).returncode == 0
+    assert ValidFiles(store).has(path, path.read_bytes())
+    write(tmp_path, wrong, "reduce.yaml")
+    for _ in range(2):
+        done = dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings)
+        assert (done.returncode, "reduce.yaml:" in done.stderr) == (3, True), done.stderr
+    assert not ValidFiles(store).has(path, path.read_bytes())
+    ValidFiles(store).add(path)
+    assert dmlconf_here(tmp_path, "validate", "reduce.yaml", **settings).returncode == 0
+    assert dmlconf_here(tmp_path, "--no-cache", "validate", "reduce.yaml").returncode == 3

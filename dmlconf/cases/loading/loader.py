@@ -97,6 +97,7 @@ def load_suite(
     paths: Sequence[Path],
     *,
     every_case: bool = False,
+    known: Callable[[Path, bytes], bool] = lambda path, content: False,
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
     store: Entries | None = None,
@@ -111,17 +112,18 @@ def load_suite(
     Args:
         paths: files and folders.
         every_case: build all cases of every matrix as well.
+        known: whether all cases of a file with this content are known to be valid.
         operators: read files of these operators only; all if empty.
         files: read files of these operators and names (without extension) only; likewise.
-        store: keeps the contents of checked files; without it, or if every case is to be built,
-            files are checked each time.
+        store: keeps the contents of checked files; without it, or where every case is to be
+            built, files are checked each time.
         challenge: changes the seeds of all generated data, except for cases that a page gives or
             that state outputs; a number from 0 to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
     """
-    validated = None if store is None or every_case else Validated(store)
+    validated = None if store is None else Validated(store)
     checked: list[CheckedFile] = []
     problems: list[Problem] = []
     digest = sha256()
@@ -134,7 +136,8 @@ def load_suite(
         if not may_hold(path, content, operators, files):
             continue
         try:
-            file = _checked(path, content, validated, every_case)
+            every = every_case and not known(path, content)
+            file = _checked(path, content, None if every else validated, every)
         except InvalidFilesError as error:
             problems += error.problems
             continue

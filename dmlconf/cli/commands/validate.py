@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.engine.against import RecordingAgainst, suite_recordings
 from dmlconf.excuses.known_faults import lint_known_faults
 from dmlconf.expectations.checked import expectation_problems
+from dmlconf.expectations.valid_files import ValidFiles
 from dmlconf.judging.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 from dmlconf.workers.memory import MUCH, judged_bytes
 
@@ -54,10 +55,11 @@ def command(
     takes as long as a run, so cases with the tag `model` are left out. A case that may
     take more than 250 MiB of memory needs the tag `large` or `model`.
     """
+    valid_files = ValidFiles(user_store())
     problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
     suite = None
     try:
-        suite = load(paths, every_case=True)
+        suite = load(paths, every_case=True, known=valid_files.has)
     except InvalidFilesError as error:
         problems += error.problems
     if suite is not None and not problems:
@@ -66,8 +68,12 @@ def command(
             suite, tuple(recordings) if with_recordings else (), user_store()
         )
     if suite is not None:
-        problems += _too_large(suite)
-    warnings = [] if no_warnings or problems or suite is None else _warnings(suite)
+        unknown = _unknown(suite, valid_files)
+        problems += _too_large(suite, unknown)
+    warnings: list[Problem] = []
+    if suite is not None and not problems and not no_warnings:
+        warnings += _warnings(suite, unknown)
+        _keep(suite, unknown, warnings, suite_paths(paths), valid_files)
     if as_json:
         data = {
             "problems": [_plain(problem) for problem in problems],
@@ -98,7 +104,27 @@ def _catalogue_problems() -> list[Problem]:
     return problems
 
 
-def _too_large(suite: Suite) -> Iterator[Problem]:
+def _unknown(suite: Suite, valid_files: ValidFiles) -> set[Path]:
+    """Return the files that are not known to be valid."""
+    files = {template.about.location.path for template in suite.templates}
+    return {path for path in files if not valid_files.has(path, path.read_bytes())}
+
+
+def _keep(
+    suite: Suite,
+    unknown: set[Path],
+    warnings: list[Problem],
+    paths: Sequence[Path],
+    valid_files: ValidFiles,
+) -> None:
+    """Keep which files are valid: those that were checked as a whole, on any machine alike."""
+    large = {t.about.location.path for t in suite.templates if LARGE_TAG in t.tags}
+    for path in unknown - large - {warning.path for warning in warnings}:
+        if any(path.is_relative_to(given) for given in paths):
+            valid_files.add(path)
+
+
+def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
     """Yield a problem for each entry with a case that may take much memory and has no tag for it.
 
     Whoever runs a suite in a container should know which cases to leave out.
@@ -106,7 +132,9 @@ def _too_large(suite: Suite) -> Iterator[Problem]:
     seen: set[CaseTemplate] = set()
     for planned in suite.plan():
         template = planned.template
-        if template in seen or not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags):
+        if template in seen or template.about.location.path not in unknown:
+            continue
+        if not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags):
             continue
         case = valid_case(planned)
         if isinstance(case.expectation, ExpectedRejection) or judged_bytes(case) <= MUCH:
@@ -131,11 +159,13 @@ def _plain(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _warnings(suite: Suite) -> Iterator[Problem]:
+def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
     """Yield a warning for each entry of a file whose cases check nothing."""
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
+        if template.about.location.path not in unknown:
+            continue
         if not {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags):
             continue
         if not may_judge_nothing(entry_of(template.operator_name)):

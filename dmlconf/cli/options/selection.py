@@ -215,17 +215,26 @@ def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(
-    paths: Sequence[Path], *, every_case: bool = False, operators: Iterable[str] = ()
+    paths: Sequence[Path],
+    *,
+    every_case: bool = False,
+    known: Callable[[Path, bytes], bool] = lambda path, content: False,
+    operators: Iterable[str] = (),
 ) -> Suite:
     """Load the suite under the paths, or the bundled one if there are none.
 
     Args:
         paths: as given.
         every_case: build all cases of every matrix as well.
+        known: whether all cases of a file with this content are known to be valid.
         operators: read files of these operators only; empty for all.
     """
     return load_suite(
-        suite_paths(paths), every_case=every_case, operators=set(operators), store=checked_files()
+        suite_paths(paths),
+        every_case=every_case,
+        known=known,
+        operators=set(operators),
+        store=checked_files(),
     )
 
 
