@@ -1,0 +1,54 @@
+"""Write cases for pairs that no case of an operator has to `cases/OPERATOR/combinations.yaml`.
+
+Entries are added at its end, and no identifier changes: `python -m tests.combinations gemm reduce`.
+Then record the cases in the Wine lab.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.model import ExpectedRejection
+from dmlconf.catalogue.loader import operator
+from dmlconf.coverage.combinations.measure import measure_combinations
+from dmlconf.resources import cases_directory
+from tests.combinations.drafts import bases
+from tests.combinations.search import covering
+from tests.combinations.writing import case_entries
+
+_MOST = 400
+_HEAD = """\
+# yaml-language-server: $schema=../../schemas/case.schema.json
+# Made by `python -m tests.combinations {folder}`: pairs of values that no other case has.
+"""
+
+
+def make(folder: str) -> None:
+    """Write the file of one operator, and say what is still missing."""
+    begun = time.monotonic()
+    path = cases_directory() / folder / "combinations.yaml"
+    entry = operator(folder)
+    plan = load_suite([cases_directory() / folder]).plan()
+    cases = [valid_case(each) for each in plan if "model" not in each.template.tags]
+    valid = [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
+    coverage = measure_combinations([entry], valid)[entry.name]
+    drafts, pool = bases(entry, valid)
+    made, failed = covering(coverage, drafts, pool, _MOST)
+    if made:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        head = before or f"{_HEAD.format(folder=folder)}operator: {entry.name}\ncases:\n"
+        first = before.count("  - name: pairs-") + 1
+        path.write_text(head + case_entries(entry, made, first), encoding="utf-8")
+    covered, of = coverage.share()
+    print(
+        f"{folder}: {covered}/{of} covered, {len(made)} cases made, {len(failed)} pairs not, "
+        f"{time.monotonic() - begun:.0f} s"
+    )
+    for pair in failed[:12]:
+        print("   ", ", ".join(f"{name} = {value}" for name, value in pair))
+
+
+for name in sys.argv[1:]:
+    make(name)

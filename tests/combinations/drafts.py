@@ -1,0 +1,376 @@
+"""Drafts of cases: a desc and its data, and how one value of a parameter is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import About, Case, Fill, Location
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.catalogue.tensor_ref import TensorRef
+from dmlconf.coverage.combinations.classes import LARGE, data_input
+from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
+from dmlconf.coverage.combinations.spaces import spaces_of
+from dmlconf.fuzzing.dressing import in_place_pairs
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.layout import LAYOUTS, as_stored
+
+__all__ = [
+    "MOST_ELEMENTS",
+    "Draft",
+    "Pool",
+    "bases",
+    "case_of",
+    "changes",
+    "entry_of",
+    "layout_name",
+]
+
+MOST_ELEMENTS: Final = 40_000
+"""Elements of all tensors of a made case together: it is to be quick."""
+
+_KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
+_LISTED: Final = 64
+_WINDOWS: Final = {"WindowSize", "WindowSizes", "FilterTensor"}
+_REAL: Final = ("fractions", "special", "all -infinity")
+_SIZES: Final = {
+    "1": (1,),
+    "prime": (7, 5, 11),
+    "tile - 1": (31, 15),
+    "tile": (32, 16),
+    "tile + 1": (33, 17),
+    "large": (1031,),
+    "several": (3, 2),
+}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A case that is being made.
+
+    Attributes:
+        desc: its desc.
+        data: what a case file says of the data of inputs other than the one that counts.
+        data_class: of the input that counts.
+        in_place: whether outputs share the buffers of inputs.
+    """
+
+    desc: Desc
+    data: Mapping[str, Mapping[str, Any]]
+    data_class: str = "whole"
+    in_place: bool = False
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Values of fields that cases of the operator have, to choose from.
+
+    Attributes:
+        values: by field.
+        nested: descs of nested operators, by name.
+    """
+
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    nested: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _mapped(desc: Desc, operator: Operator, change: Any) -> dict[str, Any]:
+    changed = dict(desc)
+    for each in operator.of_kind(*_KINDS):
+        value = desc.get(each.name)
+        if isinstance(value, TensorDesc):
+            changed[each.name] = change(each, value)
+        elif value is not None:
+            changed[each.name] = tuple(change(each, tensor) for tensor in value)
+    return changed
+
+
+def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
+    """Return what a case file says of the data of each input."""
+    counts = data_input(operator)
+    entries: dict[str, dict[str, Any]] = {}
+    for seed, (name, each, tensor) in enumerate(
+        tensors_of(operator, draft.desc, FieldKind.INPUT), 1
+    ):
+        kept = draft.data.get(name)
+        if each.name == counts:
+            if draft.data_class in _REAL and not tensor.DataType.is_float:
+                raise ValueError("integers are whole and finite")
+            entries[name] = {"fill": _fill(draft.data_class, tensor.DataType, seed)}
+        elif kept is not None and (
+            "fill" not in kept or tensor.DataType.is_float or "uniform" not in kept["fill"]
+        ):
+            entries[name] = dict(kept)
+        else:
+            low = -4 if tensor.DataType.is_signed else 1
+            entries[name] = {"fill": {"integers": {"low": low, "high": 4, "seed": seed}}}
+    return entries
+
+
+def _fill(kind: str, data_type: DataType, seed: int) -> dict[str, Any]:
+    signed = data_type.is_signed
+    whole = {"integers": {"low": -9 if signed else 0, "high": 9, "seed": seed}}
+    match kind:
+        case "special":
+            return {"specials": {"seed": seed, "every": 5}}
+        case "all -infinity":
+            return {"constant": {"value": float("-inf")}}
+        case "fractions":
+            return {"uniform": {"low": -2, "high": 2, "seed": seed}}
+        case "small" if data_type.is_float:
+            return {"uniform": {"low": -0.003, "high": 0.003, "seed": seed}}
+        case "small":
+            return {"integers": {"low": -1 if signed else 0, "high": 1, "seed": seed}}
+        case "large" if data_type.is_float:
+            high = 2 * LARGE[data_type]
+            return {"uniform": {"low": -high, "high": high, "seed": seed}}
+        case "large":
+            low, high = int(data_type.minimum), int(data_type.maximum)
+            return {"integers": {"low": low, "high": high, "seed": seed}}
+    if data_type.bits == 4:
+        return {"integers": {"low": -5 if signed else 0, "high": 5, "seed": seed}}
+    return whole
+
+
+def case_of(operator: Operator, draft: Draft) -> Case:
+    """Return the draft as a case."""
+    data: dict[str, Any] = {}
+    tensors = {name: t for name, _, t in tensors_of(operator, draft.desc, FieldKind.INPUT)}
+    for name, entry in entry_of(operator, draft).items():
+        if "fill" in entry:
+            fill = entry["fill"]
+            kind, arguments = (fill, {}) if isinstance(fill, str) else next(iter(fill.items()))
+            data[name] = Fill(kind, dict(arguments))
+        else:
+            tensor = tensors[name]
+            array = np.array(entry["values"], tensor.DataType.dtype).reshape(tensor.Sizes)
+            if not np.array_equal(as_stored(array, tensor.Strides), array):
+                raise ValueError("elements that share a place have different values")
+            data[name] = array
+    pairs = in_place_pairs(operator, draft.desc) if draft.in_place else {}
+    about = About(Location(Path("-"), 1), operator.page)
+    return Case("-", operator.name, draft.desc, data, None, (), about, in_place=pairs)
+
+
+def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
+    """Return drafts of the operator's cases without layouts, flags and special data."""
+    drafts: list[Draft] = []
+    values: dict[str, dict[str, Any]] = {}
+    nested: dict[str, Any] = {}
+    for case in cases:
+        for each in operator.of_kind(FieldKind.ATTRIBUTE):
+            value = case.desc.get(each.name)
+            if isinstance(value, Mapping) and "operator" in value:
+                nested.setdefault(value["operator"], value)
+            elif value is not None:
+                values.setdefault(each.name, {}).setdefault(repr(value), value)
+        if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc, *_KINDS)) > 4096:
+            continue
+        desc = _mapped(case.desc, operator, lambda _, t: TensorDesc(t.DataType, t.Sizes))
+        data = {name: entry for name in case.data if (entry := _kept(case, name))}
+        drafts.append(Draft(desc, data))
+    return drafts, Pool({k: list(v.values())[:60] for k, v in values.items()}, nested)
+
+
+def _kept(case: Case, name: str) -> dict[str, Any] | None:
+    data = case.data[name]
+    if isinstance(data, Fill):
+        return {"fill": {data.name: dict(data.arguments)} if data.arguments else data.name}
+    if data.size > _LISTED:
+        return None
+    values = data.reshape(-1).tolist()
+    return {"values": values}
+
+
+def changes(
+    operator: Operator, draft: Draft, parameter: Parameter, value: str, pool: Pool
+) -> Iterator[Draft]:
+    """Yield drafts in which a parameter may have a value; the caller checks that it has."""
+    name, desc = parameter.name, draft.desc
+    if name.startswith("layout of "):
+        tensor = name.removeprefix("layout of ")
+        yield replace(
+            draft,
+            desc=_mapped(
+                desc,
+                operator,
+                lambda each, t: (
+                    replace(t, Strides=LAYOUTS["implicit" if value == "packed" else value](t.Sizes))
+                    if each.name == tensor
+                    else t
+                ),
+            ),
+        )
+    elif name == "owned inputs":
+        yield replace(draft, desc=_owned(operator, desc, value == "some"))
+    elif name == "base alignment":
+        bytes_ = 256 if value == "given" else 0
+        yield replace(
+            draft,
+            desc=_mapped(
+                desc, operator, lambda _, t: replace(t, GuaranteedBaseOffsetAlignment=bytes_)
+            ),
+        )
+    elif name == "in place":
+        yield replace(draft, in_place=value == "true")
+    elif name == "data":
+        yield replace(draft, data_class=value)
+    elif name.startswith("data type"):
+        yield _typed(operator, draft, parameter, value)
+    elif name in desc or name in {each.name for each in operator.fields}:
+        yield from _attribute(operator, draft, name, value, pool)
+    else:
+        yield from _family(operator, draft, name, value, pool)
+
+
+def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
+    """Return a tensor whose sizes have changed in the layout that it had before."""
+    value = before[each.name]
+    old = value[0] if isinstance(value, tuple) else value
+    return replace(tensor, Strides=LAYOUTS[layout_name(old)](tensor.Sizes))
+
+
+def layout_name(tensor: TensorDesc) -> str:
+    """Return the name of a tensor's layout."""
+    if tensor.Strides is None:
+        return "implicit"
+    return next(k for k, make in LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
+
+
+def _owned(operator: Operator, desc: Desc, owned: bool) -> Desc:
+    inputs = [name for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
+    chosen = {TensorRef.of(name).field for name in (inputs[1:] or inputs)}
+
+    def change(each: Any, tensor: TensorDesc) -> TensorDesc:
+        flags = ("OWNED_BY_DML",) if owned and each.name in chosen else ()
+        return replace(tensor, Flags=flags) if each.kind is FieldKind.INPUT else tensor
+
+    return _mapped(desc, operator, change)
+
+
+def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -> Draft:
+    tensors = {each.field for each in parameter.assigned(value)}
+    before = {
+        t.DataType for n, f, t in tensors_of(operator, draft.desc, *_KINDS) if f.name in tensors
+    }
+    desc = _mapped(
+        draft.desc,
+        operator,
+        lambda each, t: replace(t, DataType=DataType(value)) if each.name in tensors else t,
+    )
+    for each in operator.of_kind(FieldKind.ATTRIBUTE):
+        if each.base_type == "DML_TENSOR_DATA_TYPE" and desc.get(each.name) in before:
+            desc[each.name] = value
+    data_class = draft.data_class
+    if not DataType(value).is_float and data_class in _REAL:
+        data_class = "whole"
+    return replace(draft, desc=desc, data_class=data_class)
+
+
+def _attribute(
+    operator: Operator, draft: Draft, name: str, value: str, pool: Pool
+) -> Iterator[Draft]:
+    desc = draft.desc
+    if value == ABSENT:
+        data = {k: v for k, v in draft.data.items() if TensorRef.of(k).field != name}
+        yield replace(draft, desc={**desc, name: None}, data=data)
+    elif value in ("true", "false"):
+        yield replace(draft, desc={**desc, name: value == "true"})
+    elif value in pool.nested:
+        yield replace(draft, desc={**desc, name: pool.nested[value]})
+    elif isinstance(desc.get(name), str):
+        yield replace(draft, desc={**desc, name: value})
+    else:
+        yield from _family(operator, draft, name, value, pool)
+
+
+def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
+    if name == "axes":
+        yield from _reduced(operator, draft, value)
+    if _WINDOWS & {each.name for each in operator.fields}:
+        # Sizes of outputs follow from windows, and DirectML does not refuse others.
+        yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)), leading=2)
+        return
+    names = {
+        used
+        for space in spaces_of(operator)
+        for each in space.parameters
+        if each.name == name
+        for used in each.value.names
+    }
+    for used in sorted(names & pool.values.keys()):
+        old = draft.desc.get(used)
+        for other in [*pool.values[used], *((0, 1, -0.5, 0.75) if isinstance(old, float) else ())]:
+            same = not isinstance(old, tuple) or len(old) == len(other)
+            if other != old and same:
+                yield replace(draft, desc={**draft.desc, used: other})
+    yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)))
+    if value == "yes":
+        for size in (7, 33):
+            desc = _mapped(
+                draft.desc, operator, lambda _, t, n=size: replace(t, Sizes=(*t.Sizes[:-2], n, n))
+            )
+            desc = _mapped(desc, operator, partial(_laid_out, draft.desc))
+            yield replace(draft, desc=desc)
+
+
+def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
+    """Yield drafts with other axes, with outputs of size 1 along these and without."""
+    source = next(t for _, _, t in tensors_of(operator, draft.desc, *_KINDS))
+    rank = source.DimensionCount
+    axes = {
+        "all": tuple(range(rank)),
+        "one": (rank - 1,),
+        "neighbours": (rank - 2, rank - 1),
+        "apart": (0, rank - 1),
+    }[value]
+    if len(set(axes)) < len(axes) or min(axes) < 0:
+        return
+    desc = dict(draft.desc)
+    desc["Axes"] = axes
+    for count, arrays in operator.count_fields.items():
+        if "Axes" in arrays:
+            desc[count] = len(axes)
+    reduced = tuple(1 if at in axes else size for at, size in enumerate(source.Sizes))
+    for sizes in (source.Sizes, reduced):
+
+        def output(each: Field, tensor: TensorDesc, sizes: tuple[int, ...] = sizes) -> TensorDesc:
+            return replace(tensor, Sizes=sizes) if each.kind is FieldKind.OUTPUT else tensor
+
+        changed = _mapped(desc, operator, output)
+        yield replace(draft, desc=_mapped(changed, operator, partial(_laid_out, draft.desc)))
+
+
+def _resized(
+    operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
+) -> Iterator[Draft]:
+    tensors = [t for _, _, t in tensors_of(operator, draft.desc, *_KINDS)]
+    seen: set[tuple[Any, ...]] = set()
+    places = {
+        (at - len(t.Sizes), size) for t in tensors for at, size in enumerate(t.Sizes[:leading])
+    }
+    for new in sizes:
+        for at, old in sorted(places):
+            for everywhere in (False, True):
+                desc = _mapped(
+                    draft.desc,
+                    operator,
+                    lambda _, t, at=at, old=old, new=new, everywhere=everywhere: replace(
+                        t,
+                        Sizes=tuple(
+                            new if n == old and (everywhere or i - len(t.Sizes) == at) else n
+                            for i, n in enumerate(t.Sizes)
+                        ),
+                    ),
+                )
+                desc = _mapped(desc, operator, partial(_laid_out, draft.desc))
+                key = tuple(t.Sizes for _, _, t in tensors_of(operator, desc, *_KINDS))
+                if key not in seen:
+                    seen.add(key)
+                    yield replace(draft, desc=desc)

@@ -1,0 +1,161 @@
+"""Choose cases one at a time, each with as many missing pairs as can be found.
+
+A missing pair is laid over a case that the suite has, since most of a desc is bound: sizes follow
+from each other. Then the other parameters take the values that bring most missing pairs, as long as
+the catalogue permits the desc. The same suite gives the same cases: nothing is random.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from itertools import combinations
+
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
+from dmlconf.coverage.combinations.parameters import Parameter, values_of
+from dmlconf.judging.unjudged import judges_nothing
+from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes
+
+__all__ = ["covering"]
+
+_BASES = 12
+_VALUES = 3
+
+_Values = tuple[str | None, ...]
+
+
+class _Search:
+    def __init__(self, coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool) -> None:
+        assert isinstance(coverage.operator, Operator)
+        self.operator = coverage.operator
+        self.parameters = coverage.parameters
+        self.at = {each.name: place for place, each in enumerate(self.parameters)}
+        self.missing = dict.fromkeys(coverage.missing)
+        self.pool = pool
+        self.drafts: list[tuple[Draft, _Values]] = []
+        seen: set[_Values] = set()
+        for draft in drafts:
+            values = self.values(draft)
+            if values is not None and values not in seen:
+                seen.add(values)
+                self.drafts.append((draft, values))
+
+    def values(self, draft: Draft) -> _Values | None:
+        """Return the values of a draft; None if the catalogue refuses it or it is too large."""
+        try:
+            case = case_of(self.operator, draft)
+            tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            if sum(tensor.ElementCount for _, _, tensor in tensors) > MOST_ELEMENTS:
+                return None
+            if case.violations():
+                return None
+            return values_of(case, self.parameters)
+        except (ValueError, TypeError, LookupError, OverflowError):
+            return None
+
+    def pairs(self, values: _Values) -> list[Combination]:
+        """Return the missing pairs of values."""
+        present = [(p.name, v) for p, v in zip(self.parameters, values, strict=True) if v]
+        return [pair for pair in combinations(present, 2) if pair in self.missing]
+
+    def changed(
+        self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
+    ) -> tuple[Draft, _Values] | None:
+        """Return a draft with another value, whose values of some parameters stay the same."""
+        for other in changes(self.operator, draft, parameter, value, self.pool):
+            found = self.values(other)
+            if found is None or found[self.at[parameter.name]] != value:
+                continue
+            if all(found[self.at[name]] == values[self.at[name]] for name in kept):
+                return other, found
+        return None
+
+    def made(self, pair: Combination) -> tuple[Draft, _Values] | None:
+        """Return a draft that has a missing pair, and others besides."""
+        wanted = dict(pair)
+
+        def rank(each: tuple[Draft, _Values]) -> tuple[int, int]:
+            matches = sum(each[1][self.at[name]] == value for name, value in pair)
+            return -matches, zlib.crc32(repr((pair, each[1])).encode())
+
+        for draft, values in sorted(self.drafts, key=rank)[:_BASES]:
+            current: tuple[Draft, _Values] | None = draft, values
+            kept: set[str] = set()
+            for name, value in wanted.items():
+                assert current is not None
+                if current[1][self.at[name]] != value:
+                    parameter = self.parameters[self.at[name]]
+                    current = self.changed(*current, parameter, value, kept)
+                    if current is None:
+                        break
+                kept.add(name)
+            if current is not None:
+                made = self.enriched(*current, kept)
+                if not judges_nothing(case_of(self.operator, made[0])):
+                    return made
+        return None
+
+    def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
+        """Give the other parameters the values that bring most missing pairs."""
+        for parameter in self.parameters:
+            if parameter.name in kept:
+                continue
+            present = [(p.name, v) for p, v in zip(self.parameters, values, strict=True)]
+            others = [each for each in present if each[0] in kept]
+            gains = sorted(
+                (
+                    (-self.gain(parameter, value, others), at, value)
+                    for at, value in enumerate(parameter.values)
+                ),
+            )
+            current = values[self.at[parameter.name]]
+            for gain, _, value in gains[:_VALUES]:
+                if gain == 0:
+                    break
+                if value == current:
+                    kept.add(parameter.name)
+                    break
+                found = self.changed(draft, values, parameter, value, kept)
+                if found is not None:
+                    draft, values = found
+                    kept.add(parameter.name)
+                    break
+        return draft, values
+
+    def gain(
+        self, parameter: Parameter, value: str, others: Sequence[tuple[str, str | None]]
+    ) -> int:
+        """Return how many missing pairs a value makes with others."""
+        place = self.at[parameter.name]
+        count = 0
+        for name, other in others:
+            if other is not None:
+                one, two = (parameter.name, value), (name, other)
+                pair = (one, two) if place < self.at[name] else (two, one)
+                count += pair in self.missing
+        return count
+
+
+def covering(
+    coverage: CombinationCoverage, drafts: Sequence[Draft], pool: Pool, most: int
+) -> tuple[list[Draft], list[Combination]]:
+    """Return drafts that cover missing pairs, and the pairs for which none was found."""
+    search = _Search(coverage, drafts, pool)
+    found: list[Draft] = []
+    failed: list[Combination] = []
+    for pair in list(search.missing):
+        if len(found) >= most:
+            break
+        if pair not in search.missing:
+            continue
+        made = search.made(pair)
+        if made is None:
+            failed.append(pair)
+            continue
+        draft, values = made
+        for each in search.pairs(values):
+            del search.missing[each]
+        found.append(draft)
+    return found, failed
