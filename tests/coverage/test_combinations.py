@@ -94,6 +94,10 @@ def test_tensors_of_one_data_type_have_one_parameter() -> None:
 
     assert types("GEMM") == types("LSTM") == ["data type"]
     assert types("CAST") == ["data type of InputTensor", "data type of OutputTensor"]
+    quantize = operator("ELEMENT_WISE_QUANTIZE_LINEAR")
+    row = measure_combinations([quantize], [])[quantize.name]
+    scale = ("data type of ScaleTensor", "FLOAT32"), ("ZeroPointTensor", "present")
+    assert scale in row.missing
     assert "constants" in [each.name for each in parameters_of(graph_entry())]
 
 

@@ -176,8 +176,10 @@ def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for field in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
         for first, group in groups.items():
-            values = {*listed(operator, first), *listed(operator, field.name)}
-            if _always_same(operator, part, first, field.name, values):
+            values = set(listed(operator, first))
+            if values == set(listed(operator, field.name)) and _always_same(
+                operator, part, first, field.name, values
+            ):
                 group.append(field.name)
                 break
         else:
