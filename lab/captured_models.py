@@ -45,7 +45,7 @@ dmlconf coverage                           # what of it only these cases have
 ```
 
 They have the tag `model` as well, so whatever leaves out layers of networks leaves them out, such
-as `dmlconf run` on `numpy`. Like these, they have no recordings: a run judges them by the reference.
+as `dmlconf run` on `numpy`. Like these, they have no recordings; the reference judges them.
 
 `python lab/captured_models.py` fetches the packages, captures the models in the
 [Wine lab](wine-lab.md), and writes the cases and this page. DirectML refuses a graph there, with
