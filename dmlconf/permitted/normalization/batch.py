@@ -69,7 +69,7 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        # Measured: a factor that overflows makes NaN of an input that is the mean.
+        # BATCH_NORMALIZATION_TRAINING makes NaN of an input that is the mean so; not tried here.
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
