@@ -31,7 +31,7 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 from dmlconf.workers.memory import shortage
 
-__all__ = ["expectation_problems"]
+__all__ = ["expectation_problems", "fingerprint"]
 
 _FORM: Final = "1"
 """Version of the format of what is kept."""
