@@ -46,6 +46,7 @@ dmlconf coverage                           # what of it only these cases have
 
 They have the tag `model` as well, so whatever leaves out layers of networks leaves them out, such
 as `dmlconf run` on `numpy`. Like these, they have no recordings; the reference judges them.
+Those with more than 4,000,000 elements are `slow` as well: judging one takes more than 250 MiB.
 
 `python lab/captured_models.py` fetches the packages, captures the models in the
 [Wine lab](wine-lab.md), and writes the cases and this page. DirectML refuses a graph there, with

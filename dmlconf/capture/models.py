@@ -28,7 +28,7 @@ from dmlconf.cases.selecting.selection import CAPTURED_NOTE, MODEL_TAG
 from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue.graph import GRAPHS
 
-__all__ = ["MOST_NODES_OF_BLOCKS", "write_models"]
+__all__ = ["MOST_ELEMENTS", "MOST_NODES_OF_BLOCKS", "write_models"]
 
 MOST_NODES_OF_BLOCKS: Final = 8
 
@@ -47,12 +47,29 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     left_out: dict[str, str] = {}
     cases = 0
     for path, head, entries in (*_operators(folder, captured), _blocks(folder, captured)):
-        sound = sound_entries(head, entries, path, left_out)
+        sound = sound_entries(head, [*map(_tagged, entries)], path, left_out)
         if sound:
             path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
             files.append(path)
             cases += len(sound)
     return Written(tuple(files), cases, left_out)
+
+
+MOST_ELEMENTS: Final = 4_000_000
+"""Cases with more elements in their tensors are `slow`: judging one takes more than 250 MiB."""
+
+
+def _tagged(entry: Entry) -> Entry:
+    """Return the entry of a case, with the tag `slow` if its tensors are large."""
+    if _elements(entry) <= MOST_ELEMENTS:
+        return entry
+    tags = [*entry.get("tags", ()), "slow"]
+    return {
+        "name": entry["name"],
+        "note": entry["note"],
+        "tags": tags,
+        **{key: value for key, value in entry.items() if key not in ("name", "note", "tags")},
+    }
 
 
 File = tuple[Path, Entry, list[Entry]]
@@ -86,7 +103,7 @@ def _blocks(folder: Path, captured: Mapping[str, Captured]) -> File:
                 if len(block.nodes) == 1:
                     continue
                 block = _named_alike(block)
-                key, size = _shape(block), _elements(block)
+                key, size = _shape(block), _elements(block.parts)
                 models.setdefault(key, {})[model] = None
                 if key not in smallest or size < smallest[key][0]:
                     smallest[key] = size, block
@@ -170,8 +187,8 @@ def _shape(block: Block) -> str:
     return json.dumps(kept(block.parts), sort_keys=True)
 
 
-def _elements(block: Block) -> int:
-    """Return how many elements the block's tensors have."""
+def _elements(entry: Mapping[str, Any]) -> int:
+    """Return how many elements the tensors of a case or of a block have."""
 
     def count(value: Any) -> int:
         if isinstance(value, Mapping):
@@ -179,4 +196,4 @@ def _elements(block: Block) -> int:
             return own + sum(map(count, value.values()))
         return sum(map(count, value)) if isinstance(value, list) else 0
 
-    return count(block.parts)
+    return count(entry)
