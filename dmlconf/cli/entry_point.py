@@ -7,14 +7,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib import import_module
-from keyword import iskeyword
 from typing import Final
 
 import click
 
 from dmlconf import __version__
-from dmlconf.cli.common.configuration import COMMANDS
+from dmlconf.cli.common.command_table import COMMAND_GROUPS, COMMAND_NAMES, command_module
 from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
 from dmlconf.cli.output.console import output_fault, say, silenced_when_closed
 from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
@@ -24,37 +22,38 @@ from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (
-    *COMMANDS,
-    "history",
-    "capture",
-    "import",
-    "faults",
-    "new",
-    "config",
-    "doctor",
-)
-
 
 class _LazyGroup(click.Group):
     """A group that imports a command when it is used, so that each starts quickly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMAND_NAMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMAND_NAMES:
             return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name  # Such as `import`.
-        command: click.Command = import_module(f"dmlconf.cli.commands.{module}").command
+        command: click.Command = command_module(cmd_name).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMAND_NAMES))
+        for group in COMMAND_GROUPS:
+            commands = [(name, self.get_command(ctx, name)) for name in group.names]
+            with formatter.section(group.heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(formatter.width))
+                        for name, command in commands
+                        if command is not None
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
-            near = nearest(args[0], _COMMANDS)
-            hint = f"Did you mean {near}?" if near else f"Commands: {', '.join(_COMMANDS)}."
+        if args and not args[0].startswith("-") and args[0] not in COMMAND_NAMES:
+            near = nearest(args[0], COMMAND_NAMES)
+            hint = f"Did you mean {near}?" if near else f"Commands: {', '.join(COMMAND_NAMES)}."
             ctx.fail(f"No such command {printable(args[0])!r}. {hint}")
         return super().resolve_command(ctx, args)
 

@@ -53,7 +53,7 @@ _SOURCES: Final = (
     "resources.py",
     "tensors",
     "workers",
-    "cli/commands/validate.py",
+    "cli/commands/writing/validate.py",
 )
 """What decides whether an expectation contradicts the reference."""
 

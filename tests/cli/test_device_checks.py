@@ -12,7 +12,7 @@ from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChe
 from dmlconf.backends.directml import device_checks
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
-from dmlconf.cli.commands.devices import command
+from dmlconf.cli.commands.running.devices import command
 from dmlconf.cli.common.exit_codes import ExitCode
 from tests.cli.test_devices import ARC, FILE, WARP
 

@@ -15,7 +15,7 @@ from dmlconf.backends.directml.devices.adapters import Adapter
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.cli.commands.devices import command
+from dmlconf.cli.commands.running.devices import command
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.tensors.datatypes import DataType
 from tests.cli.process import dmlconf

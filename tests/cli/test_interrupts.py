@@ -168,7 +168,7 @@ import sys
 
 class Interrupter:
     def find_spec(self, name, path, target=None):
-        if name == "dmlconf.cli.commands.list":
+        if name == "dmlconf.cli.commands.running.list":
             exec("raise KeyboardInterrupt")  # As where `dataclass` makes the methods of a class.
 
 sys.meta_path.insert(0, Interrupter())

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.cli.commands.operators import markdown_table
+from dmlconf.cli.commands.running.operators import markdown_table
 from dmlconf.cli.entry_point import cli
 from dmlconf.excuses.findings import all_findings
 from dmlconf.excuses.known_faults import read_known_faults

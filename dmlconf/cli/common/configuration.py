@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.cli.common.command_table import command_module
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.trees import TreeError, parsed_toml
@@ -345,10 +346,7 @@ def _split(dotted: str) -> Key:
 
 def configurable_parameters(command: str) -> dict[str, click.Parameter]:
     """Return the parameters that the file may set, by long name; PATHS is one of them."""
-    from importlib import import_module
-
-    module = import_module(f"dmlconf.cli.commands.{command}")
-    parameters = {long_name(parameter): parameter for parameter in module.command.params}
+    parameters = {long_name(each): each for each in command_module(command).command.params}
     return {name: each for name, each in parameters.items() if name not in _NEVER}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from dmlconf.cli.common.command import SETTINGS, Command, option, require_profile
+from dmlconf.cli.common.command_table import command_module
 from dmlconf.cli.common.configuration import (
     COMMANDS,
     FILE_NAMES,
@@ -71,7 +71,7 @@ def command(
     profile = config_profile or old_spelling
     if profile is not None:
         require_profile(configuration, profile)
-    target: click.Command = import_module(f"dmlconf.cli.commands.{name}").command
+    target: click.Command = command_module(name).command
     arguments = ["--config-profile", profile] if profile else []
     inner = target.make_context(name, arguments, parent=ctx.parent, resilient_parsing=True)
     rows = [row for row in _rows(target, inner) if everything or row["from"] != _DEFAULT]

@@ -98,7 +98,7 @@ def _suite() -> Iterator[_Finding]:
 
 def _directml() -> Iterator[_Finding]:
     from dmlconf.backends.protocol import BackendError
-    from dmlconf.cli.commands.devices import survey_devices
+    from dmlconf.cli.commands.running.devices import survey_devices
 
     try:
         surveyed = survey_devices()

@@ -1,0 +1,1 @@
+"""Commands that run cases, and say what there is to run."""
