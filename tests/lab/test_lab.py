@@ -33,6 +33,7 @@ from winelab import cli, isolation
 from winelab.build import build, unpack, verified
 from winelab.check import check
 from winelab.errors import LabError
+from winelab.packages import packages_directory
 from winelab.paths import translate
 from winelab.recipe import CHECKOUT, INGREDIENTS, Lab, Recipe, cache_directory, digest
 from winelab.session import environment_for, run
@@ -153,10 +154,20 @@ class TestArguments:
 
 
 class TestEnvironment:
-    def test_names_directml_and_the_checkout_as_windows_does(self) -> None:
+    def test_names_directml_and_the_checkout_as_windows_does(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
         environment = environment_for({})
         assert environment["DMLCONF_DIRECTML"] == r"Z:\opt\lab\DirectML.dll"
-        assert environment["PYTHONPATH"] == r"Z:\checkout;Z:\directml\packages"
+        assert environment["PYTHONPATH"] == r"Z:\checkout"
+
+    def test_finds_packages_once_they_were_fetched(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DMLCONF_LAB", str(tmp_path))
+        packages_directory().mkdir(parents=True)
+        assert environment_for({})["PYTHONPATH"] == r"Z:\checkout;Z:\directml\packages"
 
     def test_takes_from_the_caller_only_what_is_meant_for_dmlconf(self) -> None:
         caller = {
