@@ -1,4 +1,4 @@
-"""Small case files and plans for tests of the runner."""
+"""Small case files and plans for tests of the engine and of what it calls."""
 
 from __future__ import annotations
 
