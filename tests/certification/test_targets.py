@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
 PROFILE: Final = """
@@ -19,13 +20,16 @@ statuses:
   unsupported: [not expressible by the backend]
 """
 
+GATHER: Final = str(cases_directory() / "gather")
+
 HALF: Final = "faulty:declines,on=example-1"
 
 
 def certify(folder: Path, most: str) -> tuple[int, str]:
     (folder / "small.yaml").write_text(PROFILE.format(most=most), encoding="utf-8")
     done = dmlconf_here(
-        folder, "certify", "-b", HALF, "--profile", "small.yaml", "-o", f"{most[:-1]}.dmlcert"
+        folder,
+        *("certify", GATHER, "-b", HALF, "--profile", "small.yaml", "-o", f"{most[:-1]}.dmlcert"),
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -38,6 +42,6 @@ def test_a_profile_says_how_many_cases_a_backend_may_be_unable_to_express(tmp_pa
     assert code == 0, text
     done = dmlconf_here(
         tmp_path,
-        *("verify", "90.dmlcert", "--profile", "small.yaml", "--allow-backend", "faulty"),
+        *("verify", "90.dmlcert", GATHER, "--profile", "small.yaml", "--allow-backend", "faulty"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
