@@ -196,7 +196,9 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     import signal
     import time
 
-    process = beginning(folder, *arguments("-o", "it.dmlcert", backend="miniature:slow"))
+    process = beginning(
+        folder, *arguments("-o", "it.dmlcert", backend="miniature:slow,seconds=0.2")
+    )
     journal = folder / "it.dmlcert.partial"
     deadline = time.monotonic() + 60
     while text_of(journal).count("\n") < 3:
@@ -210,7 +212,7 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     assert not (folder / "it.dmlcert").exists()
     kept = journal.read_bytes().count(b"\n") - 1
     assert 2 <= kept < 14
-    again = arguments("-o", "it.dmlcert", backend="miniature:slow")
+    again = arguments("-o", "it.dmlcert", backend="miniature:slow,seconds=0.2")
     refused = dmlconf_here(folder, *again)
     assert refused.returncode == 2
     assert "add --resume to continue it" in refused.stderr
