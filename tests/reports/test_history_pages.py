@@ -185,6 +185,8 @@ def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
     assert site("--address", "https://example.org/h")[0] == 0
     assert not stale.exists()
     assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
+    (tmp_path / "out" / "index.html").unlink()  # As if it had been interrupted.
+    assert site()[0] == 0
     (tmp_path / "out" / "index.html").write_text("mine")
     code, text = site()
     assert code == 2

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["prepared_folder", "write_site"]
 
 _MARK: Final = b'<meta name="generator" content="dmlconf history">'
-"""What the first page of a site has and no other."""
+"""What each page of a site has, and no other report of dmlconf."""
+
+_FIRST: Final = "regressions.html"
+"""What is written first: its mark says that the rest may be replaced."""
+
+_LAST: Final = "index.html"
 
 _FOLDERS: Final = ("cases", "environments", "operators")
 
@@ -29,19 +34,25 @@ def prepared_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        index = folder / "index.html"
-        earlier = index.is_file() and _MARK in index.read_bytes()[:4096]
-        if not earlier and any(each.name[:1] != "." for each in folder.iterdir()):
+        if not _is_site(folder) and any(each.name[:1] != "." for each in folder.iterdir()):
             message = f"-o {folder} has other files; name an empty folder or an earlier site"
             raise click.UsageError(printable(message))
     except OSError as error:
         raise click.UsageError(printable(f"-o {folder}: {error.strerror}")) from error
 
 
+def _is_site(folder: Path) -> bool:
+    """Return whether an earlier site is in a folder, or a part of one that was interrupted."""
+    for name in _LAST, _FIRST:
+        if (folder / name).is_file():
+            return _MARK in (folder / name).read_bytes()[:4096]
+    return False
+
+
 def write_site(folder: Path, site: Site) -> int:
     """Write the pages, and remove those of an earlier site that there are no more.
 
-    The first page is written last, so that it leads to nothing that is not there.
+    `index.html` is written last, so that it leads to nothing that is not there.
 
     Returns:
         How many pages were written.
@@ -49,14 +60,13 @@ def write_site(folder: Path, site: Site) -> int:
     Raises:
         OutputError: a file cannot be written.
     """
-    paths = sorted(site.paths(), key=lambda path: path == "index.html")
+    paths = sorted(site.paths(), key=lambda path: (path == _LAST, path != _FIRST))
     try:
-        for name in _FOLDERS:
-            (folder / name).mkdir(exist_ok=True)
         for path in paths:
             content = site.content(path)
             assert content is not None
             file = folder / path
+            file.parent.mkdir(exist_ok=True)
             temporary = file.with_name(f".{file.name}.tmp")
             temporary.write_text(content, "utf-8", newline="\n")
             temporary.replace(file)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, quote
 
 from dmlconf.documents.problems import ExpectedError, printable
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Application"]
 
 _COOKIE: Final = "dmlconf-history"
+
+_MOST_FIELDS: Final = 100
+"""Fields of a query that are read; more have no token."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -78,9 +80,9 @@ class Application:
             return "405 Method Not Allowed", allowed, "The pages can only be read.\n"
         path = request.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
         name = path.removeprefix("/") or "index.html"
-        given = parse_qs(request.get("QUERY_STRING", ""), max_num_fields=100).get("token")
-        if given is not None:
-            if not self._permits(given[0]):
+        token = _token_in(request.get("QUERY_STRING", ""))
+        if token is not None:
+            if not self._permits(token):
                 return "403 Forbidden", plain, _REFUSED
             if name != "feed.xml":  # A reader of feeds keeps no cookie.
                 cookie = f"{_COOKIE}={self._token}; HttpOnly; Path=/; SameSite=Lax"
@@ -101,8 +103,8 @@ class Application:
         page = site.missing("/", f"There is no page {name[:200]}", text)
         return "404 Not Found", [("Content-Type", _TYPES["html"])], page
 
-    def _permits(self, given: str) -> bool:
-        return compare_digest(given.encode("utf-8", "surrogatepass"), self._token.encode())
+    def _permits(self, token: str) -> bool:
+        return compare_digest(token.encode("utf-8", "surrogatepass"), self._token.encode())
 
     def _current(self) -> Site:
         """Return the pages, read again if runs came or went.
@@ -119,9 +121,22 @@ class Application:
             return self._site
 
 
-def _cookie(request: dict[str, Any]) -> str:
+def _token_in(query: str) -> str | None:
+    """Return the token of an address; None if it has none, an empty text if it has too much."""
     try:
-        cookies = SimpleCookie(request.get("HTTP_COOKIE", ""))
-    except CookieError:
+        return parse_qs(query, max_num_fields=_MOST_FIELDS).get("token", [None])[0]
+    except ValueError:
         return ""
-    return cookies[_COOKIE].value if _COOKIE in cookies else ""
+
+
+def _cookie(request: WSGIEnvironment) -> str:
+    """Return the token of the cookie, or an empty text.
+
+    `http.cookies` gives up at a cookie that does not follow RFC 6265. Browsers send such cookies of
+    other servers on the same host name along, so only the one that matters is read.
+    """
+    for pair in request.get("HTTP_COOKIE", "").split(";"):
+        name, _, value = pair.strip().partition("=")
+        if name == _COOKIE:
+            return str(value)
+    return ""
