@@ -22,13 +22,14 @@ __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
 """The kinds of attributes whose values count one by one; there are too many numbers."""
 
-Part = tuple[str, str]
-"""A kind, which is `operator`, `data type`, `attribute` or `neighbours`, and what it is."""
+Feature = tuple[str, str]
+"""What a case may use: a kind, which is `operator`, `data type`, `attribute` or `neighbours`, and a
+name, such as `GEMM ATensor FLOAT16`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a part of DirectML is used.
+    """How a feature of DirectML is used.
 
     Attributes:
         models: the captured models that use it.
@@ -46,74 +47,76 @@ class CapturedCoverage:
     Attributes:
         models: their names.
         cases: how many captured cases there are.
-        uses: how each part is used that captured cases have.
+        uses: how each feature is used that captured cases have.
     """
 
     models: frozenset[str]
     cases: int
-    uses: Mapping[Part, Use]
+    uses: Mapping[Feature, Use]
 
-    def only_captured(self) -> list[Part]:
-        """Return the parts that no other case has."""
-        return sorted(part for part, use in self.uses.items() if not use.others)
+    def only_captured(self) -> list[Feature]:
+        """Return the features that no other case has."""
+        return sorted(feature for feature, use in self.uses.items() if not use.others)
 
 
 class CapturedUses:
-    """Counts the parts that cases have."""
+    """Counts the cases that have a feature, and the models."""
 
     def __init__(self) -> None:
         self._cases = 0
-        self._models: dict[Part, set[str]] = {}
-        self._others: Counter[Part] = Counter()
+        self._models: dict[Feature, set[str]] = {}
+        self._others: Counter[Feature] = Counter()
 
-    def watched(self, cases: Iterable[Case]) -> Iterator[Case]:
+    def counting(self, cases: Iterable[Case]) -> Iterator[Case]:
         """Yield cases of operators, and count them unless DirectML must refuse them."""
         for case in cases:
             if not isinstance(case.expectation, ExpectedRejection):
-                self._add(set(_parts(case)), case.tags, case.about.note)
+                self._add(set(_features(case)), case.tags, case.about.note)
             yield case
 
-    def _add(self, parts: Collection[Part], tags: Collection[str], note: str | None) -> None:
+    def _add(self, features: Collection[Feature], tags: Collection[str], note: str | None) -> None:
         if CAPTURED_TAG not in tags:
-            self._others.update(parts)
+            self._others.update(features)
             return
         self._cases += 1
-        for part in parts:
-            self._models.setdefault(part, set()).update(named_models(note))
+        for feature in features:
+            self._models.setdefault(feature, set()).update(named_models(note))
 
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
         """Return what captured cases use.
 
         Args:
             plan: cases, of which the captured graphs count.
-            graphs: the neighbours in all graphs of the suite.
+            graphs: what all graphs of the suite connect; captured graphs without any of its
+                operators do not count.
         """
-        captured: Counter[Part] = Counter()
+        captured: Counter[Feature] = Counter()
         for planned in graphs_in(plan):
             template = planned.template
             if CAPTURED_TAG not in template.tags:
                 continue
-            pairs = [
-                pair for pair in build(planned).graph.neighbours() if pair in graphs.neighbours
-            ]
-            parts = [_neighbours(pair) for pair in pairs]
-            captured.update(parts)
-            self._add(parts, template.tags, template.about.note)
+            graph = build(planned).graph
+            if graphs.operators.isdisjoint(graph.operators):
+                continue
+            pairs = [pair for pair in graph.neighbours() if pair in graphs.neighbours]
+            features = [_neighbours(pair) for pair in pairs]
+            captured.update(features)
+            self._add(features, template.tags, template.about.note)
         for pair, count in graphs.neighbours.items():
             self._others[_neighbours(pair)] = count - captured[_neighbours(pair)]
         uses = {
-            part: Use(frozenset(models), self._others[part])
-            for part, models in self._models.items()
+            feature: Use(frozenset(models), self._others[feature])
+            for feature, models in self._models.items()
         }
         models = frozenset(name for use in uses.values() for name in use.models)
         return CapturedCoverage(models, self._cases, uses)
 
 
-def _neighbours(pair: tuple[str, str]) -> Part:
+def _neighbours(pair: tuple[str, str]) -> Feature:
     return "neighbours", f"{pair[0]} feeds {pair[1]}"
 
 
-def _parts(case: Case) -> Iterator[Part]:
+def _features(case: Case) -> Iterator[Feature]:
     name = case.operator_name
     yield "operator", name
     for tensor, _, desc in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):

@@ -29,6 +29,10 @@ class Expressible:
     expressible: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
+    def share(self) -> tuple[int, int]:
+        """Return how many cases are expressible, and how many there are."""
+        return self.expressible, self.cases
+
 
 def measure_target(
     cases: Iterable[Case], target: str, advance: Callable[[], None] = lambda: None

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from dmlconf.cases.data_facts import MOST_ELEMENTS
 from dmlconf.cases.facts import names_of
-from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
+from dmlconf.coverage.valid_cases import valid_cases
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
@@ -27,9 +29,6 @@ from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Question", "QuestionCoverage", "measure_questions", "read_questions"]
-
-_MOST_ELEMENTS = 1 << 16
-"""Data of larger inputs are not examined: they belong to layers, whose data are plain."""
 
 _ABSENT: Mapping[str, Any] = {
     "Axis": -1,
@@ -107,7 +106,7 @@ class Question:
             for name, entry, tensor in tensors_of(operator, case.desc, FieldKind.INPUT):
                 if name not in self.inputs or str(tensor.DataType) not in self.data_types:
                     continue
-                if entry.bounds is None and tensor.ElementCount <= _MOST_ELEMENTS:
+                if entry.bounds is None and tensor.ElementCount <= MOST_ELEMENTS:
                     with suppress(ValueError, OverflowError, TypeError):
                         found = self.data.parts_in(case.input(name))
                         yield from (f"{tensor.DataType}: {part}" for part in found)
@@ -261,12 +260,10 @@ def measure_questions(
             for part in each.conditions
         },
     )
-    for case in cases:
-        row = coverage.get(case.operator_name)
-        if row is not None and not isinstance(case.expectation, ExpectedRejection):
-            for question in questions:
-                for part in set(question.asked_by(case)):
-                    if (question.name, part) in row.asked:
-                        row.asked[question.name, part] += 1
-        advance()
+    for case in valid_cases(cases, coverage, advance):
+        asked = coverage[case.operator_name].asked
+        for question in questions:
+            for part in set(question.asked_by(case)):
+                if (question.name, part) in asked:
+                    asked[question.name, part] += 1
     return coverage

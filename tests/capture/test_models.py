@@ -47,6 +47,8 @@ def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> N
     assert others["operator", "GEMM"] == 0
     assert others["attribute", "CONVOLUTION FusedActivation ACTIVATION_RELU"] == 0
     assert ("neighbours", "CONVOLUTION feeds MAX_POOLING") in others
+    pooling = dmlconf_here(tmp_path, "coverage", ".", "-o", "MAX_POOLING", "--report", "json")
+    assert json.loads(pooling.stdout)["captured"]["cases"] == 2  # Of the graph's blocks only one.
     listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
     assert "only captured cases have: operator GEMM" in listed
     assert "only captured cases have: operator MAX_POOLING" not in listed

@@ -14,7 +14,7 @@ from dmlconf.cases.model import About, Case, Fill, Location
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.coverage.combinations.classes import LARGE, data_input
+from dmlconf.coverage.combinations.classes import LARGE, REAL_CLASSES, data_input
 from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.fuzzing.dressing import in_place_pairs
@@ -38,7 +38,6 @@ MOST_ELEMENTS: Final = 40_000
 _KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 _LISTED: Final = 64
 _WINDOWS: Final = {"WindowSize", "WindowSizes", "FilterTensor"}
-_REAL: Final = ("fractions", "special", "all -infinity")
 _SIZES: Final = {
     "1": (1,),
     "prime": (7, 5, 11),
@@ -100,7 +99,7 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
     ):
         kept = draft.data.get(name)
         if each.name == counts:
-            if draft.data_class in _REAL and not tensor.DataType.is_float:
+            if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": _fill(draft.data_class, tensor.DataType, seed)}
         elif kept is not None and (
@@ -210,7 +209,7 @@ def changes(
     elif name == "owned inputs":
         yield replace(draft, desc=_owned(operator, desc, value == "some"))
     elif name == "base alignment":
-        bytes_ = 256 if value == "given" else 0
+        bytes_ = 256 if value == "guaranteed" else 0
         yield replace(
             draft,
             desc=_mapped(
@@ -268,7 +267,7 @@ def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -
         if each.base_type == "DML_TENSOR_DATA_TYPE" and desc.get(each.name) in before:
             desc[each.name] = value
     data_class = draft.data_class
-    if not DataType(value).is_float and data_class in _REAL:
+    if not DataType(value).is_float and data_class in REAL_CLASSES:
         data_class = "whole"
     return replace(draft, desc=desc, data_class=data_class)
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.cases.data_facts import MOST_ELEMENTS
 from dmlconf.cases.model import Case, Fill
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
@@ -18,16 +19,13 @@ from dmlconf.tensors.layout import LAYOUTS, packed_strides
 
 __all__ = [
     "LARGE",
-    "SMALL",
+    "REAL_CLASSES",
     "class_of",
     "data_class",
     "data_classes",
     "data_input",
     "layout_class",
 ]
-
-MOST_ELEMENTS: Final = 1 << 16
-"""Data of larger inputs are not examined: they belong to layers, whose data are plain."""
 
 SMALL: Final = 2.0**-8
 """All real numbers of class `small` are smaller than this."""
@@ -39,6 +37,9 @@ LARGE: Final[Mapping[DataType, float]] = {
     **{each: 2.0 ** (each.bits - 2) for each in DataType if not each.is_float},
 }
 """Data of class `large` contain a number at least as large: squares of real ones overflow."""
+
+REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
+"""The classes that data of integers cannot have."""
 
 
 @lru_cache(maxsize=65_536)
@@ -72,23 +73,26 @@ def data_input(operator: Operator) -> str | None:
 def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
     """Return the classes of data that inputs of these data types may have."""
     real = any(each.is_float for each in data_types)
-    floats = ("fractions", "special", "all -infinity")
-    return ("whole", "small", "large", *(floats if real else ()))
+    return ("whole", "small", "large", *(REAL_CLASSES if real else ()))
 
 
 def data_class(case: Case) -> str | None:
     """Return the class of the data of a case's first input; None for zeros and large inputs."""
-    name = data_input(case.operator)
-    for found, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
-        if field.name == name and tensor.ElementCount <= MOST_ELEMENTS:
-            with suppress(LookupError, ValueError, TypeError, OverflowError):
-                data = case.data[found]
-                if isinstance(data, Fill):
-                    return _of_fill(data.name, tuple(data.arguments.items()), tensor)
-                return class_of(data, tensor.DataType)
-        if field.name == name:
-            break
+    wanted = data_input(case.operator)
+    inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
+    first = ((name, tensor) for name, field, tensor in inputs if field.name == wanted)
+    name, tensor = next(first, ("", None))
+    if tensor is None or tensor.ElementCount > MOST_ELEMENTS:
+        return None
+    with suppress(LookupError, ValueError, TypeError, OverflowError):
+        return _of_data(case.data[name], tensor)
     return None
+
+
+def _of_data(data: Array | Fill, tensor: TensorDesc) -> str | None:
+    if isinstance(data, Fill):
+        return _of_fill(data.name, tuple(data.arguments.items()), tensor)
+    return class_of(data, tensor.DataType)
 
 
 @lru_cache(maxsize=65_536)

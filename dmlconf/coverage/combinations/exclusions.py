@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dmlconf.catalogue.model import Entry, Operator
-from dmlconf.coverage.combinations.classes import data_input
+from dmlconf.coverage.combinations.classes import REAL_CLASSES, data_input
+from dmlconf.coverage.combinations.parameters import ABSENT
 from dmlconf.coverage.combinations.partial_descs import Assignment, broken_by, tied
 from dmlconf.coverage.combinations.spaces import spaces_of
 
@@ -44,18 +45,25 @@ def reason(
 
 def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
     for name, value in values.items():
-        if name.startswith(_LAYOUT):
-            tensor = name.removeprefix(_LAYOUT)
-            if values.get(tensor) == "absent":
-                return "an absent tensor has no layout"
-            least = _LEAST.get(value, 1)
-            rank = values.get("dimensions")
-            same = next(iter(tied(operator, "DimensionCount").values()))
-            if rank is not None and int(rank) < least and tensor in same:
-                return f"a {value} layout needs {least} dimensions"
-        if name == "data" and value in ("fractions", "special", "all -infinity"):
-            for other, data_type in values.items():
-                of_data = other in ("data type", f"data type of {data_input(operator)}")
-                if of_data and "INT" in data_type:
-                    return "integers are whole and finite"
+        why = _without_layout(operator, name, value, values) if name.startswith(_LAYOUT) else None
+        if why is not None:
+            return why
+    types = (values.get(each) for each in ("data type", f"data type of {data_input(operator)}"))
+    if values.get("data") in REAL_CLASSES and any("INT" in each for each in types if each):
+        return "integers are whole and finite"
+    return None
+
+
+def _without_layout(
+    operator: Operator, name: str, layout: str, values: Mapping[str, str]
+) -> str | None:
+    """Return why a tensor cannot have a layout, given the other value."""
+    tensor = name.removeprefix(_LAYOUT)
+    if values.get(tensor) == ABSENT:
+        return "an absent tensor has no layout"
+    least = _LEAST.get(layout, 1)
+    rank = values.get("dimensions")
+    same = next(iter(tied(operator, "DimensionCount").values()))
+    if rank is not None and int(rank) < least and tensor in same:
+        return f"a {layout} layout needs {least} dimensions"
     return None

@@ -7,15 +7,16 @@ no case has is missing, or excluded for a reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import Entry
 from dmlconf.coverage.combinations.exclusions import reason
 from dmlconf.coverage.combinations.parameters import Parameter, parameters_of, values_of
 from dmlconf.coverage.combinations.partial_descs import Assignment
+from dmlconf.coverage.valid_cases import valid_cases
 
 __all__ = ["Combination", "CombinationCoverage", "measure_combinations"]
 
@@ -32,12 +33,12 @@ class CombinationCoverage:
     Attributes:
         operator: the operator.
         parameters: what it has to vary.
-        cases: the different combinations of values that cases have, each with its number of cases.
+        combinations: the different values that cases have, in the order of the parameters.
     """
 
     operator: Entry
     parameters: tuple[Parameter, ...]
-    cases: dict[_Values, int] = field(default_factory=dict)
+    combinations: frozenset[_Values]
 
     @cached_property
     def covered(self) -> frozenset[Combination]:
@@ -45,7 +46,7 @@ class CombinationCoverage:
         names = [each.name for each in self.parameters]
         known = [frozenset(each.values) for each in self.parameters]
         pairs: set[tuple[int, str, int, str]] = set()
-        for values in self.cases:
+        for values in self.combinations:
             present = [(at, v) for at, v in enumerate(values) if v is not None and v in known[at]]
             pairs.update((a, v, b, w) for (a, v), (b, w) in combinations(present, 2))
         return frozenset(((names[a], v), (names[b], w)) for a, v, b, w in pairs)
@@ -111,14 +112,12 @@ def measure_combinations(
         cases: the suite's.
         advance: called after each case.
     """
-    coverage = {
-        operator.name: CombinationCoverage(operator, parameters_of(operator))
-        for operator in operators
+    entries = {operator.name: operator for operator in operators}
+    values: dict[str, set[_Values]] = {name: set() for name in entries}
+    for case in valid_cases(cases, entries, advance):
+        parameters = parameters_of(entries[case.operator_name])
+        values[case.operator_name].add(values_of(case, parameters))
+    return {
+        name: CombinationCoverage(operator, parameters_of(operator), frozenset(values[name]))
+        for name, operator in entries.items()
     }
-    for case in cases:
-        row = coverage.get(case.operator_name)
-        if row is not None and not isinstance(case.expectation, ExpectedRejection):
-            values = values_of(case, row.parameters)
-            row.cases[values] = row.cases.get(values, 0) + 1
-        advance()
-    return coverage

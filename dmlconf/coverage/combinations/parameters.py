@@ -232,7 +232,7 @@ def _nested_named(name: str, value: str) -> tuple[Assignment, ...]:
 def _circumstances(operator: Operator) -> Iterator[Parameter]:
     if any(operator.of_kind(FieldKind.INPUT)):
         yield Parameter("owned inputs", ("none", "some"), _owned)
-    yield Parameter("base alignment", ("none", "given"), _alignment)
+    yield Parameter("base alignment", ("none", "guaranteed"), _alignment)
     if operator.in_place:
         yield Parameter("in place", ("false", "true"), _in_place)
     name = data_input(operator)
@@ -252,7 +252,7 @@ def _owned(case: Case, names: Namespace) -> str:
 
 def _alignment(case: Case, names: Namespace) -> str:
     tensors = _all_tensors(case, FieldKind.INPUT, FieldKind.OUTPUT)
-    return "given" if any(each.GuaranteedBaseOffsetAlignment for each in tensors) else "none"
+    return "guaranteed" if any(each.GuaranteedBaseOffsetAlignment for each in tensors) else "none"
 
 
 def _in_place(case: Case, names: Namespace) -> str:

@@ -8,28 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
 from dmlconf.reports.markdown_text import table
+from dmlconf.reports.suites.shares import percentage, total_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["render_json", "render_markdown", "render_table", "total_share"]
+__all__ = ["render_json", "render_markdown", "render_table"]
 
 _FIRST: Final = 3
 """Missing pairs of each operator that the table shows."""
 
 
-def total_share(rows: Sequence[CombinationCoverage]) -> tuple[int, int]:
-    """Return how many pairs are covered, and how many are possible."""
-    shares = [row.share() for row in rows]
-    return sum(covered for covered, _ in shares), sum(of for _, of in shares)
-
-
 def _sentence(rows: Sequence[CombinationCoverage]) -> str:
     covered, of = total_share(rows)
-    share = 100 * covered / of if of else 100.0
     excluded = sum(len(row.excluded) for row in rows)
     return (
-        f"{covered:,} of {of:,} possible pairs of values covered ({share:.2f}%); "
+        f"{covered:,} of {of:,} possible pairs of values covered ({percentage(covered, of):.2f}%); "
         f"{excluded:,} more are impossible"
     )
 
@@ -72,9 +66,8 @@ def render_table(
         covered, of = row.share()
         first = "\n".join(map(_text, row.missing[:_FIRST]))
         style = "" if covered == of else "yellow"
-        table.add_row(
-            row.operator.name, str(len(row.parameters)), f"{covered:,}/{of:,}", first, style=style
-        )
+        cells = row.operator.name, str(len(row.parameters)), f"{covered:,}/{of:,}", first
+        table.add_row(*map(Text, cells), style=style)
     return Group(table, "", closing)
 
 

@@ -13,6 +13,7 @@ from dmlconf.coverage.graphs import GraphCoverage
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
 from dmlconf.coverage.networks import NetworkCoverage
 from dmlconf.reports.markdown_text import table
+from dmlconf.reports.suites.shares import percentage, total_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,7 +25,6 @@ __all__ = [
     "render_json",
     "render_markdown",
     "render_table",
-    "total_share",
 ]
 
 _PARTS: Final = {
@@ -62,16 +62,10 @@ class Coverage:
     captured: CapturedCoverage | None = None
 
 
-def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
-    """Return how many documented parts are covered, and how many there are."""
-    shares = [row.share() for row in rows]
-    return sum(covered for covered, _ in shares), sum(of for _, of in shares)
-
-
 def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
     """Return one sentence that says how much is covered."""
     covered, of = total_share(rows)
-    share = 100 * covered / of if of else 100.0
+    share = percentage(covered, of)
     without = sum(not row.total for row in rows)
     remark = f"; {without} without any case" if without else ""
     gaps = sum(len(row.gaps) for row in rows)
@@ -217,16 +211,14 @@ def _only(coverage: Coverage) -> list[tuple[str, str]]:
 def _captured_lines(captured: CapturedCoverage | None) -> list[str]:
     if captured is None or not captured.cases:
         return []
-    lines = [
-        f"Captured from {_counted(len(captured.models), 'model')}: "
-        f"{_counted(captured.cases, 'case')}"
-    ]
+    models = f" from {_counted(len(captured.models), 'model')}" if captured.models else ""
+    lines = [f"Captured{models}: {_counted(captured.cases, 'case')}"]
     only = captured.only_captured()
     for kind, heading in _CAPTURED_KINDS.items():
-        used = sum(part[0] == kind for part in captured.uses)
-        alone = sum(part[0] == kind for part in only)
+        used = sum(feature[0] == kind for feature in captured.uses)
+        alone = sum(feature[0] == kind for feature in only)
         remark = f", {alone:,} of them only in captured cases" if alone else ""
-        lines.append(f"  {used:,} {heading}{remark}")
+        lines.append(f"  {heading}: {used:,}{remark}")
     return lines
 
 
@@ -258,7 +250,7 @@ def render_markdown(coverage: Coverage) -> str:
     captured = _captured_lines(coverage.captured)
     if captured and coverage.captured is not None:
         uses = sorted(coverage.captured.uses.items())
-        used = ((*part, str(len(use.models)), f"{use.others:,}") for part, use in uses)
+        used = ((*feature, str(len(use.models)), f"{use.others:,}") for feature, use in uses)
         lines += ["", f"{captured[0]}.", ""]
         lines += table(["Kind", "What", "Models", "Other cases"], used, "llrr")
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"

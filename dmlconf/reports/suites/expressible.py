@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dmlconf.coverage.expressible import Expressible
+from dmlconf.reports.suites.shares import percentage, total_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["render_table", "total_share"]
-
-
-def total_share(rows: Sequence[Expressible]) -> tuple[int, int]:
-    """Return how many cases are expressible, and how many there are."""
-    return sum(row.expressible for row in rows), sum(row.cases for row in rows)
+__all__ = ["render_table"]
 
 
 def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> RenderableType:
@@ -32,9 +28,8 @@ def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> Rende
 
     expressible, of = total_share(rows)
     operators = sum(1 for row in rows if row.expressible)
-    share = 100 * expressible / of if of else 0.0
     closing = Text(
-        f"{expressible:,} of {of:,} cases expressible ({share:.2f}%), "
+        f"{expressible:,} of {of:,} cases expressible ({percentage(expressible, of):.2f}%), "
         f"of {operators} of {len(rows)} operators",
         "bold",
     )

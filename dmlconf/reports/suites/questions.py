@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from dmlconf.coverage.questions import Question, QuestionCoverage, read_questions
 from dmlconf.reports.markdown_text import table
+from dmlconf.reports.suites.shares import percentage, total_share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["render_json", "render_markdown", "render_table", "total_share"]
-
-
-def total_share(rows: Sequence[QuestionCoverage]) -> tuple[int, int]:
-    """Return how many parts of questions are asked, and how many there are."""
-    shares = [row.share() for row in rows]
-    return sum(asked for asked, _ in shares), sum(of for _, of in shares)
+__all__ = ["render_json", "render_markdown", "render_table"]
 
 
 def _sentence(rows: Sequence[QuestionCoverage]) -> str:
     asked, of = total_share(rows)
-    share = 100 * asked / of if of else 100.0
+    share = percentage(asked, of)
     operators = sum(bool(row.asked) for row in rows)
     return f"{asked:,} of {of:,} parts of questions to {operators} operators asked ({share:.2f}%)"
 

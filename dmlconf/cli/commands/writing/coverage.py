@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from dmlconf.cases.loading.loader import Suite, valid_case
-from dmlconf.catalogue.graph import GRAPHS, graph_entry
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.selecting.selection import without_models
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_names
 from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.cli.common.command import Command, option
@@ -41,9 +43,38 @@ from dmlconf.reports.suites import coverage as report
 from dmlconf.reports.suites import expressible as target_report
 from dmlconf.reports.suites import questions as question_report
 from dmlconf.reports.suites.coverage import Coverage
+from dmlconf.reports.suites.shares import HasShare, percentage, total_share
 from dmlconf.translation.tables import TARGETS
 
 __all__ = ["command"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is shown, and which share fails.
+
+    Attributes:
+        missing: whether to list what no case covers.
+        excluded: whether to list impossible pairs.
+        fail_under: the least share in percent; None if any will do.
+        quiet: whether to show no progress.
+        color: the value of --color.
+    """
+
+    missing: bool
+    excluded: bool
+    fail_under: float | None
+    quiet: bool
+    color: str
+
+    def exit_code(self, rows: Sequence[HasShare], *, written: bool) -> int:
+        """Return how the command ends; say so if too little is covered."""
+        covered, of = total_share(rows)
+        if self.fail_under is not None and 100 * covered < self.fail_under * of:
+            share = f"{percentage(covered, of):.2f}%"
+            click.echo(f"Error: {share} is below {self.fail_under:g}%", err=True)
+            return ExitCode.FAILED
+        return ExitCode.SUCCESS if written else ExitCode.OUTPUT
 
 
 @click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
@@ -125,129 +156,103 @@ def command(
         raise click.UsageError("--questions, --combinations and --target exclude each other")
     if verbose and not combinations:
         raise click.UsageError("-v needs --combinations")
+    if target is not None and report_options:
+        raise click.UsageError("--target shows a table only; leave out --report")
     others = questions or combinations
     reports = [] if others else parse_reports(report_options, COVERAGE_FORMATS)
     on_pairs = parse_reports(report_options, COMBINATION_FORMATS) if combinations else []
     on_questions = parse_reports(report_options, QUESTION_FORMATS) if questions else []
+    options = _Options(missing, verbose, fail_under, quiet, color)
+    entries = _entries(names)
+    suite = load(paths, operators={entry.name for entry in entries})
+    if target is not None:
+        return _target(target, entries, suite, options)
+    if combinations:
+        return _combinations(entries, suite, on_pairs, options)
+    if questions:
+        return _questions(entries, suite, on_questions, options)
+    recorded = recorded_in(suite_recordings(suite_paths(paths)))
+    return _documentation(entries, suite, recorded, reports, options)
+
+
+def _entries(names: Sequence[str]) -> list[Entry]:
+    """Return what was named, or all operators, and graphs."""
     try:
-        entries = [entry_of(name) for name in names or operator_names()]
+        return [entry_of(name) for name in names or (*operator_names(), GRAPHS)]
     except UnknownOperatorError as error:
         raise click.UsageError(printable(str(error))) from error
+
+
+def _planned(entries: Iterable[Entry], suite: Suite) -> list[PlannedCase]:
+    """Return the cases of some operators."""
+    names = {entry.name for entry in entries}
+    return [planned for planned in suite.plan() if planned.template.operator_name in names]
+
+
+def _documentation(
+    entries: Sequence[Entry],
+    suite: Suite,
+    recorded: Callable[[Case], bool],
+    reports: Sequence[Report[Coverage]],
+    options: _Options,
+) -> int:
+    """Report which parts of the documentation the cases cover; graphs have no such parts."""
     operators = [entry for entry in entries if isinstance(entry, Operator)]
-    chosen = {entry.name for entry in entries}
-    suite = load(paths, operators=chosen)
-    plan = [case for case in suite.plan() if case.template.operator_name in chosen]
-    if target is not None:
-        chosen |= set() if names else {GRAPHS}
-        return _target(target, chosen, suite, missing, fail_under, quiet, color)
-    if combinations:
-        entries += [] if names else [graph_entry()]
-        shown = _Shown(missing, verbose, fail_under, quiet, color)
-        return _combinations(entries, suite, on_pairs, shown)
-    if questions:
-        chosen |= set() if names else {GRAPHS}
-        return _questions(operators, chosen, suite, missing, on_questions, fail_under, quiet, color)
-    recorded = recorded_in(suite_recordings(suite_paths(paths)))
+    plan = _planned(operators, suite)
     uses = CapturedUses()
-    with progress(len(plan), quiet=quiet, color=color) as advance:
-        cases = uses.watched(map(valid_case, plan))
+    with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
+        cases = uses.counting(map(valid_case, plan))
         coverage = measure(operators, cases, recorded, lambda: advance(False))
     rows = [coverage[name] for name in sorted(coverage)]
     width = shutil.get_terminal_size((80, 24)).columns
-    networks = network_coverage(plan)
-    graphs = graph_coverage(suite.plan(), chosen)
+    graphs = graph_coverage(suite.plan(), coverage.keys())
     captured = uses.coverage(suite.plan(), graphs)
-    figures = Coverage(rows, networks, graphs, captured)
-    table = report.render_table(figures, width=width, missing=missing)
-    written = write(reports, figures, table, color, announce=not quiet)
-    covered, of = report.total_share(rows)
-    if fail_under is not None and 100 * covered < fail_under * of:
-        click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
-        return ExitCode.FAILED
-    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+    figures = Coverage(rows, network_coverage(plan), graphs, captured)
+    table = report.render_table(figures, width=width, missing=options.missing)
+    written = write(reports, figures, table, options.color, announce=not options.quiet)
+    return options.exit_code(rows, written=written)
 
 
-def _target(
-    target: str,
-    chosen: set[str],
-    suite: Suite,
-    missing: bool,
-    fail_under: float | None,
-    quiet: bool,
-    color: str,
-) -> int:
+def _target(target: str, entries: Sequence[Entry], suite: Suite, options: _Options) -> int:
     """Report how much of each operator's cases a target can express."""
-    plan = [planned for planned in suite.plan() if planned.template.operator_name in chosen]
-    with progress(len(plan), quiet=quiet, color=color) as advance:
+    plan = _planned(entries, suite)
+    with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_target(map(valid_case, plan), target, lambda: advance(False))
-    written = write([], rows, target_report.render_table(rows, missing=missing), color)
-    expressible, of = target_report.total_share(rows)
-    if fail_under is not None and 100 * expressible < fail_under * of:
-        click.echo(f"Error: {100 * expressible / of:.2f}% is below {fail_under:g}%", err=True)
-        return ExitCode.FAILED
-    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What is shown, and what share fails."""
-
-    missing: bool
-    excluded: bool
-    fail_under: float | None
-    quiet: bool
-    color: str
+    table = target_report.render_table(rows, missing=options.missing)
+    return options.exit_code(rows, written=write([], rows, table, options.color))
 
 
 def _combinations(
     entries: Sequence[Entry],
     suite: Suite,
     reports: Sequence[Report[Sequence[CombinationCoverage]]],
-    shown: _Shown,
+    options: _Options,
 ) -> int:
     """Report which pairs the cases have; layers of networks count apart."""
-    chosen = {entry.name for entry in entries}
-    plan = [
-        planned
-        for planned in suite.plan()
-        if planned.template.operator_name in chosen and "model" not in planned.template.tags
-    ]
-    with progress(len(plan), quiet=shown.quiet, color=shown.color) as advance:
+    plan, _ = without_models(_planned(entries, suite))
+    with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_combinations(entries, map(valid_case, plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows)]
-    table = combination_report.render_table(ordered, missing=shown.missing, excluded=shown.excluded)
-    written = write(reports, ordered, table, shown.color, announce=not shown.quiet)
-    covered, of = combination_report.total_share(ordered)
-    if shown.fail_under is not None and 100 * covered < shown.fail_under * of:
-        share = f"{100 * covered / of:.2f}%"
-        click.echo(f"Error: {share} is below {shown.fail_under:g}%", err=True)
-        return ExitCode.FAILED
-    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+    table = combination_report.render_table(
+        ordered, missing=options.missing, excluded=options.excluded
+    )
+    written = write(reports, ordered, table, options.color, announce=not options.quiet)
+    return options.exit_code(ordered, written=written)
 
 
 def _questions(
-    operators: Sequence[Operator],
-    chosen: set[str],
+    entries: Sequence[Entry],
     suite: Suite,
-    missing: bool,
     reports: Sequence[Report[Sequence[QuestionCoverage]]],
-    fail_under: float | None,
-    quiet: bool,
-    color: str,
+    options: _Options,
 ) -> int:
     """Report which questions the cases ask; layers of networks, whose data are plain, ask none."""
-    plan = [
-        planned
-        for planned in suite.plan()
-        if planned.template.operator_name in chosen and "model" not in planned.template.tags
-    ]
-    with progress(len(plan), quiet=quiet, color=color) as advance:
+    operators = [entry for entry in entries if isinstance(entry, Operator)]
+    chosen = {entry.name for entry in entries}
+    plan, _ = without_models(_planned(entries, suite))
+    with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
         rows = measure_questions(operators, map(valid_case, plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows) if name in chosen]
-    table = question_report.render_table(ordered, missing=missing)
-    written = write(reports, ordered, table, color, announce=not quiet)
-    asked, of = question_report.total_share(ordered)
-    if fail_under is not None and 100 * asked < fail_under * of:
-        click.echo(f"Error: {100 * asked / of:.2f}% is below {fail_under:g}%", err=True)
-        return ExitCode.FAILED
-    return ExitCode.SUCCESS if written else ExitCode.OUTPUT
+    table = question_report.render_table(ordered, missing=options.missing)
+    written = write(reports, ordered, table, options.color, announce=not options.quiet)
+    return options.exit_code(ordered, written=written)

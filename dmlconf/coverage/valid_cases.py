@@ -1,0 +1,25 @@
+"""The cases of a suite that can show what DirectML computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+
+from dmlconf.cases.model import Case, ExpectedRejection
+
+__all__ = ["valid_cases"]
+
+
+def valid_cases(
+    cases: Iterable[Case], operators: Container[str], advance: Callable[[], None]
+) -> Iterator[Case]:
+    """Yield the cases of some operators, but for those that DirectML must refuse.
+
+    Args:
+        cases: the suite's.
+        operators: names.
+        advance: called after each case, also after those of other operators.
+    """
+    for case in cases:
+        if case.operator_name in operators and not isinstance(case.expectation, ExpectedRejection):
+            yield case
+        advance()
