@@ -4,9 +4,17 @@ A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
 them next to it.
 """
 
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
-__all__ = ["cases_directory", "checked_archive", "schemas_directory", "sources"]
+__all__ = [
+    "cases_directory",
+    "checked_archive",
+    "schemas_directory",
+    "sources",
+    "sources_digest",
+]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -22,6 +30,23 @@ def sources(*names: str) -> list[Path]:
     return [
         file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
     ]
+
+
+@cache
+def sources_digest(form: str, *names: str) -> bytes:
+    """Return a digest of these packages and modules of dmlconf, and of all schemas.
+
+    What is cached under it is not looked up again once any of them has changed.
+
+    Args:
+        form: what else the cached entries depend on, such as the version of their format.
+        names: as for `sources`; each must exist.
+    """
+    digest = sha256(form.encode())
+    schemas = (path for path in sorted(schemas_directory().rglob("*.*")) if path.is_file())
+    for path in (*sources(*names), *schemas):
+        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return digest.digest()
 
 
 def cases_directory() -> Path:

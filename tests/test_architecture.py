@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import dmlconf
-from dmlconf.resources import cases_directory, schemas_directory
+from dmlconf.judging.figure_cache import SOURCES
+from dmlconf.resources import cases_directory, schemas_directory, sources
 from tests.each import for_each
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
@@ -143,6 +144,16 @@ def test_no_module_imports_itself_through_others() -> None:
     assert not circle(imports)
     assert "dmlconf.cli.entry_point" in imports["dmlconf.cli"]  # The imports are seen.
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+
+
+def test_cached_figures_depend_on_all_modules_that_judge() -> None:
+    paths = {module_name(path): path for path in MODULES}
+    modules, waiting = set[Path](), [paths["dmlconf.judging.judge"]]
+    while waiting:
+        modules.add(path := waiting.pop())
+        waiting += {paths[name] for name in imported_modules(path)} - modules
+    assert len(modules) > 50
+    assert modules <= {*sources(*SOURCES)}
 
 
 MOST_MODULES: Final = 20

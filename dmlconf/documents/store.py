@@ -119,7 +119,7 @@ class Store:
         if content is None:
             return
         with suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_own_folder(self.folder)
             self._usable = None
             if not self._is_usable():
                 return
@@ -153,6 +153,16 @@ class Store:
         if self._usable is None:
             self._usable = is_own_folder(self.folder)
         return self._usable
+
+
+def _make_own_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing, for this user alone.
+
+    `parents=True` would give those above it the umask's mode, by which a group may write to them.
+    """
+    if not path.parent.exists():
+        _make_own_folder(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 def is_own_folder(path: Path) -> bool:

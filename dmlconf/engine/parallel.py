@@ -17,8 +17,8 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations
 from dmlconf.engine.session import from_process, in_process, judged, no_expectation
 from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
+from dmlconf.judging.figure_cache import CachedFigures
 from dmlconf.judging.judge import judge
-from dmlconf.judging.kept import KeptRecord
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 from dmlconf.workers.pool import BATCH, WorkerPool
@@ -60,8 +60,8 @@ def judged_in_processes(
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
-            if options.kept is not None:
-                options.kept.added += result.kept
+            if options.cache is not None:
+                options.cache.unsaved += result.figures
             yield from_process(result.verdict, ran)
 
 
@@ -72,12 +72,12 @@ class _Judged:
     Attributes:
         verdict: the judgement on it.
         stale: for each recording, the cases for which it turned out to be stale.
-        kept: the figures of comparisons that are new.
+        figures: of comparisons, that are not yet in the cache.
     """
 
     verdict: Verdict
     stale: tuple[tuple[str, ...], ...]
-    kept: tuple[KeptRecord, ...] = ()
+    figures: tuple[CachedFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class _JudgeTask:
         self, backend: Backend
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
         ready = in_process(self.backend, backend)
-        recordings, kept = self.expected.recordings, self.options.kept
+        recordings, cache = self.expected.recordings, self.options.cache
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
             for verdict in judged(batch, ready, self.expected.against, self.options):
                 stale = tuple(tuple(each.stale) for each in recordings)
-                yield _Judged(verdict, stale, () if kept is None else kept.taken())
+                yield _Judged(verdict, stale, () if cache is None else cache.take())
                 for each in recordings:
                     each.stale.clear()
 

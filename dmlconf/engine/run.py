@@ -14,7 +14,7 @@ from dmlconf.engine.against import AUTO
 from dmlconf.engine.shards import Selected
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import Waiver
-from dmlconf.judging.kept import KeptFigures
+from dmlconf.judging.figure_cache import FigureCache
 from dmlconf.run_log.earlier import EarlierRun
 from dmlconf.workers.execution import Limits
 
@@ -33,7 +33,7 @@ class How:
             that compile graphs.
         circumstances: names, as `chosen_circumstances` takes them.
         known_faults: whether a known fault of DirectML waives a failure.
-        kept: the figures of earlier comparisons; None compares all outputs.
+        cache: the figures of earlier comparisons; None compares all outputs.
     """
 
     backend: BackendName
@@ -42,7 +42,7 @@ class How:
     compare_unfused: bool | None = None
     circumstances: tuple[str, ...] = ()
     known_faults: bool = True
-    kept: KeptFigures | None = None
+    cache: FigureCache | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def local_target(how: How, *, judged: bool = True) -> Target:
         unfused = compares_unfused(how.compare_unfused, backend.capabilities)
 
     def judge(expected: Expectations, waivers: Waivers) -> JudgePlan:
-        options = JudgeOptions(how.substrate, waivers, unfused, under, how.known_faults, how.kept)
+        options = JudgeOptions(how.substrate, waivers, unfused, under, how.known_faults, how.cache)
         return partial(
             verdicts, backend=backend, expected=expected, limits=how.limits, options=options
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +25,7 @@ from dmlconf.documents.store import Entries
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.resources import schemas_directory, sources
+from dmlconf.resources import sources_digest
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 from dmlconf.workers.memory import shortage
@@ -47,11 +46,13 @@ _SOURCES: Final = (
     "expressions.py",
     "graphs",
     "judging",
+    "limits.py",
     "permitted",
     "precision",
     "reference",
     "resources.py",
     "tensors",
+    "verdicts",
     "workers",
     "cli/commands/writing/validate.py",
 )
@@ -204,14 +205,10 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
     return digest.hexdigest()
 
 
-@cache
 def fingerprint() -> bytes:
     """Return a digest of everything besides a file that its check depends on."""
-    digest = sha256(f"{_FORM}\0{np.__version__}\0{platform.machine()}".encode())
-    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
-        if path.is_file():
-            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.digest()
+    form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
+    return sources_digest(form, *_SOURCES)
 
 
 def _kept(store: Entries | None, key: str | None) -> list[_Finding] | None:

@@ -15,8 +15,8 @@ from dmlconf.excuses.findings import NO_FINDINGS, Findings
 from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.excuses.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.excuses.waivers import NO_WAIVERS, Waivers
+from dmlconf.judging.figure_cache import FigureCache
 from dmlconf.judging.judge import Against, judge, not_judged
-from dmlconf.judging.kept import KeptFigures
 from dmlconf.judging.needs_run import RunOne, Steps, answered
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
@@ -37,7 +37,7 @@ class JudgeOptions:
         compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
         circumstances: under which each case runs too; the backend must support them.
         known_faults: whether a known fault of DirectML waives a failure.
-        kept: the figures of earlier comparisons; None compares all outputs.
+        cache: the figures of earlier comparisons; None compares all outputs.
     """
 
     substrate: Substrate = NO_SUBSTRATE
@@ -45,7 +45,7 @@ class JudgeOptions:
     compare_unfused: bool = False
     circumstances: tuple[Circumstance, ...] = ()
     known_faults: bool = True
-    kept: KeptFigures | None = None
+    cache: FigureCache | None = None
 
 
 NO_OPTIONS: Final = JudgeOptions()
@@ -78,11 +78,11 @@ class Conclusion:
         """Return the verdict on an outcome of a case, before anything excuses it."""
         if not (self.is_reference and isinstance(outcome, Outputs)):
             return judge(
-                case, outcome, self.against, half_precision=self.half, kept=self.options.kept
+                case, outcome, self.against, half_precision=self.half, cache=self.options.cache
             )
         # The reference has just computed the case, and need not do it again.
         allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
-        return judge(case, outcome, self.against, allowances=allowances, kept=self.options.kept)
+        return judge(case, outcome, self.against, allowances=allowances, cache=self.options.cache)
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or another if a known fault, limit or waiver explains the failure.

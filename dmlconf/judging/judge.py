@@ -32,8 +32,8 @@ from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
 from dmlconf.judging.error_map import error_map
+from dmlconf.judging.figure_cache import FigureCache
 from dmlconf.judging.figures import figures_of
-from dmlconf.judging.kept import KeptFigures
 from dmlconf.judging.mistrust import suspicions
 from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.permitted.allowance import CaseAllowances
@@ -143,7 +143,7 @@ def judge(
     half_precision: bool = False,
     allowances: CaseAllowances | None = None,
     expected: ExpectedOutputs | None = None,
-    kept: KeptFigures | None = None,
+    cache: FigureCache | None = None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -154,7 +154,7 @@ def judge(
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
         expected: what is expected in place of what the case states and `against` gives.
-        kept: the figures of earlier comparisons.
+        cache: the figures of earlier comparisons; None compares all outputs.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -174,7 +174,7 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            return _judge_outputs(case, outcome, outputs, permitted, kept)
+            return _judge_outputs(case, outcome, outputs, permitted, cache)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
@@ -335,15 +335,27 @@ def _judge_outputs(
     outcome: Outputs,
     expected: ExpectedOutputs,
     allowances: CaseAllowances,
-    kept: KeptFigures | None = None,
+    cache: FigureCache | None,
+) -> Verdict:
+    """Return the verdict on outputs; those that are known to be right need not be compared."""
+    if cache is None or outcome.faults:
+        return _compare_outputs(case, outcome, expected, allowances)
+    key = cache.key(case, outcome, expected, half=allowances.half_precision)
+    if key is None:
+        return _compare_outputs(case, outcome, expected, allowances)
+    figures = cache.get(case, key, expected.samples.keys() | expected.outputs.keys())
+    if figures is not None:
+        return _without_faults(case, outcome, expected, figures)
+    verdict = _compare_outputs(case, outcome, expected, allowances)
+    if not verdict.status.fails_run:
+        cache.add(case, key, verdict.figures)
+    return verdict
+
+
+def _compare_outputs(
+    case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
 ) -> Verdict:
     faults = _conduct(outcome)
-    key = None
-    if kept is not None and not faults:
-        key = kept.key(case, outcome, expected, half=allowances.half_precision)
-        found = None if key is None else kept.get(case, key)
-        if found is not None:
-            return _without_faults(case, outcome, expected, found)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -389,8 +401,6 @@ def _judge_outputs(
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
     if not contradictions and not faults:
-        if kept is not None and key is not None:
-            kept.add(case, key, figures)
         return _without_faults(case, outcome, expected, figures)
     if contradictions:
         faults = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + faults

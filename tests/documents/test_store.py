@@ -27,6 +27,17 @@ def test_gives_back_what_was_kept(store: Store) -> None:
     assert store.get("b") is None
 
 
+@POSIX
+def test_folders_above_a_new_one_are_the_users_own_whatever_the_umask(store: Store) -> None:
+    umask = os.umask(0o002)
+    try:
+        Store(store.folder / "figures").put("a", [1])
+    finally:
+        os.umask(umask)
+    store.put("b", [2])
+    assert store.get("b") == [2]
+
+
 def test_keeps_the_latest_value(store: Store) -> None:
     store.put("a", [1])
     store.put("a", [2])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from dmlconf.cases.loading.matrix import expand
 from dmlconf.cases.loading.shared import KNOWN_PAGES, uses
 from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
 from dmlconf.documents.store import Entries
-from dmlconf.resources import schemas_directory, sources
+from dmlconf.resources import sources_digest
 
 __all__ = ["CheckedFile", "StoredFile", "Validated", "checks_digest", "is_valid"]
 
@@ -32,6 +31,7 @@ _SOURCES: Final = (
     "documents",
     "tensors",
     "expressions.py",
+    "limits.py",
     "resources.py",
 )
 """What decides whether a file is valid and what it contains."""
@@ -145,14 +145,9 @@ class Validated:
             self._store.prune()
 
 
-@cache
 def checks_digest() -> bytes:
     """Return a digest of everything besides a file's content that its check depends on."""
-    digest = sha256(_FORM.encode())
-    for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
-        if path.is_file():
-            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.digest()
+    return sources_digest(_FORM, *_SOURCES)
 
 
 def is_valid(case: Case) -> bool:

@@ -11,9 +11,9 @@ from dmlconf.documents.store import Entries, Store
 from dmlconf.resources import checked_archive
 
 if TYPE_CHECKING:
-    from dmlconf.judging.kept import KeptFigures
+    from dmlconf.judging.figure_cache import FigureCache
 
-__all__ = ["VARIABLE", "checked_files", "kept_figures", "turn_off", "user_store"]
+__all__ = ["VARIABLE", "checked_files", "figure_cache", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
 """The environment variable that names another folder, or `off`."""
@@ -21,7 +21,7 @@ VARIABLE: Final = "DMLCONF_CACHE"
 _OFF: Final = "off"
 
 _FEWEST_CASES: Final = 20
-"""Runs of fewer cases keep no figures: comparing takes no longer than looking them up."""
+"""Runs of fewer cases cache no figures: comparing takes no longer than looking them up."""
 
 
 def user_store() -> Store | None:
@@ -49,7 +49,7 @@ def checked_files() -> Entries | None:
     return user_store() if archive is None else Archive(archive, user_store())
 
 
-def kept_figures(cases: int) -> KeptFigures | None:
+def figure_cache(cases: int) -> FigureCache | None:
     """Return the figures of earlier comparisons; None without a cache folder.
 
     Args:
@@ -58,9 +58,9 @@ def kept_figures(cases: int) -> KeptFigures | None:
     store = user_store()
     if store is None or cases < _FEWEST_CASES:
         return None
-    from dmlconf.judging.kept import KeptFigures  # Few commands need it.
+    from dmlconf.judging.figure_cache import FigureCache  # Few commands need it.
 
-    return KeptFigures(Store(store.folder / "figures"))
+    return FigureCache(Store(store.folder / "figures"))
 
 
 def turn_off() -> None:

@@ -27,7 +27,7 @@ from dmlconf.engine.events import Event, Finished, Repeated
 from dmlconf.engine.run import Run
 from dmlconf.engine.shards import Selected
 from dmlconf.engine.target import Target
-from dmlconf.judging.kept import KeptFigures
+from dmlconf.judging.figure_cache import FigureCache
 from dmlconf.reports.formats import Report
 from dmlconf.run_log.log import Footer, LogWriter, RunLog, read_log
 from dmlconf.run_log.packed import MANY
@@ -169,8 +169,8 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
             consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
-            if run.how.kept is not None:
-                consumers.append(_keeping(run.how.kept))
+            if run.how.cache is not None:
+                consumers.append(_saving(run.how.cache))
             if earlier is not None and earlier.complete:
                 run_through(engine, lambda event: None, consumers)
             else:
@@ -197,12 +197,12 @@ def _noting_end(log: Path, ends: list[_Ended]) -> Consumer:
     return consume
 
 
-def _keeping(kept: KeptFigures) -> Consumer:
+def _saving(cache: FigureCache) -> Consumer:
     """Return a consumer that stores the figures of comparisons, many at a time."""
 
     def consume(event: Event) -> None:
-        if isinstance(event, Finished) or len(kept.added) >= _MOST_UNSAVED:
-            kept.save()
+        if isinstance(event, Finished) or len(cache.unsaved) >= _MOST_UNSAVED:
+            cache.save()
 
     return consume
 

@@ -11,7 +11,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.backends.registry import BackendName
-from dmlconf.cli.common.cache import kept_figures
+from dmlconf.cli.common.cache import figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
@@ -338,7 +338,7 @@ def command(
                         compare_unfused,
                         circumstances,
                         not no_known_faults,
-                        kept_figures(len(chosen.cases)),
+                        figure_cache(len(chosen.cases)),
                     ),
                     against=against,
                     waivers=accepted.waivers if accepted else (),

@@ -1,10 +1,13 @@
-"""Figures of outputs that were compared before, so that equal bits need not be compared again.
+"""A cache of the figures of right outputs, so that equal bits need not be compared again.
 
-What comparing finds is a function of the case, the expected values, the backend's values and
-dmlconf's own sources. A digest of all of these is the key, so nothing is found for a case, a rule
-or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy` computes
-no limit of any sum. Only outputs without any fault are kept; an output that fails, or that looks as
-if the operator had not run, is compared each time. Certificates are judged without this.
+What a comparison gives is a function of the case, the expected values, the backend's values and
+dmlconf's own sources. A digest of all of these is the key, so nothing is looked up for a case, a
+rule or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy`
+computes no limit of any sum. Only outputs without any fault are cached; an output that fails, or
+that looks as if the operator had not run, is compared each time.
+
+The key is no secret: whoever can write to the user's cache folder can make a wrong output pass.
+docs/security.md says when to turn the cache off. Certificates are judged without it.
 """
 
 from __future__ import annotations
@@ -12,9 +15,8 @@ from __future__ import annotations
 import json
 import platform
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -23,32 +25,37 @@ import numpy as np
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case, ExpectedOutputs
 from dmlconf.documents.store import LARGEST_ENTRY, Entries
-from dmlconf.resources import schemas_directory, sources
+from dmlconf.resources import sources_digest
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.record import record_of, value_of
 
-__all__ = ["KeptFigures", "KeptRecord"]
+__all__ = ["SOURCES", "CachedFigures", "FigureCache"]
 
 _FORM: Final = "1"
 """Version of the format of entries."""
 
-_SOURCES: Final = (
+SOURCES: Final = (
+    "backends/protocol.py",
     "backends/recording",
     "cases",
     "catalogue",
+    "documents",
+    "expressions.py",
     "graphs",
     "judging",
+    "limits.py",
     "permitted",
     "precision",
     "reference",
+    "resources.py",
     "tensors",
     "verdicts",
-    "expressions.py",
-    "limits.py",
+    "workers/control_groups.py",
+    "workers/memory.py",
 )
-"""What decides which figures a comparison gives."""
+"""What decides which figures a comparison gives: all that `judging.judge` imports."""
 
 _MOST_GROUPS: Final = 8
 """Groups of cases that are in memory at once; a plan has the cases of a group side by side."""
@@ -60,11 +67,11 @@ _Group = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRecord:
-    """The figures of one case, for the process that stores them.
+class CachedFigures:
+    """The figures of one case, for the process that writes to the cache.
 
     Attributes:
-        group: of cases that are stored together.
+        group: the group of cases whose figures are one entry of the store.
         key: of the case with its expected and actual values.
         figures: their record, by output.
     """
@@ -75,20 +82,20 @@ class KeptRecord:
 
 
 @dataclass(slots=True)
-class KeptFigures:
+class FigureCache:
     """The figures of comparisons, in a store.
 
     Attributes:
         store: where they are; each entry has those of a group of cases.
-        added: what was added in this process and is not in the store; `taken` empties it.
+        unsaved: what was added and is not in the store; `take` empties it.
     """
 
     store: Entries
-    added: list[KeptRecord] = field(default_factory=list)
+    unsaved: list[CachedFigures] = field(default_factory=list)
     _groups: OrderedDict[str, _Group] = field(default_factory=OrderedDict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KeptFigures, (self.store,)
+        return FigureCache, (self.store,)
 
     def key(
         self, case: Case, outcome: Outputs, expected: ExpectedOutputs, *, half: bool
@@ -125,36 +132,36 @@ class KeptFigures:
             return None
         return sha256(_sources_digest() + text.encode()).hexdigest()[:_KEY_DIGITS]
 
-    def get(self, case: Case, key: str) -> dict[str, Figures] | None:
-        """Return the figures by output; None if none are kept under the key."""
+    def get(self, case: Case, key: str, outputs: Collection[str]) -> dict[str, Figures] | None:
+        """Return the figures by output; None unless there are right ones of each of the outputs."""
         record = self._group(_group_of(case)).get(key)
         if record is None:
             return None
         try:
-            figures = {name: value_of(Figures, each) for name, each in record.items()}
+            figures = {name: value_of(Figures, record[name]) for name in outputs}
             return figures if all(map(_is_right, figures.values())) else None
-        except (TypeError, ValueError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError):
             return None  # Damaged in a way that the entry's digest does not reveal.
 
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
-        """Keep the figures of a case whose outputs are right."""
+        """Add the figures of a case whose outputs are right."""
         records = {name: record_of(each) for name, each in figures.items()}
-        self.added.append(KeptRecord(_group_of(case), key, records))
+        self.unsaved.append(CachedFigures(_group_of(case), key, records))
 
-    def taken(self) -> tuple[KeptRecord, ...]:
-        """Return what was added since the last call, for the process that stores it."""
-        taken = tuple(self.added)
-        self.added.clear()
-        return taken
+    def take(self) -> tuple[CachedFigures, ...]:
+        """Return what was added since the last call, for the process that writes to the cache."""
+        unsaved = tuple(self.unsaved)
+        self.unsaved.clear()
+        return unsaved
 
     def save(self) -> None:
-        """Store what was added, and keep the store within its bounds."""
+        """Store what was added, and remove the oldest entries beyond the store's limits."""
         groups: dict[str, _Group] = {}
-        for record in self.taken():
+        for record in self.take():
             groups.setdefault(record.group, {})[record.key] = dict(record.figures)
-        for group, added in groups.items():
+        for group, records in groups.items():
             known = _read(self.store, group)
-            self.store.put(_group_key(group), _bounded({**known, **added}))
+            self.store.put(_group_key(group), _bounded({**known, **records}))
             self._groups.pop(group, None)
         if groups:
             self.store.prune()
@@ -189,24 +196,20 @@ def _read(store: Entries, group: str) -> _Group:
 
 def _bounded(group: _Group) -> _Group:
     """Return the newest figures of a group that fit into one entry."""
-    total = 0
-    kept: list[str] = []
+    total = len("{}")
+    newest: list[str] = []
     for key in reversed(group):
-        total += len(json.dumps(group[key], separators=(",", ":"))) + len(key) + 4
+        total += len(json.dumps(group[key], separators=(",", ":"))) + len(key) + len('"":,')
         if total > LARGEST_ENTRY:
             break
-        kept.append(key)
-    return {key: group[key] for key in reversed(kept)}
+        newest.append(key)
+    return {key: group[key] for key in reversed(newest)}
 
 
-@cache
 def _sources_digest() -> bytes:
     """Return a digest of everything besides a case and its values that figures depend on."""
-    digest = sha256(f"{_FORM}\0{np.__version__}\0{platform.machine()}".encode())
-    for path in (*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))):
-        if path.is_file():
-            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
-    return digest.digest()
+    form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
+    return sources_digest(form, *SOURCES)
 
 
 def _digest_of(array: Array | Sample) -> list[Any]:

@@ -1,0 +1,148 @@
+"""Figures of comparisons are cached between runs, and hold for equal cases and values alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.documents.store import Store
+from tests.cli.process import dmlconf_here, write
+
+FILE = """
+operator: GEMM
+cases:
+  - name: products
+    note: Each is one product.
+    matrix: {Value: "=range(1, 22)"}
+    desc:
+      ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: ["=Value"]}
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      TransA: DML_MATRIX_TRANSFORM_NONE
+      TransB: DML_MATRIX_TRANSFORM_NONE
+      Alpha: 1.0
+      Beta: 1.0
+    expect: {OutputTensor: ["=2 * Value"]}
+"""
+
+B = "{{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{}]}}"
+
+Verdicts = dict[str, dict[str, Any]]
+
+
+def run(folder: Path, *options: str, code: int = 0, backend: str = "numpy") -> Verdicts:
+    """Return the verdicts in the log of a run of the file, without times."""
+    log = folder / "run.jsonl"
+    log.unlink(missing_ok=True)
+    cache = {"DMLCONF_CACHE": str(folder / "cache")}
+    arguments = ("run", "gemm.yaml", "-b", backend, "-j", "1", "--log", str(log))
+    done = dmlconf_here(folder, *options, *arguments, **cache)
+    assert done.returncode == code, done.stderr
+    records = map(json.loads, log.read_text("utf-8").splitlines())
+    return {
+        each["case"]: {name: value for name, value in each.items() if name != "seconds"}
+        for each in records
+        if each["record"] == "verdict"
+    }
+
+
+def change_cache(folder: Path, change: Callable[[dict[str, Any]], None]) -> int:
+    """Change the figures by output of every cached comparison, and return how many there are."""
+    store = Store(folder / "cache" / "figures")
+    count = 0
+    for path in store.folder.iterdir():
+        group = store.get(path.stem)
+        for outputs in group.values():
+            change(outputs)
+            count += 1
+        store.put(path.stem, group)
+    return count
+
+
+def change_figures(folder: Path, **figures: Any) -> int:
+    """Change these figures of every cached comparison, and return how many there are."""
+    return change_cache(folder, lambda outputs: outputs["OutputTensor"].update(figures))
+
+
+def margins(verdicts: Verdicts) -> set[float]:
+    """Return the margins of all outputs."""
+    return {each["figures"]["OutputTensor"]["margin"] for each in verdicts.values()}
+
+
+def test_a_second_run_logs_the_same_from_the_cache(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    first = run(tmp_path)
+    assert len(first) == 21
+    assert run(tmp_path) == first
+    assert change_figures(tmp_path, margin=0.25) == 21
+    assert margins(run(tmp_path)) == {0.25}, "the second run does not use the cache"
+    assert margins(run(tmp_path, "--no-cache")) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("FLOAT32", "FLOAT16"),
+        ("Beta: 1.0", "Beta: 0.5"),
+        ("name: products", "name: others"),
+        (
+            '["=Value"]}\n      BTensor: ' + B.format(2),
+            '["=2 * Value"]}\n      BTensor: ' + B.format(1),
+        ),
+        ("name: products", "name: products\n    tags: [half-precision]"),
+        ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
+    ],
+)
+def test_cached_figures_hold_for_the_same_case_alone(tmp_path: Path, old: str, new: str) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    run(tmp_path)
+    change_figures(tmp_path, margin=0.25)
+    write(tmp_path, FILE.replace(old, new), "gemm.yaml")
+    assert margins(run(tmp_path)) == {0.0}
+
+
+def test_cached_figures_pass_no_values_of_another_backend(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    run(tmp_path)
+    assert change_figures(tmp_path) == 21
+    verdicts = run(tmp_path, code=1, backend="faulty:negated").values()
+    assert {each["status"] for each in verdicts} == {"failed"}
+
+
+def test_cached_figures_pass_no_other_expected_values(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    run(tmp_path)
+    write(tmp_path, FILE.replace("=2 * Value", "=2 * Value + 1"), "gemm.yaml")
+    assert {each["status"] for each in run(tmp_path, code=1).values()} == {"failed"}
+    assert change_figures(tmp_path, margin=0.25) == 21, "figures of a failure were cached"
+
+
+def test_figures_of_a_failure_do_not_count(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    first = run(tmp_path)
+    change_figures(tmp_path, margin=3.0, differing=1)
+    assert run(tmp_path) == first
+
+
+def test_figures_that_lack_an_output_do_not_count(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    first = run(tmp_path)
+    assert change_cache(tmp_path, dict.clear) == 21
+    assert run(tmp_path) == first
+
+
+def test_figures_of_a_dispute_do_not_count_without_it(tmp_path: Path) -> None:
+    scaled = FILE.replace("=2 * Value", "=2.2 * Value")
+    disputed = scaled.replace("    expect:", "    disputes: reference\n    expect:")
+    write(tmp_path, disputed, "gemm.yaml")
+    run(tmp_path, backend="faulty:scaled")
+    assert change_figures(tmp_path) == 21
+    write(tmp_path, scaled, "gemm.yaml")
+    verdicts = run(tmp_path, code=1, backend="faulty:scaled").values()
+    assert {each["reason"]["kind"] for each in verdicts} == {
+        "expectation contradicts the reference"
+    }
