@@ -57,6 +57,7 @@ MODULES: Final = sorted(
 )
 
 
+@cache
 def module_name(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -106,9 +107,11 @@ def test_imports_from_the_left_only(path: Path) -> None:
     assert not wrong, f"{module_name(path)} imports {', '.join(sorted(wrong))}"
 
 
+NAMES: Final = frozenset(map(module_name, MODULES))
+
+
 def imported_modules(path: Path) -> set[str]:
     """The modules of dmlconf that a module imports, in functions too."""
-    known = {module_name(each) for each in MODULES}
     package = module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
     found = set()
     for node in ast.walk(tree_of(path)):
@@ -116,9 +119,9 @@ def imported_modules(path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *filter(None, [node.module])])
             names = {f"{module}.{alias.name}" for alias in node.names}
-            found |= names & known or {module} & known
+            found |= names & NAMES or {module} & NAMES
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names} & known
+            found |= {alias.name for alias in node.names} & NAMES
     return found
 
 
