@@ -30,6 +30,9 @@ EXACT_BONUS: Final = 10.0
 
 _NEARLY: Final = 0.9
 
+_FEW: Final = 0.05
+"""Nearly every case of an operator fails if no more passes come on a failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -91,6 +94,10 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the best condition; None if no condition is better than none.
 
+    Where nearly every case fails, a condition that only some of the failures meet is an accident of
+    their data: of 401 failures and 16 passes of GEMM, 305 are without FusedActivation. Then the
+    condition is empty, which every case meets.
+
     Args:
         table: the atoms.
         failing: places of the group's failures.
@@ -107,6 +114,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
     if not any(e.exact and e.terms[0].bits < _ODD for e in singles):
         best += _best_pairs(table, ours, others)
     chosen = _chosen([everywhere, *best])
+    if chosen.failures < of and total <= _FEW * of:
+        return everywhere
     return chosen if chosen.terms else None
 
 

@@ -101,6 +101,15 @@ def test_parts_two_causes() -> None:
     assert [s.condition.of for s in parts if s.condition] == [len(s.failures) for s in parts]
 
 
+def test_where_nearly_all_fail_their_data_are_no_cause() -> None:
+    verdicts = convolutions(lambda facts: True) * 10
+    without_groups = [at for at, each in enumerate(verdicts) if each.facts["GroupCount"] == 1]
+    for at in without_groups[::8]:
+        verdicts[at] = verdicts[at].judged(status=Status.PASSED, reason=None)
+    (line,) = shared_lines(logs.run_log(*verdicts))
+    assert line.sentence.endswith("920 failures (wrong values): every case that ran fails but 40")
+
+
 def test_several_operators_share_a_condition() -> None:
     shared = only(*convolutions(half), *convolutions(half, "GEMM"), *convolutions(half, "REDUCE"))
     assert shared.operators == ("CONVOLUTION", "GEMM", "REDUCE")

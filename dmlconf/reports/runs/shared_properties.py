@@ -90,7 +90,7 @@ def _sentence(shared: SharedProperty) -> str:
     if not condition.text and not condition.passes:
         return f"{begin}: every case that ran fails"
     if not condition.text:
-        return f"{begin}: every case fails but {condition.passes:,}"
+        return f"{begin}: every case that ran fails but {condition.passes:,}"
     where = f"where {condition.text}{_remark(condition)}"
     sentence = f"{begin}, all and only {where}"
     if not condition.exact:
