@@ -14,6 +14,7 @@ and in addition within the last node's own rule. Some elements have more than on
 - an intermediate on either side of a pole, such as 1 / x at 0, leads to infinity (`poles`);
 - any value is right of a remainder whose quotient lies next to an integer (`jumps`);
 - zeros for subnormal inputs, and zeros of the other sign, are as right (`alternatives`);
+- of the whole numbers that FLOOR makes of a range each is right, and nothing between (`steps`);
 - of elements whose ranges overlap, any may be the greatest, or the next in order (`choices`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
@@ -48,6 +49,7 @@ from dmlconf.permitted.graphs.samples import (
     stored,
     unrounded,
 )
+from dmlconf.permitted.graphs.steps import steps_of
 from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
@@ -113,17 +115,24 @@ def _candidates(
     )
     indices = _indices(case)
     order = index_choices(rooms, right, moved)
+
+    def own_rooms(slot: Slot) -> list[Room]:
+        """Return what the node permits in each evaluation, the right one first."""
+        values = [right, *poles.zeros, *moved[1:]]
+        return [_sample_room(each, slot, rooms[slot], allowance_of) for each in values]
+
+    def range_of(slot: Slot) -> Interval:
+        return _hull(own_rooms(slot), [values[slot] for values in fused])[0]
+
+    steps = steps_of(case, evaluate, allowance_of, rooms, right, range_of)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
-        first, *others = (_sample_room(values, slot, rooms[slot], allowance_of) for values in moved)
-        own = [
-            first,
-            *(_sample_room(v, slot, rooms[slot], allowance_of) for v in poles.zeros),
-            *others,
-        ]
+        own = own_rooms(slot)
         fused_values = [values[slot] for values in fused]
         join = _each if slot in indices else _hull
         intervals = list(join(own, fused_values))
+        if slot in steps and slot not in indices:
+            intervals = steps[slot].in_place_of(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
         intervals += _infinities_and_nan(own)
         intervals += _nan_candidates(own)

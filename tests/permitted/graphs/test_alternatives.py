@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pytest
 
-from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
-from dmlconf.verdicts.verdict import Status
 from tests.engine.cases import write
 from tests.graphs.suites import graph_case
-
-Values = Sequence[float]
-
-
-def accepts(case: Case, output: str, values: Values) -> bool:
-    """Return whether an output may have these values, the others being the reference's."""
-    expected = evaluate(case)
-    like = expected[output]
-    actual: dict[str, Array] = {output: np.array(values, like.dtype).reshape(like.shape)}
-
-    def reference(each: Case) -> Outcome:
-        return Outputs(expected)
-
-    status = judge(case, Outputs({**expected, **actual}), reference).status
-    return status in (Status.PASSED, Status.UNCHECKED)
-
-
-def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
-    """Return a graph of these inputs and nodes; `OUTPUT` is that of the node `node`."""
-    return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
+from tests.permitted.graphs.accepted import Values, accepts, graph
 
 
 def single(tmp_path: Path, operator: str, desc: str) -> Case:

@@ -1,0 +1,260 @@
+"""Elements of a graph on steps: an operator such as FLOOR makes whole numbers of uncertain ones.
+
+If a quotient is 1 with an error of 2^-23, its FLOOR is 0 or 1, and nothing between or beyond. So
+the ends of the quotient's range are stepped, and each whole number from one to the other is a
+candidate of its own, also for a node that computes something of that number alone: 3 * FLOOR is
+0 or 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.samples import AllowanceOf, Room, room_of, stored
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Steps", "steps_of"]
+
+_STEPS: Final = frozenset(
+    {
+        "CAST",
+        "ELEMENT_WISE_CEIL",
+        "ELEMENT_WISE_FLOOR",
+        "ELEMENT_WISE_QUANTIZE_LINEAR",
+        "ELEMENT_WISE_ROUND",
+        "ELEMENT_WISE_SIGN",
+        "QUANTIZE",
+    }
+)
+"""Operators that give whole numbers which only rise, or only fall, with `InputTensor`."""
+
+_ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
+"""Families of operators that compute each element from one element of each input."""
+
+_MOST: Final = 8
+"""The most whole numbers of an element that are tried; of wider ranges the samples tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What follows from the whole numbers that steps may give.
+
+    Attributes:
+        elements: the elements of which the candidates hold all that is right.
+        candidates: intervals of which a right element lies in at least one.
+    """
+
+    elements: Array
+    candidates: Sequence[Interval]
+
+    def in_place_of(self, intervals: Sequence[Interval]) -> list[Interval]:
+        """Return intervals with the candidates in place of the first one.
+
+        Args:
+            intervals: those of the output; where others than the first one do not concern an
+                element, they equal it.
+        """
+        hull, *others = intervals
+        first, *_ = narrowed = [self._placed(each, hull) for each in self.candidates]
+        for other in others:
+            same = _equal(other[0], hull[0]) & _equal(other[1], hull[1])
+            low, high = (np.where(same, f, o) for f, o in zip(first, other, strict=True))
+            narrowed.append((low, high))
+        return narrowed
+
+    def _placed(self, candidate: Interval, hull: Interval) -> Interval:
+        low, high = (
+            np.where(self.elements, stored(new, old), old)
+            for new, old in zip(candidate, hull, strict=True)
+        )
+        return low, high
+
+
+def steps_of(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+    range_of: Callable[[Slot], Interval],
+) -> dict[Slot, Steps]:
+    """Return what follows from the whole numbers that steps may give, by output of a node.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
+        rooms: what is permitted of each output of a node, in the order of the nodes.
+        right: what the nodes compute.
+        range_of: gives the least and the greatest number that an output of a node may be.
+    """
+    uncertain = _uncertain(rooms, right)
+    steps = [slot for slot in rooms if _is_step(slot, right, rooms, uncertain)]
+    if not steps:
+        return {}
+    ranges = {
+        source: range_of(source) for name, _ in steps for source in _read(name, right, uncertain)
+    }
+    ends = [_outputs_at(case, evaluate, allowance_of, right, ranges, steps, end) for end in (0, 1)]
+    whole = {slot: _hull([each[slot] for each in ends]) for slot in steps}
+    few = {slot: _few(*whole[slot], rooms[slot].right) for slot in steps}
+    numbers = {slot: _numbers(whole[slot], few[slot], rooms[slot].right) for slot in steps}
+    steps_by_slot = {
+        slot: Steps(few[slot], [(each, each) for each in numbers[slot]])
+        for slot in steps
+        if len(numbers[slot]) > 1
+    }
+    after = _after(rooms, right, uncertain, steps_by_slot)
+    if not after or not all(mask.all() for mask in few.values()):
+        return steps_by_slot
+    count = max(map(len, numbers.values()))
+    evaluated = [_evaluated(case, evaluate, right, numbers, place) for place in range(count)]
+    for name, tensor in after:
+        slot = name, tensor
+        own = [
+            room_of(values.cases[name], tensor, values.outputs[slot], allowance_of)
+            for values in evaluated
+        ]
+        everywhere = np.ones(rooms[slot].right.shape, bool)
+        steps_by_slot[slot] = Steps(everywhere, [(room.lowest, room.highest) for room in own])
+    return steps_by_slot
+
+
+def _uncertain(rooms: Mapping[Slot, Room], right: NodeValues) -> set[Slot]:
+    """Return the outputs that may be off, by their own rule or by what they follow from."""
+    uncertain: set[Slot] = set()
+    for name, tensor in rooms:
+        if not rooms[name, tensor].exact or _read(name, right, uncertain):
+            uncertain.add((name, tensor))
+    return uncertain
+
+
+def _read(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
+    """Return which of some outputs a node reads."""
+    sources = (right.sources[name, tensor] for tensor in right.cases[name].inputs())
+    return {source for source in sources if not isinstance(source, str) and source in among}
+
+
+def _is_step(
+    slot: Slot, right: NodeValues, rooms: Mapping[Slot, Room], uncertain: set[Slot]
+) -> bool:
+    """Return whether a node gives whole numbers by one uncertain input, which it counts."""
+    case = right.cases[slot[0]]
+    if case.operator_name not in _STEPS:
+        return False
+    if case.operator_name == "CAST" and rooms[slot].right.dtype.kind == "f":
+        return False
+    return _read(slot[0], right, uncertain) == {right.sources[slot[0], "InputTensor"]}
+
+
+def _outputs_at(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    right: NodeValues,
+    ranges: Mapping[Slot, Interval],
+    steps: Sequence[Slot],
+    end: int,
+) -> dict[Slot, Interval]:
+    """Return the ends of what steps give at one end of the ranges of their inputs."""
+
+    def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+        interval = ranges.get((node.name, tensor))
+        return values if interval is None else _outward(interval[end], values, up=end == 1)
+
+    evaluated = evaluate_nodes(case, evaluate, store=store, known=right)
+    outputs: dict[Slot, Interval] = {}
+    for name, tensor in steps:
+        values = evaluated.outputs[name, tensor]
+        room = room_of(evaluated.cases[name], tensor, values, allowance_of)
+        outputs[name, tensor] = room.lowest, room.highest
+    return outputs
+
+
+def _outward(end: Array, like: Array, *, up: bool) -> Array:
+    """Return one end of a range in a data type, rounded so that the range does not shrink."""
+    rounded = stored(end, like)
+    if like.dtype.kind != "f":
+        return rounded
+    shrunk = rounded < end if up else rounded > end
+    beyond = np.nextafter(rounded, like.dtype.type(np.inf if up else -np.inf))
+    return np.where(shrunk, beyond, rounded)
+
+
+def _hull(intervals: Sequence[Interval]) -> Interval:
+    ends = [end for interval in intervals for end in interval]
+    return np.minimum.reduce(ends), np.maximum.reduce(ends)
+
+
+def _few(low: Array, high: Array, right: Array) -> Array:
+    """Return where a range of whole numbers has few of them, all of which the data type has."""
+    least, most = low.astype(np.float64), high.astype(np.float64)
+    bits = np.finfo(right.dtype).nmant + 1 if right.dtype.kind == "f" else 53
+    few: Array = (most - least < _MOST) & (np.maximum(np.abs(least), np.abs(most)) <= 2.0**bits)
+    return few
+
+
+def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
+    """Return arrays that together hold the whole numbers of each element's range.
+
+    Where there are more than a few, or fewer than arrays, they hold the greatest one again.
+    """
+    low, high = whole
+    if not (few & (low < high)).any():
+        return [right]
+    most = int((high[few].astype(np.float64) - low[few].astype(np.float64)).max())
+    numbers = (np.minimum(low.astype(np.float64) + place, high) for place in range(most + 1))
+    return [stored(np.where(few, each, right), right) for each in numbers]
+
+
+def _after(
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+    uncertain: set[Slot],
+    steps: Mapping[Slot, Steps],
+) -> list[Slot]:
+    """Return the outputs of which each element follows from one whole number of a step."""
+    stepping = set(steps)
+    after: list[Slot] = []
+    for slot, room in rooms.items():
+        case = right.cases[slot[0]]
+        read = _read(slot[0], right, uncertain)
+        if slot in steps or not (len(read) == 1 and read <= stepping):
+            continue
+        if not str(case.operator.family).startswith(_ONE_TO_ONE):
+            continue
+        after.append(slot)
+        if room.exact and case.rule(slot[1]).kind is RuleKind.EXACT:
+            stepping.add(slot)
+    return after
+
+
+def _evaluated(
+    case: GraphCase,
+    evaluate: Evaluate,
+    right: NodeValues,
+    numbers: Mapping[Slot, Sequence[Array]],
+    place: int,
+) -> NodeValues:
+    """Return what the nodes compute from one of the whole numbers of each step."""
+
+    def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+        each = numbers.get((node.name, tensor))
+        return values if each is None else each[min(place, len(each) - 1)]
+
+    return evaluate_nodes(case, evaluate, store=store, known=right)
+
+
+def _equal(one: Array, other: Array) -> Array:
+    equal: Array = (one == other) | (np.isnan(one) & np.isnan(other))
+    return equal

@@ -1,0 +1,36 @@
+"""Whether a case of a test may have certain outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.judging.judge import judge
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
+from tests.graphs.suites import graph_case
+
+Values = Sequence[float]
+
+
+def accepts(case: Case, output: str, values: Values) -> bool:
+    """Return whether an output may have these values, the others being the reference's."""
+    expected = evaluate(case)
+    like = expected[output]
+    actual: dict[str, Array] = {output: np.array(values, like.dtype).reshape(like.shape)}
+
+    def reference(each: Case) -> Outcome:
+        return Outputs(expected)
+
+    status = judge(case, Outputs({**expected, **actual}), reference).status
+    return status in (Status.PASSED, Status.UNCHECKED)
+
+
+def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
+    """Return a graph of these inputs and nodes; `OUTPUT` is that of the node `node`."""
+    return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")

@@ -1,0 +1,78 @@
+"""Whole numbers that a step makes of numbers that may be off: each is right, nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.permitted.graphs.accepted import Values, accepts, graph
+
+INPUTS = """
+  x: {Sizes: [3], DataType: TYPE, values: [2, 1, -3]}
+  c: {Sizes: [3], DataType: TYPE, values: [2, 2, 2]}"""
+
+QUOTIENT = """
+  q: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
+  node: {operator: OPERATOR, desc: {InputTensor: q, OutputTensor: {}MORE}}"""
+
+TIES = ", RoundingMode: HALVES_TO_NEAREST_EVEN"
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(
+    ("operator", "more", "right", "wrong"),
+    [
+        ("FLOOR", "", [[1, 0, -2], [0, 0, -2]], [[0.9, 0, -2], [2, 0, -2], [1, 0, -1]]),
+        ("ROUND", TIES, [[1, 0, -2], [1, 0, -1]], [[2, 0, -2], [1, 0.5, -2], [1, 0, -3]]),
+        ("CEIL", ", ScaleBias: {Scale: -1, Bias: 0}", [[-1, 0, 2], [0, 0, 2]], [[1, 0, 2]]),
+    ],
+)
+def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
+    tmp_path: Path,
+    data_type: str,
+    operator: str,
+    more: str,
+    right: list[Values],
+    wrong: list[Values],
+) -> None:
+    nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)
+    case = graph(tmp_path, INPUTS.replace("TYPE", data_type), nodes)
+    for values in right:
+        assert accepts(case, "y", values), values
+    for values in wrong:
+        assert not accepts(case, "y", values), values
+
+
+CHAIN = """
+  q: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
+  floor: {operator: ELEMENT_WISE_FLOOR, desc: {InputTensor: q, OutputTensor: {}}}
+  same: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: floor, OutputTensor: {}}}
+  node: {operator: ACTIVATION_LINEAR,
+         desc: {InputTensor: same, OutputTensor: {}, Alpha: 3, Beta: 0.5}}"""
+
+
+def test_what_is_computed_from_one_whole_number_jumps_as_it_does(tmp_path: Path) -> None:
+    case = graph(tmp_path, INPUTS.replace("TYPE", "FLOAT32"), CHAIN)
+    for values in ([3.5, 0.5, -5.5], [0.5, 0.5, -5.5]):
+        assert accepts(case, "y", values), values
+    for values in ([3.4, 0.5, -5.5], [2, 0.5, -5.5], [6.5, 0.5, -5.5], [3.5, 0.6, -5.5]):
+        assert not accepts(case, "y", values), values
+
+
+WIDE = """
+  large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: large, OutputTensor: {}}}
+  scaled: {operator: ACTIVATION_LINEAR,
+           desc: {InputTensor: cosine, OutputTensor: {}, Alpha: SCALE, Beta: 0}}
+  node: {operator: ELEMENT_WISE_CEIL, desc: {InputTensor: scaled, OutputTensor: {}}}"""
+
+
+@pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
+def test_each_whole_number_of_a_range_is_right(tmp_path: Path, scale: int, between: bool) -> None:
+    """Cosines of 9e8 are off by more than a period; of many whole numbers all between are right."""
+    inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
+    case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
+    for value in (1 - scale, 0, 1, scale):
+        assert accepts(case, "y", [value]), value
+    assert accepts(case, "y", [0.5]) == between
