@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import dmlconf
-from dmlconf.judging.figure_cache import SOURCES
+from dmlconf.judging.figure_cache import JUDGING_SOURCES
 from dmlconf.resources import cases_directory, schemas_directory, sources
 from tests.each import for_each
 
@@ -156,7 +156,7 @@ def test_cached_figures_depend_on_all_modules_that_judge() -> None:
         modules.add(path := waiting.pop())
         waiting += {paths[name] for name in imported_modules(path)} - modules
     assert len(modules) > 50
-    assert modules <= {*sources(*SOURCES)}
+    assert modules <= {*sources(*JUDGING_SOURCES)}
 
 
 MOST_MODULES: Final = 20

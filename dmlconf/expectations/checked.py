@@ -24,6 +24,7 @@ from dmlconf.documents.problems import Problem
 from dmlconf.documents.store import Entries
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
+from dmlconf.judging.figure_cache import JUDGING_SOURCES
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.resources import sources_digest
 from dmlconf.tensors.datatypes import Array
@@ -36,23 +37,9 @@ _FORM: Final = "1"
 """Version of the format of what is kept."""
 
 _SOURCES: Final = (
-    "backends/protocol.py",
-    "backends/recording",
-    "cases",
-    "catalogue",
-    "documents",
+    *JUDGING_SOURCES,
     "engine",
     "expectations",
-    "expressions.py",
-    "graphs",
-    "judging",
-    "limits.py",
-    "permitted",
-    "precision",
-    "reference",
-    "resources.py",
-    "tensors",
-    "verdicts",
     "workers",
     "cli/commands/writing/validate.py",
 )

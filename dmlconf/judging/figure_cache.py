@@ -31,12 +31,12 @@ from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.record import record_of, value_of
 
-__all__ = ["SOURCES", "CachedFigures", "FigureCache"]
+__all__ = ["JUDGING_SOURCES", "CachedFigures", "FigureCache"]
 
 _FORM: Final = "1"
 """Version of the format of entries."""
 
-SOURCES: Final = (
+JUDGING_SOURCES: Final = (
     "backends/protocol.py",
     "backends/recording",
     "cases",
@@ -209,7 +209,7 @@ def _bounded(group: _Group) -> _Group:
 def _sources_digest() -> bytes:
     """Return a digest of everything besides a case and its values that figures depend on."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
-    return sources_digest(form, *SOURCES)
+    return sources_digest(form, *JUDGING_SOURCES)
 
 
 def _digest_of(array: Array | Sample) -> list[Any]:
