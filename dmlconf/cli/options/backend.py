@@ -23,6 +23,7 @@ __all__ = [
     "challenge_option",
     "color_option",
     "directml_option",
+    "early_end_options",
     "jobs_option",
     "with_directml",
 ]
@@ -99,6 +100,25 @@ backend_options: Final = options(
     ),
 )
 """Add the options that say how a backend runs."""
+
+
+early_end_options: Final = options(
+    option(
+        "-x",
+        "--fail-fast",
+        is_flag=True,
+        group=BACKEND_GROUP,
+        help="Stop at the first failure.",
+    ),
+    option(
+        "--max-failures",
+        type=click.IntRange(min=1),
+        metavar="N",
+        group=BACKEND_GROUP,
+        help="Stop after N failures.",
+    ),
+)
+"""Add the options that end a run before all cases have run."""
 
 
 directml_option: Final = option(

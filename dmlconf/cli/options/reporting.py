@@ -28,6 +28,7 @@ __all__ = [
     "REPORT_GROUP",
     "detail_options",
     "files_of",
+    "log_option",
     "parse_reports",
     "report_option",
     "show",
@@ -90,6 +91,17 @@ def report_option(formats: Formats[Any]) -> Callable[[_Function], _Function]:
         shell_complete=completion_among(formats),
         help=f"Also report in this format: {names}.",
     )
+
+
+log_option: Final = option(
+    "--log",
+    "log_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    group=REPORT_GROUP,
+    help="Write the run log here.",
+)
+"""Add the option for the file of the run log."""
 
 
 class _FailureCount(ParamType[int]):

@@ -22,7 +22,7 @@ from dmlconf.cli.common.completion import complete_backend, complete_operator
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
-from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.options.backend import Number, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
@@ -30,6 +30,7 @@ from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
     files_of,
+    log_option,
     parse_reports,
     report_option,
     show,
@@ -160,14 +161,7 @@ def _operators(
 )
 @single_device_options
 @option("--no-known-faults", is_flag=True, group=BACKEND_GROUP, help=NO_KNOWN_FAULTS_HELP)
-@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
-@option(
-    "--max-failures",
-    type=click.IntRange(min=1),
-    metavar="N",
-    group=BACKEND_GROUP,
-    help="Stop after N failures.",
-)
+@early_end_options
 @option(
     "--save",
     "folder",
@@ -187,14 +181,7 @@ def _operators(
     group=REPORT_GROUP,
     help="Reduce one failing case of each group, taking this long in total; 0 turns this off.",
 )
-@option(
-    "--log",
-    "log_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    group=REPORT_GROUP,
-    help="Write the run log here.",
-)
+@log_option
 @report_option(RUN_FORMATS)
 @detail_options
 @color_option

@@ -19,6 +19,7 @@ from dmlconf.cli.options.backend import (
     backend_options,
     color_option,
     directml_option,
+    early_end_options,
     jobs_option,
     with_directml,
 )
@@ -36,6 +37,7 @@ from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
     files_of,
+    log_option,
     parse_reports,
     report_option,
 )
@@ -152,7 +154,6 @@ _QUICK: Final = (
     "do (docs/circumstances.md); by default under the cheap circumstances, if the backend has "
     "any.",
 )
-@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option(
     "--waivers",
     "waiver_file",
@@ -162,13 +163,7 @@ _QUICK: Final = (
     help="Accept the known failures that this file lists.",
 )
 @option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
-@option(
-    "--max-failures",
-    type=click.IntRange(min=1),
-    metavar="N",
-    group=BACKEND_GROUP,
-    help="Stop after N failures.",
-)
+@early_end_options
 @demand_options
 @option(
     "--slower-than",
@@ -180,14 +175,7 @@ _QUICK: Final = (
     "more than noise explains.",
 )
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
-@option(
-    "--log",
-    "log_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    group=REPORT_GROUP,
-    help="Write the run log here.",
-)
+@log_option
 @report_option(RUN_FORMATS)
 @detail_options
 @option(
