@@ -373,3 +373,13 @@ def test_importing_has_no_output() -> None:
 def test_bundled_directories_are_there() -> None:
     assert (schemas_directory() / "case.schema.json").is_file()
     assert any(cases_directory().rglob("*.yaml"))
+
+
+RUNNING: Final = {"dmlconf.engine.session", "dmlconf.judging", "dmlconf.verdicts", "rich"}
+
+
+@for_each(("list", "show"))
+def test_commands_that_run_nothing_import_nothing_that_runs(command: str) -> None:
+    table = "dmlconf.cli.common.command_table"
+    loaded = modules_after(f"from {table} import command_module; command_module({command!r})")
+    assert not RUNNING & loaded

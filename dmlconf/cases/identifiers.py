@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
+from hashlib import sha256
 
 from dmlconf.cases.handles import cases_of_handle
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
@@ -12,6 +13,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 __all__ = [
     "AmbiguousNameError",
     "Scope",
+    "cases_digest",
     "fits",
     "identifier_matcher",
     "is_pattern",
@@ -27,6 +29,14 @@ _ANYWHERE: Scope = (frozenset(), frozenset())
 
 class AmbiguousNameError(ValueError):
     """A name without its folder that several cases have; the message lists them."""
+
+
+def cases_digest(identifiers: Iterable[str]) -> str:
+    """Return the SHA-256 of the cases' identifiers in their order by name, in hexadecimal."""
+    digest = sha256()
+    for identifier in sorted(identifiers):
+        digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
 
 
 def is_pattern(name: str) -> bool:

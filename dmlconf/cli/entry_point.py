@@ -18,7 +18,11 @@ from dmlconf.cli.output.console import output_fault, say, silenced_when_closed
 from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.workers.interrupts import INTERRUPTS, treat_termination_as_interrupt
-from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread
+from dmlconf.workers.tuning import (
+    collect_garbage_seldom,
+    compute_in_one_thread,
+    lasting_values,
+)
 
 __all__ = ["cli", "main"]
 
@@ -32,7 +36,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMAND_NAMES:
             return None
-        command: click.Command = command_module(cmd_name).command
+        with lasting_values():
+            command: click.Command = command_module(cmd_name).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -61,8 +61,11 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """
     with open_regular(path) as stream:
         try:
-            content = stream.read(limit + 1)
             size = os.fstat(stream.fileno()).st_size
+            # Reading allocates as much as it is asked for, so the limit only if the file grows.
+            content = stream.read(min(size, limit) + 1)
+            if size < len(content) <= limit:
+                content += stream.read(limit + 1 - len(content))
         except OSError as error:
             raise UnreadableFileError(_reason(error)) from error
     if len(content) > limit:

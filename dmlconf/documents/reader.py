@@ -65,9 +65,10 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# What the parser treats as a line break, and the characters that it rejects.
+# What the parser treats as a line break, and the characters that it rejects: a pattern that takes
+# long to compile, and that hardly any file needs.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_FORBIDDEN: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class _Stop(Exception):
@@ -335,7 +336,7 @@ def read_document(path: Path) -> Document:
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
     """Return a problem that points at a forbidden character; the reader's error has no line."""
-    forbidden = _FORBIDDEN.search(text)
+    forbidden = re.search(_FORBIDDEN, text)
     if forbidden is None:
         return Problem(path, f"is not YAML: {error}")
     before = _BREAK.split(text[: forbidden.start()])

@@ -15,6 +15,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Final, Self
 
+from dmlconf.cases.identifiers import cases_digest
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations, expectations
 from dmlconf.engine.events import (
@@ -35,7 +36,6 @@ from dmlconf.engine.stream import Attempt, Verdicts
 from dmlconf.engine.target import Target, local_target
 from dmlconf.excuses.waivers import effective_waivers
 from dmlconf.judging.judge import not_run
-from dmlconf.run_log.consistency import cases_digest
 from dmlconf.run_log.log import Footer, Header
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if_interrupted

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
+from dmlconf.cases.identifiers import cases_digest
 from dmlconf.cases.model import PlannedCase
-from dmlconf.run_log.consistency import cases_digest
 
 __all__ = ["Selected", "Shard", "balanced", "parse_shard", "selected", "shard_number"]
 

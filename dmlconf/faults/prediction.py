@@ -12,7 +12,6 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.permitted.graphs.allowance import graph_candidates
 from dmlconf.precision.allowance import Allowance, Interval, SumErrors
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
@@ -83,6 +82,8 @@ def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
     changed = _changed(outputs, evaluate(case))
     if not changed:
         return
+    from dmlconf.permitted.graphs.allowance import graph_candidates  # Few runs have such a fault.
+
     candidates = graph_candidates(case, computed, permitted)
     yield Prediction(outputs, changed, lambda output: _one_of(outputs[output], candidates[output]))
 

@@ -9,7 +9,6 @@ from typing import Any
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import HALF_PRECISION_TAG, Case
 from dmlconf.permitted.functions import Part, permitted_function
-from dmlconf.permitted.graphs.allowance import graph_candidates
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance, Interval
@@ -88,6 +87,8 @@ class CaseAllowances:
     def candidates(self) -> tuple[Sequence[Interval], ...]:
         """The intervals of which an element lies in at least one, by output."""
         if isinstance(self._case, GraphCase):
+            from dmlconf.permitted.graphs.allowance import graph_candidates  # For graphs alone.
+
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
+from dmlconf.cases.identifiers import cases_digest
 from dmlconf.verdicts.verdict import Status, Verdict
 
-__all__ = ["Contradiction", "LoggedVerdict", "cases_digest", "contradiction", "other_cases"]
+__all__ = ["Contradiction", "LoggedVerdict", "contradiction", "other_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,6 @@ def contradiction(
         planned: how many cases the plan has, if those of a shard were selected.
     """
     return next(_contradictions(selected, verdicts, footer, planned), None)
-
-
-def cases_digest(identifiers: Iterable[str]) -> str:
-    """Return the SHA-256 of the cases' identifiers in their order by name, in hexadecimal."""
-    digest = sha256()
-    for identifier in sorted(identifiers):
-        digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()
 
 
 def other_cases(

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Final
 
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
-from dmlconf.translation.tables import TARGETS, table
 
 __all__ = ["AmbiguousOperatorError", "named_operators", "one_operator", "standard_names"]
 
@@ -33,6 +32,8 @@ class AmbiguousOperatorError(LookupError):
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return the operators that compute an operation, by standard (`onnx`, `webnn`) and name."""
+    from dmlconf.translation.tables import TARGETS, table  # Most names are DirectML's own.
+
     return {target: table(target).names() for target in TARGETS}
 
 

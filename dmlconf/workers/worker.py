@@ -9,7 +9,6 @@ answer to `Stop` is `Stopped`, after the results that were reached by then.
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import signal
 import sys
@@ -355,7 +354,9 @@ def _isolate(diagnostics: Path) -> None:
 
 def _end_with_parent() -> None:
     """End the process as soon as dmlconf has ended, whatever the backend is doing."""
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process  # The reference alone has no other process.
+
+    parent = parent_process()
     assert parent is not None
 
     def watch() -> None:

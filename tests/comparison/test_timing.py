@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.cases.identifiers import cases_digest
 from dmlconf.comparison.compare import compare
 from dmlconf.comparison.timing import ALL_OPERATORS, retimed, timing, timing_lines
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.comparisons.changes import render_json, render_markdown
 from dmlconf.reports.comparisons.html import render_html
-from dmlconf.run_log.consistency import cases_digest
 from dmlconf.run_log.log import Footer, LogWriter, RunLog
 from dmlconf.verdicts.verdict import Verdict
 from tests.cli.process import TILE, dmlconf_here, write

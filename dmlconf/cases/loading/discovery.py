@@ -74,4 +74,5 @@ def files_under(path: Path) -> list[Path] | None:
 
 
 def _is_case_file(entry: os.DirEntry[str]) -> bool:
-    return Path(entry.name).suffix in (".yaml", ".yml") and not entry.is_dir()
+    stem, _, suffix = entry.name.rpartition(".")
+    return bool(stem) and suffix in ("yaml", "yml") and not entry.is_dir()

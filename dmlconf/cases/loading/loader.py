@@ -128,11 +128,15 @@ def load_suite(
     problems: list[Problem] = []
     digest = sha256()
     beside = shared_files(paths)
-    of_paths = case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
-    for path in dict.fromkeys([*of_paths, *beside]):
+    of_paths = dict.fromkeys(
+        case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
+    )
+    for path in of_paths | dict.fromkeys(beside):
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
-        digest.update(name + content + b"\0")
+        digest.update(name)
+        digest.update(content)
+        digest.update(b"\0")
         if not may_hold(path, content, operators, files):
             continue
         try:

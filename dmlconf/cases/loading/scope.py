@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +12,9 @@ from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["may_hold", "shared_operators"]
 
-_OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
-_SHARED_LINE: Final = re.compile(rb"^operators:", re.MULTILINE)
-_OPERATORS_LINE: Final = re.compile(rb"^operators:[ \t]*\[([^\]#]*)\]", re.MULTILINE)
-_GRAPH_LINE: Final = re.compile(rb"^graph:", re.MULTILINE)
+# What `_first_line` looks for where a line begins.
+_OPERATOR_LINE: Final = re.compile(rb"operator:[ \t]*['\"]?(\w+)")
+_OPERATORS_LINE: Final = re.compile(rb"operators:[ \t]*\[([^\]#]*)\]")
 
 
 def may_hold(
@@ -35,9 +34,9 @@ def may_hold(
     if several is not None:
         wanted = several.intersection(operators) if operators else several
         return bool(wanted) and (not files or any((name, path.stem) in files for name in wanted))
-    line = _OPERATOR_LINE.search(content)
+    line = _first_line(_OPERATOR_LINE, content, b"operator:")
     if line is None:
-        return not _GRAPH_LINE.search(content) or _wanted_graphs(path, content, operators, files)
+        return not _has_line(content, b"graph:") or _wanted_graphs(path, content, operators, files)
     try:
         name = catalogue.operator_name(line[1].decode())
     except LookupError:
@@ -53,14 +52,37 @@ def shared_operators(content: bytes) -> frozenset[str] | None:
     Args:
         content: the bytes of a case file.
     """
-    if not _SHARED_LINE.search(content):
+    if not _has_line(content, b"operators:"):
         return None
-    line = _OPERATORS_LINE.search(content)
+    line = _first_line(_OPERATORS_LINE, content, b"operators:")
     try:
         names = re.findall(r"\w+", line[1].decode()) if line else catalogue.case_folders()
         return frozenset(map(catalogue.operator_name, names))
     except (LookupError, UnicodeDecodeError):
         return frozenset(catalogue.case_folders())  # Reading the file says what is wrong.
+
+
+def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Match[bytes] | None:
+    """Return the match of a pattern with the first line that it fits and that begins with a key."""
+    matches = (pattern.match(content, begin) for begin in _line_begins(content, key))
+    return next(filter(None, matches), None)
+
+
+def _line_begins(content: bytes, key: bytes) -> Iterator[int]:
+    """Yield where the lines begin that begin with a key.
+
+    A pattern with `^` is tried at every line: in the whole suite, as long as importing NumPy takes.
+    """
+    if content.startswith(key):
+        yield 0
+    before = content.find(b"\n" + key)
+    while before >= 0:
+        yield before + 1
+        before = content.find(b"\n" + key, before + 1)
+
+
+def _has_line(content: bytes, key: bytes) -> bool:
+    return content.startswith(key) or b"\n" + key in content
 
 
 def _wanted_graphs(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from dmlconf.backends import registry
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS
-from dmlconf.certification.profiles import profile_names
-from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.configuration import configured_profiles
-from dmlconf.resources import cases_directory
+
+# Every command with such an option imports this module, and hardly any process completes words.
+if TYPE_CHECKING:
+    from dmlconf.cases.loading.loader import Suite
 
 __all__ = [
     "complete_backend",
@@ -37,14 +38,13 @@ def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete
 
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the identifiers that begin with the text; of the bundled suite without a path."""
-    paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
-    plan = load_suite(paths, operators=operators_of([incomplete]), store=checked_files()).plan()
-    return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
+    suite = _suite(list(ctx.params.get("paths") or ()), operators_of([incomplete]))
+    return [case.identifier for case in suite.plan() if case.identifier.startswith(incomplete)]
 
 
 def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the tags of the bundled suite that begin with the text."""
-    suite = load_suite([cases_directory()], store=checked_files())
+    suite = _suite()
     tags = {tag for template in suite.templates for tag in template.tags}
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 
@@ -56,6 +56,8 @@ def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: s
 
 def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the certification and configured profiles that begin with the text."""
+    from dmlconf.certification.profiles import profile_names
+
     names = [*configured_profiles(), *profile_names()]
     return [name for name in names if name.startswith(incomplete)]
 
@@ -78,6 +80,8 @@ def completion_among(words: Iterable[str]) -> Complete:
 
 def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the backend names that begin with the text; after `directml:`, its options."""
+    from dmlconf.backends import registry
+
     name, colon, argument = incomplete.partition(":")
     if not colon:
         return [each for each in registry.backend_names() if each.startswith(incomplete)]
@@ -85,6 +89,16 @@ def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete:
     begun = argument[len(before) + 1 :] if before else argument
     beginning = f"{name}:{before}," if before else f"{name}:"
     return [beginning + each for each in registry.option_words(name) if each.startswith(begun)]
+
+
+def _suite(paths: Sequence[Path] = (), operators: Collection[str] = ()) -> Suite:
+    from dmlconf.cases.loading.loader import load_suite
+    from dmlconf.cli.common.cache import checked_files
+    from dmlconf.resources import cases_directory
+
+    return load_suite(
+        list(paths) or [cases_directory()], operators=operators, store=checked_files()
+    )
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:

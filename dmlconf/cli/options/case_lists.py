@@ -9,11 +9,9 @@ from typing import Final
 
 import click
 
-from dmlconf.cli.common.logs import latest_log
 from dmlconf.documents.files import UnreadableFileError, read_stream
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LARGEST_LIST
-from dmlconf.run_log.log import read_log
 
 __all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
 
@@ -85,6 +83,9 @@ def failed_cases(
     """
     if value is None or ctx.resilient_parsing:
         return None
+    from dmlconf.cli.common.logs import latest_log  # Few commands are about an earlier run.
+    from dmlconf.run_log.log import read_log
+
     path = latest_log() if value == LATEST else Path(value)
     if path is None:
         raise click.BadParameter("there is no earlier run: name its log, as --failed=LOG")

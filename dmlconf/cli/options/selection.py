@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -18,12 +18,6 @@ from dmlconf.cases.selecting.selection import Selection, select
 from dmlconf.cases.selecting.where import ConditionError
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
-from dmlconf.certification.profiles import (
-    Profile,
-    UnknownProfileError,
-    read_profile,
-    required_cases,
-)
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Arguments, option, options
 from dmlconf.cli.common.completion import (
@@ -43,6 +37,10 @@ from dmlconf.cli.output.console import say, warn
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
+
+# Few commands are about a certification profile.
+if TYPE_CHECKING:
+    from dmlconf.certification.profiles import Profile
 
 __all__ = [
     "load",
@@ -274,12 +272,18 @@ def load_chosen(
     try:
         suite, names = _loaded(paths, selection, lists, challenge)
         cases = select(suite.plan(), names)
-        chosen = list(cases if required is None else required_cases(required, cases))
+        chosen = list(cases if required is None else _required(required, cases))
     except AmbiguousNameError as error:
         raise click.UsageError(printable(str(error))) from error
     except ConditionError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--where") from error
     return suite, chosen
+
+
+def _required(profile: Profile, cases: Iterable[PlannedCase]) -> Iterable[PlannedCase]:
+    from dmlconf.certification.profiles import required_cases
+
+    return required_cases(profile, cases)
 
 
 def _loaded(
@@ -327,6 +331,8 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
         click.UsageError: there is none.
         InvalidFilesError: its file is invalid.
     """
+    from dmlconf.certification.profiles import UnknownProfileError, read_profile
+
     try:
         return read_profile(name)
     except UnknownProfileError as error:

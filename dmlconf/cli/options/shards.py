@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,8 +16,10 @@ from dmlconf.cli.common.parameter_types import ParamType
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
-from dmlconf.run_log.log import read_log
-from dmlconf.verdicts.verdict import Status, Verdict
+
+# Few commands read the times of an earlier run.
+if TYPE_CHECKING:
+    from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["empty_shard", "shard_of", "shard_options"]
 
@@ -78,6 +80,8 @@ def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
 
 def _seconds(log: Path) -> Mapping[str, float]:
     """Return how long each case that ran took in the run of a log."""
+    from dmlconf.run_log.log import read_log
+    from dmlconf.verdicts.verdict import Status
 
     def slim(verdict: Verdict) -> Verdict:
         return verdict.judged(figures={}).of_case(facts={})

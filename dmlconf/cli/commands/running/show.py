@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dmlconf.backends import registry
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
@@ -22,7 +21,6 @@ from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_p
 from dmlconf.cli.pages.grid import grid
 from dmlconf.cli.pages.show_graph import graph_lines
 from dmlconf.documents.problems import printable
-from dmlconf.engine.against import AUTO
 from dmlconf.workers.memory import shortage
 
 if TYPE_CHECKING:
@@ -89,7 +87,9 @@ def command(
     if backend is None and against is None:
         _print(console, built)
         return ExitCode.SUCCESS
+    from dmlconf.backends import registry
     from dmlconf.cli.pages.show_outcome import outcome_lines, with_expectation
+    from dmlconf.engine.against import AUTO
 
     folders = suite_paths(paths)
     _print(console, with_expectation(built, against or AUTO, folders))

@@ -1,0 +1,25 @@
+"""Reading files of strangers: how much of them, whatever they say about their size."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+
+GROWN = Path("/proc/self/status")
+"""A file whose size is said to be 0, as that of one that grows between two looks."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
+def test_a_file_that_is_longer_than_its_size_is_read_to_its_end() -> None:
+    assert GROWN.stat().st_size == 0
+    assert b"\nVmRSS:" in read_bytes(GROWN, 1 << 20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
+def test_a_file_that_is_longer_than_its_size_is_not_read_beyond_the_limit() -> None:
+    with pytest.raises(UnreadableFileError, match="at most 20 are read"):
+        read_bytes(GROWN, 20)
