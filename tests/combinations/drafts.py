@@ -20,6 +20,7 @@ from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.fuzzing.dressing import in_place_pairs
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS, as_stored
+from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
     "MOST_ELEMENTS",
@@ -37,7 +38,6 @@ MOST_ELEMENTS: Final = 40_000
 
 _KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 _LISTED: Final = 64
-_WINDOWS: Final = {"WindowSize", "WindowSizes", "FilterTensor"}
 _SIZES: Final = {
     "1": (1,),
     "prime": (7, 5, 11),
@@ -97,7 +97,7 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
     for seed, (name, each, tensor) in enumerate(
         tensors_of(operator, draft.desc, FieldKind.INPUT), 1
     ):
-        kept = draft.data.get(name)
+        kept = _fitting(draft.data.get(name), each, tensor)
         if each.name == counts:
             if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
@@ -110,6 +110,17 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
             low = -4 if tensor.DataType.is_signed else 1
             entries[name] = {"fill": {"integers": {"low": low, "high": 4, "seed": seed}}}
     return entries
+
+
+def _fitting(
+    entry: Mapping[str, Any] | None, each: Field, tensor: TensorDesc
+) -> Mapping[str, Any] | None:
+    """Return listed data, or None if they are of another size and any other would do as well."""
+    listed = entry is not None and "values" in entry
+    free = each.name in ("FilterTensor", "BiasTensor")
+    if entry is not None and listed and free and len(entry["values"]) != tensor.ElementCount:
+        return None
+    return entry
 
 
 def _fill(kind: str, data_type: DataType, seed: int) -> dict[str, Any]:
@@ -292,8 +303,15 @@ def _attribute(
 def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
     if name == "axes":
         yield from _reduced(operator, draft, value)
-    if _WINDOWS & {each.name for each in operator.fields}:
+    if has_windows(operator):
         # Sizes of outputs follow from windows, and DirectML does not refuse others.
+        for desc in with_other_windows(operator, draft.desc, name, value):
+            other = replace(draft, desc=_mapped(desc, operator, partial(_laid_out, draft.desc)))
+            yield other
+            if name in ("batches", "channels"):
+                yield from _resized(operator, other, _SIZES.get(value, (1, 2, 3, 7)), leading=2)
+        return
+    if "WindowSizes" in draft.desc:
         yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)), leading=2)
         return
     names = {

@@ -49,7 +49,7 @@ class _Search:
             tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
             if sum(tensor.ElementCount for _, _, tensor in tensors) > MOST_ELEMENTS:
                 return None
-            if case.violations():
+            if case.documented_violations():
                 return None
             return values_of(case, self.parameters)
         except (ValueError, TypeError, LookupError, OverflowError):

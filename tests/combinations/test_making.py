@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator
 from dmlconf.coverage.combinations.measure import measure_combinations
+from dmlconf.coverage.combinations.parameters import parameters_of, values_of
 from tests.combinations.drafts import bases
 from tests.combinations.search import covering
+from tests.combinations.windows import with_other_windows
 from tests.combinations.writing import case_entries
 
 ADD = """operator: ELEMENT_WISE_ADD
@@ -18,6 +21,39 @@ cases:
       BTensor: {Sizes: [2, 3], DataType: FLOAT32, fill: sequence}
       OutputTensor: {Sizes: [2, 3], DataType: FLOAT32}
 """
+
+POOLING = """operator: AVERAGE_POOLING1
+cases:
+  - desc:
+      InputTensor: {Sizes: [1, 2, 5, 5], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [1, 2, 4, 4], DataType: FLOAT32}
+      Strides: [1, 1]
+      WindowSize: [2, 2]
+      StartPadding: [0, 0]
+      EndPadding: [0, 0]
+      Dilations: [1, 1]
+      IncludePadding: false
+"""
+
+
+def test_sizes_of_outputs_follow_from_other_windows(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(POOLING, encoding="utf-8")
+    [case] = [valid_case(each) for each in load_suite([path]).plan()]
+    parameters = parameters_of(case.operator)
+    for change in (
+        {"window": "as large as the input", "padding": "uneven"},
+        {"strides": "different", "last size": "tile + 1"},
+        {"dimensions": "5", "dilations": "the same"},
+    ):
+        made = case
+        for name, value in change.items():
+            descs = with_other_windows(case.operator, made.desc, name, value)
+            made = replace(case, desc=next(descs))
+            assert not made.documented_violations()
+        names = [each.name for each in parameters]
+        values = zip(names, values_of(made, parameters), strict=True)
+        assert change.items() <= set(values)
 
 
 def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def case_entries(operator: Operator, drafts: Sequence[Draft], first: int) -> str
     for entry in entries(operator, drafts, first):
         lines.append(f"  - name: {entry.pop('name')}")
         if "matrix" in entry:
+            lines.append(f"    # {', '.join(entry.pop('columns'))}")
             rows = entry.pop("matrix")["Values"]
             lines += ["    matrix:", "      Values:", *(f"        - {_flow(row)}" for row in rows)]
         lines.append("    desc:")
@@ -107,7 +108,7 @@ def _leaves(place: tuple[str | int, ...], value: Any) -> Any:
 def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
     if len(rows) == 1:
         return {"name": f"pairs-{number}", **_nest(rows[0])}
-    columns: dict[str, int] = {}
+    columns: dict[str, str] = {}
     leaves: _Leaves = {}
     kept: list[list[Any]] = [[] for _ in rows]
     for place in rows[0]:
@@ -117,13 +118,23 @@ def _matrix(number: int, rows: list[_Leaves]) -> dict[str, Any]:
             continue
         key = repr(values)
         if key not in columns:
-            columns[key] = len(columns)
+            columns[key] = _column(place)
             for row, value in zip(kept, values, strict=True):
                 row.append(value)
-        leaves[place] = f"=Values[{columns[key]}]"
+        leaves[place] = f"=Values[{list(columns).index(key)}]"
     unique = {",".join(written(each) for each in row): row for row in kept}
     matrix = {"Values": list(unique.values())}
-    return {"name": f"pairs-{number}", "matrix": matrix, **_nest(leaves)}
+    return {
+        "name": f"pairs-{number}",
+        "columns": list(columns.values()),
+        "matrix": matrix,
+        **_nest(leaves),
+    }
+
+
+def _column(place: tuple[str | int, ...]) -> str:
+    """Return the name of the first field that a column fills, such as `ATensor.Sizes`."""
+    return ".".join(str(key) for key in place[1:] or place)
 
 
 def _same(one: Any, other: Any) -> bool:

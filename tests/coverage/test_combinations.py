@@ -75,7 +75,8 @@ def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Pa
 
 
 def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
-    empty = measure_combinations(map(operator, ["REDUCE", "CAST", "TOP_K1"]), [])
+    names = ["REDUCE", "CAST", "TOP_K1", "MAX_POOLING1"]
+    empty = measure_combinations(map(operator, names), [])
     reduce = empty["REDUCE"]
     types = ("data type of InputTensor", "INT8"), ("Function", "AVERAGE")
     assert "table" in reduce.excluded[types]
@@ -85,6 +86,9 @@ def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
     cast = empty["CAST"]
     assert (("data type of InputTensor", "INT8"), ("data", "all -infinity")) in cast.excluded
     assert (("data type of OutputTensor", "INT8"), ("data", "all -infinity")) in cast.missing
+    indices = "OutputIndicesTensor"
+    absent = (f"data type of {indices}", "UINT32"), (indices, "absent")
+    assert empty["MAX_POOLING1"].excluded[absent] == "an absent tensor has no data type"
 
 
 def test_tensors_of_one_data_type_have_one_parameter() -> None:

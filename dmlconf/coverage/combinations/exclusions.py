@@ -20,6 +20,7 @@ _LEAST: Final = {"transposed": 2, "channels-last": 3, "padded": 1}
 """Dimensions that a layout needs."""
 
 _LAYOUT: Final = "layout of "
+_DATA_TYPE: Final = "data type of "
 
 
 def reason(
@@ -48,6 +49,8 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
         why = _without_layout(operator, name, value, values) if name.startswith(_LAYOUT) else None
         if why is not None:
             return why
+        if name.startswith(_DATA_TYPE) and values.get(name.removeprefix(_DATA_TYPE)) == ABSENT:
+            return "an absent tensor has no data type"
     types = (values.get(each) for each in ("data type", f"data type of {data_input(operator)}"))
     if values.get("data") in REAL_CLASSES and any("INT" in each for each in types if each):
         return "integers are whole and finite"
