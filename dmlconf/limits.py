@@ -15,6 +15,8 @@ __all__ = [
     "LARGEST_CASE_SET",
     "LARGEST_CONFIGURATION",
     "LARGEST_DOCUMENT",
+    "LARGEST_EDITED_MODEL",
+    "LARGEST_INTERMEDIATES",
     "LARGEST_JOURNAL",
     "LARGEST_LIST",
     "LARGEST_MODEL_INPUTS",
@@ -56,6 +58,13 @@ LARGEST_CONFIGURATION: Final = 1 * _MIB
 
 LARGEST_LIST: Final = 64 * _MIB
 """Of what `--cases` reads, a file or standard input."""
+
+LARGEST_EDITED_MODEL: Final = 512 * _MIB
+"""Of an ONNX model whose intermediate tensors `capture --model` compares."""
+
+LARGEST_INTERMEDIATES: Final = 256 * _MIB
+"""Of the intermediate tensors of such a model that are outputs at a time, by their sizes as ONNX
+infers them; one tensor may be larger."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
 """Of all inputs of an ONNX model that `capture --model` runs, or of one that it makes."""

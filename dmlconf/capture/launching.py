@@ -16,7 +16,7 @@ from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.journal import read_journal
 from dmlconf.workers.tuning import threads_were_set
 
-__all__ = ["Launched", "launched"]
+__all__ = ["Launched", "launched", "program_environment"]
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 _END_SECONDS: Final = 10.0
@@ -38,6 +38,12 @@ class Launched:
     folder: Path
     exit_code: int
     interrupted: bool
+
+
+def program_environment() -> dict[str, str]:
+    """Return this process's environment without what dmlconf itself has set in it."""
+    own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
+    return {key: value for key, value in os.environ.items() if key not in own}
 
 
 @contextmanager
@@ -66,9 +72,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
             data,
             "--",
         ]
-        own = {*threads_were_set(), *(() if sys.flags.safe_path else (_SAFE_PATH,))}
-        environment = {key: value for key, value in os.environ.items() if key not in own}
-        process = subprocess.Popen([*command, *arguments], env=environment)
+        process = subprocess.Popen([*command, *arguments], env=program_environment())
         interrupted = False
         try:
             code = process.wait()

@@ -1,7 +1,9 @@
 """Run an ONNX model in ONNX Runtime's DirectML provider, for `dmlconf capture --model`.
 
-`python -m dmlconf.capture.onnx_model FILE [--inputs FILE] [--dimension NAME=N] [--unfused]`; only
-this module needs ONNX Runtime.
+`python -m dmlconf.capture.onnx_model FILE [--inputs FILE] [--dimension NAME=N] [--unfused]`
+compares its outputs with those of the CPU provider, and ends with `OUTPUTS_DIFFER` if they differ
+too much. With `--find-difference` it names the first node whose output does; that runs without
+hooks, since the models that it makes are not the application's.
 """
 
 from __future__ import annotations
@@ -16,11 +18,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.extras import install_command
+from dmlconf.capture.first_difference import first_difference, search_lines
+from dmlconf.capture.onnx_graph import read_graph
+from dmlconf.capture.onnx_sessions import (
+    ModelError,
+    OnnxSession,
+    RuntimeFailure,
+    SessionSettings,
+)
+from dmlconf.capture.output_difference import output_difference
 from dmlconf.limits import LARGEST_MODEL_INPUTS
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ModelError", "generated", "inputs_from", "main", "parsed_dimension"]
+__all__ = ["OUTPUTS_DIFFER", "generated", "inputs_from", "main", "parsed_dimension"]
 
 _TYPES: Final[Mapping[str, Any]] = {
     "tensor(float)": np.float32,
@@ -39,10 +49,8 @@ _TYPES: Final[Mapping[str, Any]] = {
 
 _MOST_INTEGER: Final = 9
 _CANNOT: Final = 3
-
-
-class ModelError(ValueError):
-    """Inputs that cannot be made or read."""
+OUTPUTS_DIFFER: Final = 4
+"""How the comparison ends if an output is further off than `output_difference` permits."""
 
 
 def parsed_dimension(text: str) -> tuple[str, int]:
@@ -102,81 +110,61 @@ def inputs_from(path: Path) -> dict[str, Array]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a model once, and compare its outputs with those of ONNX Runtime's CPU provider."""
+    """Run a model once and compare its outputs, or find the first node whose output differs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("model", type=Path)
     parser.add_argument("--inputs", type=Path)
     parser.add_argument("--dimension", action="append", default=[])
     parser.add_argument("--unfused", action="store_true")
+    parser.add_argument("--find-difference", action="store_true")
     options = parser.parse_args(arguments)
     try:
         dimensions = dict(map(parsed_dimension, options.dimension))
         given = inputs_from(options.inputs) if options.inputs else {}
-        return _run(options.model, dimensions, given, fused=not options.unfused)
+        settings = SessionSettings(options.model, dimensions, not options.unfused)
+        if options.find_difference:
+            return _find_difference(settings, given)
+        return _compare_outputs(settings, given)
     except ModelError as error:
         print(f"Error: {error}", file=sys.stderr)
         return _CANNOT
-
-
-def _run(
-    model: Path, dimensions: Mapping[str, int], given: Mapping[str, Array], *, fused: bool
-) -> int:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError(
-            f"ONNX Runtime is missing ({error}); install it with: {install_command('directml')}"
-        ) from error
-
-    def session(*providers: Any) -> Any:
-        settings = onnxruntime.SessionOptions()
-        settings.enable_mem_pattern = False
-        settings.log_severity_level = 3
-        settings.add_session_config_entry("ep.dml.disable_graph_fusion", "0" if fused else "1")
-        for name, size in dimensions.items():
-            settings.add_free_dimension_override_by_name(name, size)
-        return onnxruntime.InferenceSession(str(model), settings, providers=list(providers))
-
-    try:
-        plain = session("CPUExecutionProvider")
-        inputs = {
-            each.name: given[each.name]
-            if each.name in given
-            else generated(each.name, each.type, each.shape, dimensions)
-            for each in plain.get_inputs()
-        }
-        names = [each.name for each in plain.get_outputs()]
-        expected = plain.run(names, inputs)
-        tested = session(("DmlExecutionProvider", {"device_id": "0"}), "CPUExecutionProvider")
-        if "DmlExecutionProvider" not in tested.get_providers():
-            raise ModelError("ONNX Runtime has no DirectML provider here")
-        actual = tested.run(names, inputs)
-    except ModelError:
-        raise
-    except Exception as error:  # ONNX Runtime raises its own kinds, which are not public.
-        reason = str(error).strip().splitlines()
-        print(f"ONNX Runtime: {reason[0] if reason else type(error).__name__}", file=sys.stderr)
+    except RuntimeFailure as error:
+        print(f"ONNX Runtime: {error}", file=sys.stderr)
         return 1
+
+
+def _compare_outputs(settings: SessionSettings, given: Mapping[str, Array]) -> int:
+    plain = settings.cpu()
+    inputs = _inputs(plain, settings, given)
+    names = [each.name for each in plain.runtime.get_outputs()]
+    expected = plain.run(names, inputs)
+    actual = settings.directml().run(names, inputs)
+    code = 0
     for name, one, other in zip(names, actual, expected, strict=True):
-        print(f"{name}: {_difference(one, other)}")
+        difference = output_difference(one, other)
+        print(f"{name}: {difference.text}")
+        code = OUTPUTS_DIFFER if difference.beyond else code
+    return code
+
+
+def _find_difference(settings: SessionSettings, given: Mapping[str, Array]) -> int:
+    graph = read_graph(settings.path)
+    inputs = _inputs(settings.cpu(), settings, given)
+    search = first_difference(graph, inputs, settings.cpu, settings.directml)
+    for line in search_lines(search):
+        print(line)
     return 0
 
 
-def _difference(one: Any, other: Any) -> str:
-    """Return how far an output is from that of the CPU provider, in words."""
-    if not isinstance(one, np.ndarray) or one.dtype.kind not in "fiub":
-        return "not compared with the CPU provider"
-    if one.shape != other.shape:
-        return f"sizes {list(one.shape)}, on the CPU provider {list(other.shape)}"
-    if np.array_equal(one, other, equal_nan=one.dtype.kind == "f"):
-        return "the same bits as the CPU provider"
-    wide = one.astype(np.float64), other.astype(np.float64)
-    both = np.isfinite(wide[0]) & np.isfinite(wide[1])
-    if (np.isfinite(wide[0]) != np.isfinite(wide[1])).any():
-        return "NaN or infinity where the CPU provider has none, or the reverse"
-    error = float(np.abs(wide[0] - wide[1])[both].max(initial=0))
-    size = float(np.abs(wide[1])[both].max(initial=0))
-    return f"at most {error:.3g} off the CPU provider, whose largest number is {size:.3g}"
+def _inputs(
+    session: OnnxSession, settings: SessionSettings, given: Mapping[str, Array]
+) -> dict[str, Array]:
+    return {
+        each.name: given[each.name]
+        if each.name in given
+        else generated(each.name, each.type, each.shape, settings.dimensions)
+        for each in session.runtime.get_inputs()
+    }
 
 
 if __name__ == "__main__":

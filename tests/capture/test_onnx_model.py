@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.capture.onnx_model import ModelError, generated, inputs_from, parsed_dimension
+from dmlconf.capture.onnx_model import generated, inputs_from, parsed_dimension
+from dmlconf.capture.onnx_sessions import ModelError
 
 
 def test_inputs_are_generated_with_the_model_s_types_and_sizes() -> None:

@@ -133,9 +133,9 @@ def test_every_dispatch_is_judged_right(
     assert names[1] == "00002-convolution"
 
 
-def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(
-    folder: Path, captured: subprocess.CompletedProcess[str]
-) -> None:
+@pytest.fixture(scope="module")
+def wrong(folder: Path) -> Path:
+    """A folder with the application and the saboteur as its DirectML.dll."""
     wrong = folder / "wrong"
     libraries = wrong / "packages" / "onnxruntime" / "capi"
     shutil.copytree(packages_directory(), wrong / "packages")
@@ -145,6 +145,12 @@ def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(
     subprocess.run([*compiler, "-shared", "-o", target, source], check=True)
     for name in FILES:
         shutil.copy(HERE / name, wrong)
+    return wrong
+
+
+def test_the_wrong_dispatch_comes_first_and_its_followers_are_named(
+    wrong: Path, captured: subprocess.CompletedProcess[str]
+) -> None:
     options = ("-o", "my-app", "--data", "all", "--", "app.py", "unfused")
     done = lab(wrong, "run", "--", "capture", *options)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -173,3 +179,14 @@ def test_a_model_is_run_and_compared_with_the_cpu_provider(folder: Path) -> None
     assert error is not None
     assert 0 < float(error[1]) < 1e-6
     assert "Captured 5 operators" in done.stderr
+
+
+def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path) -> None:
+    options = ("-o", "model", "--model", "net.onnx", "--dimension", "batch=1", "--unfused")
+    (wrong / "onnxruntime").symlink_to("packages/onnxruntime")  # A module of the current folder.
+    done = lab(wrong, "run", "--", "capture", *options, "--data", "all")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "y: NaN or infinity where the CPU provider has none" in done.stdout
+    assert "First difference: y0 of the node /fc (Gemm)" in done.stdout
+    assert "alone, with the CPU provider's inputs: NaN or infinity" in done.stdout
+    assert "DirectML is suspect: its dispatch gemm/00004-gemm/dispatch-4" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,8 @@ from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.hooking.patches import supported
 from dmlconf.capture.journal import JournalError
 from dmlconf.capture.launching import Launched, launched
-from dmlconf.capture.onnx_model import ModelError, parsed_dimension
+from dmlconf.capture.onnx_model import OUTPUTS_DIFFER, parsed_dimension
+from dmlconf.capture.onnx_sessions import ModelError
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.captured_folder import (
@@ -24,6 +26,7 @@ from dmlconf.cli.options.captured_folder import (
     require_empty,
 )
 from dmlconf.cli.output.captured_cases import report_cases, report_dispatches
+from dmlconf.cli.output.captured_difference import report_difference
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 
@@ -115,6 +118,10 @@ def command(
     program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order. With
     --data weights, the cases have what DirectML takes over from the program, and generated inputs.
 
+    With --model, the outputs are compared with those of ONNX Runtime's CPU provider. If they
+    differ, the first node whose output does is named. With --data all, the dispatches are judged as
+    well: if every one is right, what turned the model into DirectML's operators is suspect.
+
     Exit codes: 0 cases were written; 1 they were, but the program failed; 4 capturing does not work
     on this system; 5 the program gave DirectML nothing, or nothing that dmlconf's own rules permit;
     6 the program was interrupted.
@@ -135,7 +142,11 @@ def command(
     options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
         with launched(program, options) as ended:
-            return _written(folder, ended, block_nodes)
+            differs = model is not None and ended.exit_code == OUTPUTS_DIFFER
+            code = _written(folder, replace(ended, exit_code=0) if differs else ended, block_nodes)
+            if differs:
+                report_difference(folder, program, bool(ended.captured.dispatches))
+            return code
     except JournalError as error:
         raise OutputError(f"what was captured cannot be read: {error}") from error
     except OSError as error:

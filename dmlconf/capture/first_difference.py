@@ -1,0 +1,204 @@
+"""Where two providers of ONNX Runtime first differ inside a model.
+
+The outputs of nodes become outputs of the model, some at a time, and both providers run it. A node
+is named if its output is further off than `output_difference` permits and those of all nodes before
+it are not. That changes what ONNX Runtime fuses, so a difference can go away when it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from dmlconf.capture.onnx_graph import OnnxGraph, OnnxNode
+from dmlconf.capture.onnx_sessions import OpenSession, RuntimeFailure
+from dmlconf.capture.output_difference import OutputDifference, output_difference
+from dmlconf.limits import LARGEST_INTERMEDIATES
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
+
+MOST_NODES: Final = 64
+"""Nodes whose outputs become outputs of the model at a time."""
+
+_MOST_NODES_OF_UNKNOWN_SIZE: Final = 8
+_MOST_FAILURES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDifference:
+    """The first node whose output differs.
+
+    Attributes:
+        node: the node.
+        output: the first of its outputs that differs.
+        difference: how far it does.
+        inputs: the same of what other nodes compute for it, if that is an output of the model, too.
+        beside_inputs: the same of the output in that run; None if the run failed.
+        alone: the same of the output if the node is a model of its own, which both providers give
+            the CPU provider's inputs; None if it cannot be tried.
+    """
+
+    node: OnnxNode
+    output: str
+    difference: OutputDifference
+    inputs: Mapping[str, OutputDifference]
+    beside_inputs: OutputDifference | None
+    alone: OutputDifference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search found.
+
+    Attributes:
+        first: the first difference; None if no node's output differs.
+        compared: how many nodes were compared.
+        failures: why nodes were not, by name.
+    """
+
+    first: FirstDifference | None
+    compared: int
+    failures: Mapping[str, str]
+
+
+def first_difference(
+    graph: OnnxGraph, inputs: Mapping[str, Array], cpu: OpenSession, tested: OpenSession
+) -> Search:
+    """Find the first node whose output differs between two providers.
+
+    Args:
+        graph: the model.
+        inputs: its inputs.
+        cpu: opens a session of the provider that is believed.
+        tested: opens one of the provider that is looked at.
+    """
+    runs = _Runs(graph, inputs, cpu, tested)
+    compared = 0
+    for nodes in _batches(graph.nodes, graph.tensor_bytes(inputs)):
+        differences = runs.compared(nodes)
+        for node in nodes:
+            compared += any(name in differences for name in node.outputs)
+            for name in node.outputs:
+                if name in differences and differences[name].beyond:
+                    first = runs.described(node, name, differences[name])
+                    return Search(first, compared, runs.failures)
+    return Search(None, compared, runs.failures)
+
+
+def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
+    """Yield nodes in order, as many at a time as fit into memory."""
+    unknown = LARGEST_INTERMEDIATES // _MOST_NODES_OF_UNKNOWN_SIZE
+    batch: list[OnnxNode] = []
+    total = 0
+    for node in nodes:
+        size = sum(sizes.get(name, unknown) for name in node.outputs)
+        if batch and (len(batch) == MOST_NODES or total + size > LARGEST_INTERMEDIATES):
+            yield batch
+            batch, total = [], 0
+        batch.append(node)
+        total += size
+    if batch:
+        yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    graph: OnnxGraph
+    inputs: Mapping[str, Array]
+    cpu: OpenSession
+    tested: OpenSession
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def compared(self, nodes: Sequence[OnnxNode]) -> dict[str, OutputDifference]:
+        """Compare the outputs of nodes; where a model cannot run, of each half of the nodes."""
+        names = [name for node in nodes for name in node.outputs]
+        try:
+            return self._differences(names)
+        except RuntimeFailure as error:
+            if len(nodes) == 1:
+                self.failures[nodes[0].name] = str(error)
+                return {}
+        middle = len(nodes) // 2
+        return {**self.compared(nodes[:middle]), **self.compared(nodes[middle:])}
+
+    def _differences(self, names: Sequence[str]) -> dict[str, OutputDifference]:
+        model, outputs = self.graph.with_outputs(names)
+        expected = self.cpu(model).run(outputs, self.inputs)
+        actual = self.tested(model).run(outputs, self.inputs)
+        return dict(zip(names, map(output_difference, actual, expected), strict=True))
+
+    def described(
+        self, node: OnnxNode, output: str, difference: OutputDifference
+    ) -> FirstDifference:
+        """Return what else is known of the first difference."""
+        read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
+        computed = [name for name in read if name not in self.inputs]
+        try:
+            again = self._differences([*computed, *node.outputs])
+        except RuntimeFailure:
+            again = {}
+        inputs = {name: again[name] for name in computed if name in again}
+        alone = self._alone(node, output, read)
+        return FirstDifference(node, output, difference, inputs, again.get(output), alone)
+
+    def _alone(self, node: OnnxNode, output: str, read: Sequence[str]) -> OutputDifference | None:
+        computed = [name for name in read if name not in self.inputs]
+        try:
+            model, outputs = self.graph.with_outputs(computed)
+            arrays = self.cpu(model).run(outputs, self.inputs)
+            values = {**self.inputs, **dict(zip(computed, arrays, strict=True))}
+            given = {name: values[name] for name in read}
+            if not all(isinstance(value, np.ndarray) for value in given.values()):
+                return None
+            own = self.graph.alone(node, given)
+            if own is None:
+                return None
+            expected = self.cpu(own).run([output], given)
+            actual = self.tested(own).run([output], given)
+        except RuntimeFailure:
+            return None
+        return output_difference(actual[0], expected[0])
+
+
+def search_lines(search: Search) -> Iterator[str]:
+    """Yield what a search found, in words."""
+    first = search.first
+    if first is None:
+        yield (
+            f"No output of {search.compared:,} nodes differs once it is an output of the model, "
+            "which changes what ONNX Runtime fuses: look at its fusions, or try --unfused."
+        )
+    else:
+        node = first.node
+        yield f"First difference: {first.output} of the node {node.name} ({node.operator})"
+        yield f"  {first.output}: {first.difference.text}"
+        yield from (f"  it reads {name}: {each.text}" for name, each in first.inputs.items())
+        yield f"  {_verdict(first)}"
+        yield (
+            f"  {search.compared - 1:,} nodes before it are right; their outputs were outputs of "
+            "the model, which changes what ONNX Runtime fuses."
+        )
+    for name, reason in list(search.failures.items())[:_MOST_FAILURES]:
+        yield f"Not compared: {name}: {reason}"
+    if len(search.failures) > _MOST_FAILURES:
+        yield f"and {len(search.failures) - _MOST_FAILURES:,} nodes more"
+
+
+def _verdict(first: FirstDifference) -> str:
+    if first.alone is not None and first.alone.beyond:
+        return f"alone, with the CPU provider's inputs: {first.alone.text}"
+    if first.beside_inputs is not None and not first.beside_inputs.beyond:
+        return (
+            "with what it reads as outputs of the model, too, it is right: what ONNX Runtime "
+            "fuses it with is suspect"
+        )
+    if first.alone is not None:
+        return (
+            "alone, with the CPU provider's inputs, it is right: it enlarges what its inputs "
+            "differ by, or is wrong only among its neighbours"
+        )
+    return "it could not be run alone"

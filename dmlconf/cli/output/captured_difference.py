@@ -1,0 +1,64 @@
+"""Say where a model's outputs begin to differ from the CPU provider's, and who is suspect."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from dmlconf.capture.dispatch_cases import FOLDER
+from dmlconf.capture.launching import program_environment
+from dmlconf.cli.output.console import say
+from dmlconf.engine.core import Engine
+from dmlconf.engine.events import Judged
+from dmlconf.engine.planning import plan_run
+from dmlconf.verdicts.status import Status
+from dmlconf.verdicts.verdict import Verdict
+
+__all__ = ["report_difference"]
+
+
+def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
+    """Search the first node whose output differs, and judge what DirectML computed.
+
+    Args:
+        folder: what was captured.
+        program: the module that ran the model, and its arguments.
+        has_dispatches: whether the data of dispatches was kept.
+    """
+    say("The outputs differ from the CPU provider's; looking for the first node whose output does")
+    # In a process without hooks: what is compiled in the search is not the application's.
+    command = [sys.executable, *program, "--find-difference"]
+    subprocess.run(command, env=program_environment(), check=False)
+    say(_suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
+
+
+_UNKNOWN: Final = (
+    "Capture it with --data all to learn whether DirectML's dispatches are right. If they are, "
+    "ONNX Runtime's DirectML provider is suspect: what it makes of that node."
+)
+
+
+def _judged(dispatches: Path) -> list[Verdict]:
+    run = plan_run([dispatches], f"recording:{dispatches}", against="numpy")
+    with Engine(run) as engine:
+        events = [event for event in engine.execute() if isinstance(event, Judged)]
+    return [event.verdict for event in sorted(events, key=lambda event: event.place)]
+
+
+def _suspect(verdicts: Sequence[Verdict]) -> str:
+    """Return who is to blame, by the verdicts on the dispatches in their order."""
+    wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
+    if wrong is not None:
+        return f"DirectML is suspect: its dispatch {wrong.case} is wrong."
+    right = sum(each.status is Status.PASSED for each in verdicts)
+    if right < len(verdicts):
+        return (
+            f"Of {len(verdicts):,} dispatches {right:,} are right, and the others have no verdict."
+        )
+    return (
+        "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect: what it makes of "
+        "that node."
+    )

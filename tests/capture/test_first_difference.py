@@ -1,0 +1,139 @@
+"""Where two providers first differ inside a model: one of them runs another model on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from dmlconf.capture.first_difference import Search, first_difference, search_lines
+from dmlconf.capture.onnx_graph import read_graph
+from dmlconf.capture.onnx_sessions import OnnxSession, SessionSettings
+from dmlconf.capture.output_difference import output_difference
+
+NET: Final = Path(__file__).parents[1] / "lab" / "capture" / "net.onnx"
+X: Final = np.linspace(-1, 1, 243, dtype=np.float32).reshape(1, 3, 9, 9)
+
+needs_onnx: Final = pytest.mark.runtimes
+
+
+def search(change: Callable[[Any], None]) -> Search:
+    """Search net.onnx, with a provider that makes a change to each model before it runs it."""
+    import onnx
+
+    settings = SessionSettings(NET, {"batch": 1})
+
+    def changed(model: bytes) -> OnnxSession:
+        proto = onnx.ModelProto.FromString(model)
+        change(proto.graph)
+        return settings.cpu(proto.SerializeToString())
+
+    return first_difference(read_graph(NET), {"x": X}, settings.cpu, changed)
+
+
+def replaced(operator: str, by: str) -> Callable[[Any], None]:
+    def change(graph: Any) -> None:
+        for node in graph.node:
+            if node.op_type == operator:
+                node.op_type = by
+
+    return change
+
+
+def is_seen(graph: Any, tensor: str) -> bool:
+    """Whether the value of a tensor is an output of the model."""
+    return any(node.op_type == "Identity" and node.input == [tensor] for node in graph.node)
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("operator", "by", "name", "before"),
+    [("Relu", "Neg", "/layer1/relu", 1), ("Softmax", "LogSoftmax", "/softmax", 7)],
+)
+def test_the_node_that_a_provider_computes_otherwise_is_named(
+    operator: str, by: str, name: str, before: int
+) -> None:
+    found = search(replaced(operator, by))
+    assert found.first is not None
+    assert (found.first.node.name, found.first.node.operator) == (name, operator)
+    assert found.compared == before + 1
+    assert not found.failures
+    assert [each.beyond for each in found.first.inputs.values()] == [False]
+    assert found.first.alone is not None
+    assert found.first.alone.beyond
+    text = "\n".join(search_lines(found))
+    assert f" of the node {name} ({operator})" in text
+    assert "alone, with the CPU provider's inputs: at most" in text
+
+
+@needs_onnx
+def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None:
+    def change(graph: Any) -> None:
+        if len(graph.node) > 1:
+            replaced("Relu", "Neg")(graph)
+
+    found = search(change)
+    assert found.first is not None
+    assert found.first.node.name == "/layer1/relu"
+    assert found.first.alone is not None
+    assert not found.first.alone.beyond
+    assert "wrong only among its neighbours" in "\n".join(search_lines(found))
+
+
+@needs_onnx
+def test_a_difference_that_goes_away_when_it_is_looked_at_is_a_fusion_s() -> None:
+    def change(graph: Any) -> None:
+        if not is_seen(graph, "c"):
+            replaced("Relu", "Neg")(graph)
+
+    found = search(change)
+    assert found.first is None
+    assert found.compared == 8
+    [line] = search_lines(found)
+    assert "look at its fusions, or try --unfused" in line
+
+
+@needs_onnx
+def test_nodes_whose_outputs_cannot_be_had_are_named_and_the_others_compared() -> None:
+    def change(graph: Any) -> None:
+        replaced("Softmax", "LogSoftmax")(graph)
+        if is_seen(graph, "p"):
+            graph.node[0].op_type = "NoSuchOperator"
+
+    found = search(change)
+    assert [*found.failures] == ["/pool"]
+    assert "NoSuchOperator" in found.failures["/pool"]
+    assert found.first is not None
+    assert found.first.node.name == "/softmax"
+    assert any(line.startswith("Not compared: /pool: ") for line in search_lines(found))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "beyond"),
+    [
+        ([1.0, 2.0], [1.0, 2.00019], False),
+        ([1.0, 2.0], [1.0, 2.00021], True),
+        ([np.nan, np.inf], [np.nan, np.inf], False),
+        ([1.0, np.inf], [1.0, -np.inf], True),
+        ([1.0, np.nan], [1.0, 2.0], True),
+        ([1.0], [1.0, 2.0], True),
+    ],
+)
+def test_float32_numbers_may_differ_by_a_ten_thousandth_of_the_largest(
+    actual: list[float], expected: list[float], beyond: bool
+) -> None:
+    difference = output_difference(np.array(actual, np.float32), np.array(expected, np.float32))
+    assert difference.beyond is beyond
+
+
+def test_float16_numbers_may_differ_by_a_hundredth_and_integers_not_at_all() -> None:
+    half = np.array([1, 10], np.float16)
+    assert not output_difference(half + np.float16(0.09), half).beyond
+    assert output_difference(half + np.float16(0.11), half).beyond
+    whole = np.array([2**40, 1])
+    assert output_difference(whole + 1, whole).beyond
+    assert not output_difference(whole, whole).beyond
+    assert not output_difference([half], [half]).beyond

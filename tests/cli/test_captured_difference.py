@@ -1,0 +1,50 @@
+"""Who is suspect if a model's outputs differ: DirectML, or what gives it operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.capture.captured import captured_from
+from dmlconf.capture.dispatch_cases import write_dispatches
+from dmlconf.capture.hooking.arrays import ArrayStore
+from dmlconf.capture.journal import read_journal
+from dmlconf.cli.output.captured_difference import report_difference
+from tests.cli.test_capture import RELU, dispatch, journal
+
+PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
+
+
+@pytest.mark.parametrize(
+    ("second", "suspect"),
+    [
+        (1.0, "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect"),
+        (1.5, "DirectML is suspect: its dispatch activation_relu/00002-activation-relu/dispatch-2"),
+    ],
+)
+def test_the_suspect_follows_from_the_verdicts_on_dispatches(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], second: float, suspect: str
+) -> None:
+    store = ArrayStore(tmp_path, 1 << 20)
+    one = np.ones((1, 1, 2, 3), np.float32)
+    path = journal(
+        tmp_path / "journal",
+        {"event": "compile", "number": 1, **RELU, "flags": 0},
+        dispatch(1, store, -one, one * 0),
+        dispatch(1, store, one, one * np.float32(second)),
+        dispatch(1, store, one * 2, one * 2 * np.float32(second)),
+    )
+    write_dispatches(tmp_path / "out", captured_from(read_journal(path)), tmp_path)
+    report_difference(tmp_path / "out", PROGRAM, has_dispatches=True)
+    printed = capfd.readouterr()
+    assert "First difference: y --find-difference" in printed.out
+    assert suspect in printed.err
+
+
+def test_without_data_it_says_how_to_learn_the_suspect(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report_difference(tmp_path, PROGRAM, has_dispatches=False)
+    assert "Capture it with --data all to learn whether" in capfd.readouterr().err
