@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,6 +20,7 @@ __all__ = [
     "not_allowed_backend",
     "notes_on_dates",
     "notes_on_origin",
+    "notes_on_target",
     "notes_on_waivers",
     "share_text",
     "too_many_waived",
@@ -119,6 +121,18 @@ def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
         yield f"the run lasted {lasted.days:,} days, from {started.date()} to {finished.date()}"
     if ago > _OLDEST_RUN:
         yield f"the run ended on {finished.date()}, {ago.days:,} days ago"
+
+
+def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """Yield how much of the profile a backend of another target cannot express or need not meet."""
+    kinds = Counter(verdict.reason.kind for verdict in verdicts.values() if verdict.reason)
+    if declined := kinds[ReasonKind.NOT_EXPRESSIBLE]:
+        yield f"the backend cannot express {share_text(declined, len(verdicts))}"
+    if otherwise := kinds[ReasonKind.DEVIATION]:
+        yield (
+            f"{share_text(otherwise, len(verdicts))} fail by DirectML's documentation, but not by "
+            "the specification that the backend follows"
+        )
 
 
 def notes_on_waivers(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.backends.protocol import Breakdown, Outputs
 from dmlconf.backends.recording.model import Mismatch
@@ -32,6 +32,7 @@ from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
 
 __all__ = [
+    "LOG",
     "Order",
     "certificate_header",
     "journal_head",
@@ -40,6 +41,9 @@ __all__ = [
     "predicate_of",
     "run_order",
 ]
+
+LOG: Final = "run.jsonl"
+"""The member of a certificate that has the log of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,7 @@ def members_of(
         finished: when the run ended.
     """
     return {
-        "run.jsonl": log_bytes(header, verdicts, order.plan, finished),
+        LOG: log_bytes(header, verdicts, order.plan, finished),
         **outcomes,
         **order.files,
     }

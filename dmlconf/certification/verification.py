@@ -21,6 +21,7 @@ from dmlconf.certification.acceptance import (
     not_allowed_backend,
     notes_on_dates,
     notes_on_origin,
+    notes_on_target,
     notes_on_waivers,
     share_text,
     too_many_waived,
@@ -393,6 +394,7 @@ def _notes(
     """Yield what anyone who accepts the certificate must know, the gravest first."""
     predicate, now = certificate.predicate, datetime.now(UTC)
     yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
+    yield from notes_on_target(verdicts)
     yield from notes_on_waivers(waivers.waivers, verdicts, log.header.started, now)
     yield from notes_on_dates(log, now)
     if demand.profile is None:

@@ -50,7 +50,12 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     backend, version = environment["backend"], environment["version"]
     yield "Device", str(environment["adapter"] or "none")
     yield "Driver", str(environment["driver"] or "none")
-    yield "DirectML", str(version) if backend == "directml" else f"none: {backend} {version}"
+    if backend == "directml":
+        yield "DirectML", str(version)
+    else:
+        yield "Runtime", f"{backend} {version}, which is not DirectML"
+    if "target" in environment["details"]:
+        yield "Judged by", f"what {environment['details']['target']} promises"
     yield "Profile", predicate.profile
     yield "Waived", _waived(verification)
     for signer in verification.signers:
@@ -80,6 +85,7 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
 _EXCUSES: Final = {
     ReasonKind.WAIVER: "by waivers of the sender",
     ReasonKind.KNOWN_FAULT: "by known faults of DirectML",
+    ReasonKind.DEVIATION: "by what the target promises otherwise",
     ReasonKind.SUBSTRATE: "by limits of the substrate",
 }
 

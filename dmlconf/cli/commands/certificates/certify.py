@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,6 +22,7 @@ from dmlconf.certification.findings import Finding, FindingKind
 from dmlconf.certification.journal import Journal, journal_path
 from dmlconf.certification.keys import read_private_key
 from dmlconf.certification.making import (
+    LOG,
     Order,
     certificate_header,
     journal_head,
@@ -46,7 +48,7 @@ from dmlconf.cli.output.files import OutputError, replaced
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
-from dmlconf.documents.recognition import CERTIFICATE
+from dmlconf.documents.recognition import CERTIFICATE, RUN_LOG
 from dmlconf.engine.core import Engine
 from dmlconf.engine.planning import outcomes_of
 from dmlconf.engine.run import How
@@ -73,15 +75,16 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     required=True,
     metavar="BACKEND",
     shell_complete=complete_backend,
-    help="The backend to certify: directml, a plugin's, or recording:PATH for outcomes "
-    "recorded earlier, in the environment of the recording.",
+    help="The backend to certify: directml, onnxruntime:provider=NAME, a plugin's, or "
+    "recording:PATH for outcomes recorded earlier, in the environment of the recording.",
 )
 @option(
     "--profile",
     required=True,
     metavar="PROFILE",
     shell_complete=complete_profile,
-    help="The profile whose cases must have a verdict, such as 5_0 or 5_0+model.",
+    help="The profile whose cases must have a verdict, such as 5_0, 5_0+model, or onnx-core for "
+    "a provider of ONNX Runtime.",
 )
 @option(
     "-o",
@@ -136,7 +139,8 @@ def command(
 
     It holds every output, so that `dmlconf verify` can judge them again without the device. The
     cases are those of the bundled suite, or those under PATHS. Outcomes are kept in
-    FILE.dmlcert.partial until the certificate is written; --resume continues from there.
+    FILE.dmlcert.partial until the certificate is written; --resume continues from there. If
+    verdicts do not allow a certificate, FILE.dmlcert.jsonl is the log of the run.
 
     Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
     (a message lists what is missing); 8 the certificate could not be written; otherwise the same as
@@ -195,7 +199,7 @@ def command(
             )
             certificate = _new_contents(order, device, header, journal, limits, bar)
             if certificate.findings:
-                return _not_allowed(output, certificate.findings)
+                return _not_allowed(output, certificate)
             content = new_certificate(certificate.predicate, certificate.members, private)
             try:
                 replaced(output, content, own=CERTIFICATE)
@@ -277,13 +281,24 @@ def _incomplete(output: Path, reasons: Sequence[str]) -> int:
     return ExitCode.INCOMPLETE
 
 
-def _not_allowed(output: Path, findings: Sequence[Finding]) -> int:
-    for finding in findings:
+def _not_allowed(output: Path, contents: _NewContents) -> int:
+    """Say why no certificate can be made, and write the log of the run beside it.
+
+    Raises:
+        OutputError: the log could not be written.
+    """
+    for finding in contents.findings:
         count = f"{len(finding.cases):,} case{'s' if len(finding.cases) != 1 else ''}"
         say(f"Error: {finding.message}, {count}:{_named(finding.cases)}")
+    log = output.with_name(f"{output.name}.jsonl")
+    replaced(log, contents.members[LOG], own=RUN_LOG)
+    drafted = shlex.join(["dmlconf", "waive", str(log), "-o", "waivers.yaml"])
     say(
-        f"{output} was not written. The outcomes are kept: --resume judges them again, with "
-        "--waivers FILE for known failures, and runs broken cases again"
+        f"{output} was not written, but the outcomes are kept, and {log} is the log of the run. "
+        "What to do next:\n"
+        f"  see why they fail      {shlex.join(['dmlconf', 'run', f'--failed={log}'])}\n"
+        f"  accept known failures  {drafted}; then add --resume --waivers waivers.yaml\n"
+        "  run broken cases again add --resume"
     )
     return ExitCode.FAILED
 
