@@ -99,9 +99,9 @@ def _with_squares(case: Case, squares: Array, store: Store) -> Computed:
         factor = 2 * alpha * beta / size * x
         gradient = first - factor * _sums(shares, size)
         terms = np.abs(first) + np.abs(factor) * _sums(np.abs(shares), size)
-    name = "OutputGradientTensor"
-    dtype = desc[name].DataType.dtype
-    return Computed({name: gradient.astype(dtype)}, terms={name: terms})
+        name = "OutputGradientTensor"
+        stored = gradient.astype(desc[name].DataType.dtype)
+    return Computed({name: stored}, terms={name: terms})
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:

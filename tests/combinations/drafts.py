@@ -19,7 +19,7 @@ from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.fuzzing.dressing import in_place_pairs
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.tensors.layout import LAYOUTS, as_stored
+from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
 from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
@@ -204,19 +204,8 @@ def changes(
     """Yield drafts in which a parameter may have a value; the caller checks that it has."""
     name, desc = parameter.name, draft.desc
     if name.startswith("layout of "):
-        tensor = name.removeprefix("layout of ")
-        yield replace(
-            draft,
-            desc=_mapped(
-                desc,
-                operator,
-                lambda each, t: (
-                    replace(t, Strides=LAYOUTS["implicit" if value == "packed" else value](t.Sizes))
-                    if each.name == tensor
-                    else t
-                ),
-            ),
-        )
+        for layout in _CHOICES.get(value, (value,)):
+            yield _with_layout(operator, draft, name.removeprefix("layout of "), layout)
     elif name == "owned inputs":
         yield replace(draft, desc=_owned(operator, desc, value == "some"))
     elif name == "base alignment":
@@ -239,18 +228,38 @@ def changes(
         yield from _family(operator, draft, name, value, pool)
 
 
+def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> Draft:
+    def change(each: Field, t: TensorDesc) -> TensorDesc:
+        return replace(t, Strides=_LAYOUTS[layout](t.Sizes)) if each.name == tensor else t
+
+    return replace(draft, desc=_mapped(draft.desc, operator, change))
+
+
+def _spread(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return strides with a gap after each element."""
+    return tuple(2 * stride for stride in packed_strides(sizes))
+
+
+_LAYOUTS: Final = {**LAYOUTS, "spread": _spread}
+_CHOICES: Final = {
+    "packed": ("implicit",),
+    "padded": ("padded", "spread"),
+}
+"""Layouts that may be of a class: a padded row of 7 elements is spread."""
+
+
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
     """Return a tensor whose sizes have changed in the layout that it had before."""
     value = before[each.name]
     old = value[0] if isinstance(value, tuple) else value
-    return replace(tensor, Strides=LAYOUTS[layout_name(old)](tensor.Sizes))
+    return replace(tensor, Strides=_LAYOUTS[layout_name(old)](tensor.Sizes))
 
 
 def layout_name(tensor: TensorDesc) -> str:
     """Return the name of a tensor's layout."""
     if tensor.Strides is None:
         return "implicit"
-    return next(k for k, make in LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
+    return next(k for k, make in _LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
 
 
 def _owned(operator: Operator, desc: Desc, owned: bool) -> Desc:

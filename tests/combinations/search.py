@@ -8,6 +8,7 @@ the catalogue permits the desc. The same suite gives the same cases: nothing is 
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -22,6 +23,8 @@ __all__ = ["covering"]
 
 _BASES = 12
 _VALUES = 3
+_FAILURES = 6
+"""After so many pairs without a case, a value that no case has is not tried again."""
 
 _Values = tuple[str | None, ...]
 
@@ -56,9 +59,15 @@ class _Search:
             return None
 
     def pairs(self, values: _Values) -> list[Combination]:
-        """Return the missing pairs of values."""
+        """Return the missing pairs of values that a case with these values is to cover.
+
+        What only -infinity gives is often NaN in every element, where nothing else shows: other
+        pairs get other data.
+        """
         present = [(p.name, v) for p, v in zip(self.parameters, values, strict=True) if v]
-        return [pair for pair in combinations(present, 2) if pair in self.missing]
+        pairs = [pair for pair in combinations(present, 2) if pair in self.missing]
+        infinite = ("data", "all -infinity")
+        return [pair for pair in pairs if infinite in pair] if infinite in present else pairs
 
     def changed(
         self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
@@ -145,16 +154,21 @@ def covering(
     search = _Search(coverage, drafts, pool)
     found: list[Draft] = []
     failed: list[Combination] = []
+    possible = {each for pair in coverage.covered for each in pair}
+    failures: Counter[tuple[str, str]] = Counter()
     for pair in list(search.missing):
         if len(found) >= most:
             break
         if pair not in search.missing:
             continue
-        made = search.made(pair)
+        hopeless = any(failures[each] >= _FAILURES and each not in possible for each in pair)
+        made = None if hopeless else search.made(pair)
         if made is None:
             failed.append(pair)
+            failures.update(pair)
             continue
         draft, values = made
+        possible.update(pair)
         for each in search.pairs(values):
             del search.missing[each]
         found.append(draft)

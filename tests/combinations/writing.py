@@ -19,7 +19,7 @@ from tests.combinations.drafts import Draft, entry_of
 __all__ = ["case_entries"]
 
 _Leaves = dict[tuple[str | int, ...], Any]
-_WHOLE = ("Sizes", "Flags", "fill", "values", "DataType", "layout")
+_WHOLE = ("Sizes", "Strides", "Flags", "fill", "values", "DataType", "layout")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -84,8 +84,11 @@ def _uniform(operator: Operator, name: str, tensor: dict[str, Any]) -> None:
     """Give a tensor all the keys that others may have."""
     strides = tensor.pop("Strides", None)
     sizes = tensor["Sizes"]
-    found = (k for k, make in LAYOUTS.items() if make(sizes) == tuple(strides or ()))
-    tensor["layout"] = "implicit" if strides is None else next(found)
+    names = [k for k, make in LAYOUTS.items() if make(sizes) == tuple(strides or ())]
+    if strides is None or names:
+        tensor["layout"] = "implicit" if strides is None else names[0]
+    else:
+        tensor["Strides"] = strides
     tensor.setdefault("GuaranteedBaseOffsetAlignment", 0)
     if any(each.name == name and each.kind == "input" for each in operator.fields):
         tensor.setdefault("Flags", [])

@@ -18,8 +18,9 @@ __all__ = [
 ]
 
 
+@np.errstate(over="ignore")
 def to_nearest(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, as FLOAT64."""
+    """Return the nearest FLOAT16 numbers, as FLOAT64; beyond the largest they are infinite."""
     rounded: Array = values.astype(np.float16).astype(np.float64)
     return rounded
 
