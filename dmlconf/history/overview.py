@@ -27,7 +27,7 @@ from dmlconf.history.questions import (
 from dmlconf.history.tables import operator, run_operator
 from dmlconf.history.timeline import Environment, Line, RunRow, Timeline, Transition
 
-__all__ = ["LineNews", "Overview", "Target", "Total", "overview_of", "target_of"]
+__all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", "target_of"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -134,12 +134,10 @@ def overview_of(timeline: Timeline) -> Overview:
     every = [story for own in by_case.values() for story in own]
     targets = _targets(timeline.runs)
     handle = handles(identifier for identifier, _ in known.values())
-    news = [_news(line, every) for line in timeline.lines]
-    news.sort(key=lambda each: each.latest[-1].started, reverse=True)
     return Overview(
         timeline.runs,
         timeline.lines,
-        tuple(news),
+        _news_among(timeline, every),
         targets,
         _totals(timeline),
         {name: tuple(own) for name, own in by_case.items()},
@@ -182,6 +180,17 @@ def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
     for run_id, name, cases, failing in rows:
         totals.setdefault(run_id, {})[name] = Total(cases, failing)
     return totals
+
+
+def news_of(timeline: Timeline) -> tuple[LineNews, ...]:
+    """Return what the latest runs changed, the line with the latest run first."""
+    cases = chosen_cases(timeline, Choice(), timeline.failing_cases())
+    return _news_among(timeline, list(stories(timeline, cases, counted=False)))
+
+
+def _news_among(timeline: Timeline, candidates: Sequence[Story]) -> tuple[LineNews, ...]:
+    news = [_news(line, candidates) for line in timeline.lines]
+    return tuple(sorted(news, key=lambda each: each.latest[-1].started, reverse=True))
 
 
 def _news(line: Line, candidates: Sequence[Story]) -> LineNews:

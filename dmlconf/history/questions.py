@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -128,12 +128,20 @@ class OperatorState:
     seconds: float
 
 
-def chosen_cases(timeline: Timeline, choice: Choice) -> dict[int, tuple[str, str]]:
-    """Return the chosen cases: identifier and operator, by id."""
+def chosen_cases(
+    timeline: Timeline, choice: Choice, among: Collection[int] | None = None
+) -> dict[int, tuple[str, str]]:
+    """Return the chosen cases: identifier and operator, by id.
+
+    Args:
+        timeline: the history.
+        choice: the cases.
+        among: the ids of those that may be chosen; None for all.
+    """
     matches = choice.matcher()
     return {
         number: (identifier, name)
-        for number, identifier, name, tags in timeline.cases()
+        for number, identifier, name, tags in timeline.cases(among)
         if matches(identifier, name, tags)
     }
 
@@ -217,8 +225,7 @@ def flaky(timeline: Timeline, choice: Choice) -> list[Flaky]:
     A case is flaky if it changed between failing and not failing at least twice without anything
     else that a log records: a driver, a DirectML, the machine, dmlconf, the rules, the case.
     """
-    failing = timeline.failing_cases()
-    cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
+    cases = chosen_cases(timeline, choice, timeline.failing_cases())
     suspects = [
         story for story in stories(timeline, cases, counted=False) if len(story.unexplained) > 1
     ]
@@ -252,8 +259,7 @@ def regressions(
     Returns:
         Each regression, the latest first, with whether the case still fails at the end of its line.
     """
-    failing = timeline.failing_cases()
-    cases = {n: names for n, names in chosen_cases(timeline, choice).items() if n in failing}
+    cases = chosen_cases(timeline, choice, timeline.failing_cases())
     return regressions_among(stories(timeline, cases, counted=False), since)
 
 

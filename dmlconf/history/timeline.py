@@ -7,9 +7,10 @@ machines, dmlconf and the suite change, and a verdict may change with them or wi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -260,14 +261,20 @@ class Timeline:
             self._sets[set_id] = unpacked(data)
         return holds(self._sets[set_id], number)
 
-    def cases(self) -> list[tuple[int, str, str, str]]:
-        """Return each case: its id, identifier, operator and tags as JSON."""
-        rows = self.connection.execute(
-            select(case.c.id, case.c.identifier, operators.c.name, case.c.tags)
-            .join(operators, operators.c.id == case.c.operator_id)
-            .order_by(case.c.identifier)
+    def cases(self, among: Collection[int] | None = None) -> list[tuple[int, str, str, str]]:
+        """Return cases by identifier: the id, identifier, operator and tags as JSON of each.
+
+        Args:
+            among: the ids of the cases; None for all.
+        """
+        query = select(case.c.id, case.c.identifier, operators.c.name, case.c.tags).join(
+            operators, operators.c.id == case.c.operator_id
         )
-        return [(number, identifier, name, tags) for number, identifier, name, tags in rows]
+        parts = [query]
+        if among is not None:
+            parts = [query.where(case.c.id.in_(part)) for part in _parts(among)]
+        rows = [tuple(row) for part in parts for row in self.connection.execute(part).all()]
+        return sorted(rows, key=itemgetter(1))
 
     def failing_cases(self) -> set[int]:
         """Return the cases that have ever failed."""
@@ -278,8 +285,7 @@ class Timeline:
             .all()
         )
         cases: set[int] = set()
-        for begin in range(0, len(numbers), _MOST_PARAMETERS):
-            part = numbers[begin : begin + _MOST_PARAMETERS]
+        for part in _parts(numbers):
             cases.update(
                 self.connection.execute(
                     select(change.c.case_id).where(change.c.outcome_id.in_(part)).distinct()
@@ -297,9 +303,7 @@ class Timeline:
         }
         environments = self.connection.execute(select(environment.c.id)).scalars().all()
         changes: dict[int, dict[int, list[tuple[int, VerdictAt]]]] = {}
-        listed = sorted(numbers)
-        for begin in range(0, len(listed), _MOST_PARAMETERS):
-            part = listed[begin : begin + _MOST_PARAMETERS]
+        for part in _parts(numbers):
             rows = self.connection.execute(
                 select(
                     change.c.case_id,
@@ -310,10 +314,17 @@ class Timeline:
                     change.c.definition,
                 ).where(change.c.environment_id.in_(environments), change.c.case_id.in_(part))
             )
-            for number, place, run_id, verdict, outputs, definition in rows:
+            for number, place, run_id, verdict, outputs, definition in rows.all():
                 entry = run_id, VerdictAt(*outcomes[verdict], outputs, definition)
                 changes.setdefault(number, {}).setdefault(place, []).append(entry)
         return changes
+
+
+def _parts(numbers: Iterable[int]) -> Iterator[Sequence[int]]:
+    """Yield ids in parts that fit into one condition each."""
+    listed = sorted(numbers)
+    for begin in range(0, len(listed), _MOST_PARAMETERS):
+        yield listed[begin : begin + _MOST_PARAMETERS]
 
 
 def verdicts_along(

@@ -21,6 +21,7 @@ SMALL: Final[dict[str, tuple[str, ...]]] = {
     "comparison": (),
     "fleet": ("--small",),
     "fuzzing": ("GATHER", "GEMM"),
+    "history": ("--small",),
     "models": ("--small",),
     "operators": ("--small",),
     "run": ("--small",),

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 from dmlconf.cases.handles import longest_handle
 from dmlconf.history.adding import add
 from dmlconf.history.database import opened
-from dmlconf.history.overview import Overview, overview_of
+from dmlconf.history.overview import Overview, news_of, overview_of
 from dmlconf.history.timeline import Timeline
 from dmlconf.reports.history.site import Site
 from dmlconf.run_log.log import RunLog
@@ -161,6 +161,16 @@ def test_shards_of_the_latest_run_count_together(tmp_path: Path) -> None:
     logs = [shard(0, 1, A, False), shard(1, 2, B, False), shard(2, 1, A, True)]
     [news] = overview(tmp_path, [*logs, shard(3, 2, B, True)]).news
     assert {each.case for each in news.regressed} == {A, B}
+
+
+def test_news_read_alone_are_those_of_the_pages(tmp_path: Path) -> None:
+    pages = overview(tmp_path, nights()).news
+    with opened(str(tmp_path / "h.sqlite")) as history, history.reading() as connection:
+        alone = news_of(Timeline(connection))
+    assert [(each.regressed, each.mended, each.flaky) for each in alone] == [
+        (each.regressed, each.mended, each.flaky) for each in pages
+    ]
+    assert {each.case for each in alone[0].regressed} == {A, HOSTILE}
 
 
 def test_only_so_many_cases_have_a_page_those_that_fail_first(tmp_path: Path) -> None:

@@ -261,20 +261,21 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
     It is compared with the runs before it on the same backend and adapter. The shards of a run
     count together. Flaky cases are only counted, unless something else changed with them.
     """
-    from dmlconf.history.overview import overview_of
+    from dmlconf.cases.handles import handles
+    from dmlconf.history.overview import news_of
     from dmlconf.reports.history.news import news_data, news_lines, news_markdown
 
     if markdown and as_json:
         raise click.UsageError("give --markdown or --json")
     with _read(database) as timeline:
-        overview = overview_of(timeline)
-    news = overview.news[0] if overview.news else None
+        news = next(iter(news_of(timeline)), None)
+        names = [each[1] for each in timeline.cases()] if markdown else []
     if as_json:
         return _print(None if news is None else news_data(news))
     if news is None:
         return _echo(["the history has no runs"])
     if markdown:
-        click.echo(news_markdown(news, overview.handles), nl=False)
+        click.echo(news_markdown(news, handles(names)), nl=False)
         return ExitCode.SUCCESS
     return _echo(news_lines(news))
 
