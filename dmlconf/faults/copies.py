@@ -10,7 +10,12 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 
-__all__ = ["lengths_not_clamped", "scattered_by_other_tuples", "window_read_without_gaps"]
+__all__ = [
+    "lengths_not_clamped",
+    "scattered_by_other_tuples",
+    "scattered_by_other_tuples_in_a_graph",
+    "window_read_without_gaps",
+]
 
 _KNOWN_DIMENSIONS: Final = 4
 """How many dimensions SCATTER_ND's kernel for small inputs has coordinates for."""
@@ -92,13 +97,33 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     Of the rows {10, 20} and {30, 40} for the indices [2, 0], both are written to column 0 of row 2
     and column 1 of row 0, so that 30 and 40 stay there.
     """
+    if case.desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS:
+        if not case.desc["IndicesTensor"].Packed:
+            return None
+        return _scattered(case, other_tuples=True, compiled_as_graph=False)
+    return _scattered(case, other_tuples=False, compiled_as_graph=False)
+
+
+def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
+    """Return what SCATTER_ND gives in a graph if IndicesDimensionCount exceeds 4.
+
+    Like `scattered_by_other_tuples`, with strides of 0 along dimensions of 1 element. Tuples of one
+    number have such a last dimension, so each element takes the first of them: of the indices
+    [2, 0], both rows are written to row 2. An index counts as 0 along a dimension of 1 element.
+    """
+    desc = case.desc
+    if desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
+        return None
+    if desc["IndicesTensor"].Sizes[-1] > 1 and not desc["IndicesTensor"].Packed:
+        return None
+    return _scattered(case, other_tuples=True, compiled_as_graph=True)
+
+
+def _scattered(case: Case, *, other_tuples: bool, compiled_as_graph: bool) -> Computed | None:
     desc, inputs = case.desc, case.inputs()
     tensor, updates = inputs["InputTensor"], inputs["UpdatesTensor"]
     known = math.prod(updates.shape[-_KNOWN_DIMENSIONS:])
-    other_tuples = desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS
     if tensor.ndim > _KNOWN_DIMENSIONS or (known == updates.size and not other_tuples):
-        return None
-    if other_tuples and not desc["IndicesTensor"].Packed:
         return None
     used = tensor.shape[tensor.ndim - desc["InputDimensionCount"] :]
     indices = inputs["IndicesTensor"]
@@ -108,6 +133,8 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     at = np.arange(known)
     within = np.unravel_index(at % block, blocks) if blocks else ()
     begin = (within[0] if blocks else np.zeros_like(at)) if other_tuples else at // block * length
+    if compiled_as_graph and length == 1:
+        begin = np.zeros_like(at)
     places = np.zeros_like(at)
     for axis, size in enumerate(used):
         if axis < length:
@@ -115,7 +142,7 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
             index = np.where(index < 0, index + size, index)
         else:
             index = within[axis - length]
-        places = places * size + index
+        places = places * size + (0 if compiled_as_graph and size == 1 else index)
     written = tensor.ravel().copy()
     inside = (places >= 0) & (places < written.size)
     for place, update in zip(places[inside], updates.ravel()[:known][inside], strict=True):

@@ -11,6 +11,7 @@ from dmlconf.faults.computed import Formula
 from dmlconf.faults.copies import (
     lengths_not_clamped,
     scattered_by_other_tuples,
+    scattered_by_other_tuples_in_a_graph,
     window_read_without_gaps,
 )
 from dmlconf.faults.fused_sums import sum_before_the_activation
@@ -44,6 +45,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         one_product_of_filter_and_input,
         parts_beyond_32_bits_left_out,
         scattered_by_other_tuples,
+        scattered_by_other_tuples_in_a_graph,
         second_value_after_the_first,
         squares_left_out,
         sum_before_the_activation,

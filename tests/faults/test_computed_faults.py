@@ -365,3 +365,27 @@ def test_two_faults_in_one_graph_are_named_together(tmp_path: Path) -> None:
     assert status is Status.WAIVED
     assert set(name.split(" and ")) == {LOW_WORDS, "slice-of-a-window-that-is-the-whole-input"}
     assert judged(case, outputs_of(case, {"y": [1]}), "1.15.4") == (Status.FAILED, "")
+
+
+SCATTERED = """
+inputs:
+  x: {Sizes: [5, 3, 2], DataType: INT32, values: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}
+  i: {Sizes: SIZES, DataType: INT64, values: [3, 1]}
+  u: {Sizes: [1, 1, 1, 2, 3, 2], DataType: INT32, fill: {sequence: {start: 1}}}
+nodes:
+  n: {operator: SCATTER_ND,
+      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 3,
+             IndicesDimensionCount: 5, OutputTensor: {Sizes: [5, 3, 2], DataType: INT32}}}
+outputs: {y: n}
+"""
+
+
+def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, SCATTERED.replace("SIZES", "[1, 1, 1, 2, 1]"))
+    wrong = np.zeros((5, 3, 2), np.int32)
+    wrong[3] = np.arange(7, 13).reshape(3, 2)
+    fault = "scattered-by-strides-of-0-in-a-graph"
+    assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
+    wrong[1, 0, 0] = 1
+    assert judged(case, {"y": wrong}, "1.13.1") == (Status.FAILED, "")

@@ -27,11 +27,13 @@ measure this.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
@@ -49,7 +51,7 @@ from dmlconf.permitted.graphs.samples import (
     stored,
     unrounded,
 )
-from dmlconf.permitted.graphs.steps import steps_of
+from dmlconf.permitted.graphs.steps import of_choices, steps_of
 from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
@@ -69,6 +71,20 @@ function that turns round between its ends."""
 
 _GAUSSIAN: Final = 2.3
 """The greatest of 8 samples in terms of their root mean square, where many errors come together."""
+
+_CONTINUOUS: Final = frozenset(
+    {
+        "ACTIVATION_LINEAR",
+        "ELEMENT_WISE_ADD",
+        "ELEMENT_WISE_COSH",
+        "ELEMENT_WISE_DIFFERENCE_SQUARE",
+        "ELEMENT_WISE_EXP",
+        "ELEMENT_WISE_MULTIPLY",
+        "ELEMENT_WISE_SINH",
+        "ELEMENT_WISE_SUBTRACT",
+    }
+)
+"""Operators that have no pole, so that numbers lead to their infinities."""
 
 _FUSED_DEVIATIONS: Final = 3.0
 """How many standard deviations around the mean of fused evaluations a right output may be."""
@@ -119,12 +135,16 @@ def _candidates(
     def own_rooms(slot: Slot) -> list[Room]:
         """Return what the node permits in each evaluation, the right one first."""
         values = [right, *poles.zeros, *moved[1:]]
-        return [_sample_room(each, slot, rooms[slot], allowance_of) for each in values]
+        own = [_sample_room(each, slot, rooms[slot], allowance_of) for each in values]
+        if right.cases[slot[0]].operator_name not in _CONTINUOUS:
+            return own
+        return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
 
     def range_of(slot: Slot) -> Interval:
         return _hull(own_rooms(slot), [values[slot] for values in fused])[0]
 
     steps = steps_of(case, evaluate, allowance_of, rooms, right, range_of)
+    chosen = of_choices(case, evaluate, allowance_of, rooms, right, order)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
         own = own_rooms(slot)
@@ -137,6 +157,7 @@ def _candidates(
         intervals += _infinities_and_nan(own)
         intervals += _nan_candidates(own)
         intervals += [(each, each) for each in order.get(slot, ())]
+        intervals += chosen.get(slot, ())
         anything = np.logical_or.reduce([room.open for room in own])
         anything = anything | reached[slot] if slot in reached else anything
         if anything.any():
@@ -291,6 +312,31 @@ def _below_infinity(room: Room) -> Iterator[Array]:
         near &= np.isinf(infinite) & (np.sign(infinite) == np.sign(finite))
         if near.any():
             yield np.where(near, np.copysign(largest, infinite), np.nan)
+
+
+def _from_the_largest(rooms: Sequence[Room], cases: Sequence[Case]) -> Iterator[Room]:
+    """Yield what is permitted with the largest number, where some finite inputs overflow.
+
+    Others do not, so that inputs between them lead to every number up to the largest. Where inputs
+    are infinite themselves, none of these numbers is right.
+
+    Args:
+        rooms: of the samples.
+        cases: the node with its inputs in each of them.
+    """
+    finite = np.logical_or.reduce([np.isfinite(room.right) for room in rooms])
+    for room, case in zip(rooms, cases, strict=True):
+        beyond = np.isinf(room.right) & finite
+        if beyond.any() and all(np.isfinite(each).all() for each in case.inputs().values()):
+            largest = np.copysign(float(np.finfo(room.right.dtype).max), room.right)
+            low, high = np.fmin(room.lowest, largest), np.fmax(room.highest, largest)
+            lowest, highest = (
+                np.where(beyond, new, old)
+                for new, old in ((low, room.lowest), (high, room.highest))
+            )
+            yield replace(room, lowest=lowest, highest=highest)
+        else:
+            yield room
 
 
 def _widening(deviations: Array) -> Array:

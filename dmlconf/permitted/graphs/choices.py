@@ -14,6 +14,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.nonzero import nonzero_choices
 from dmlconf.permitted.graphs.samples import Room
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.tensors.datatypes import Array
@@ -38,7 +39,8 @@ def index_choices(
 ) -> dict[Slot, Sequence[Array]]:
     """Return for each output that follows from an order others that are as right.
 
-    These are indices, and for HARDMAX1 the 1 of a first element and the 0 of another one.
+    These are indices, and for HARDMAX1 the 1 of a first element and the 0 of another one. The
+    coordinates of elements that are not zero follow from which of these are zero.
 
     Args:
         rooms: what is permitted of each output of a node.
@@ -47,8 +49,8 @@ def index_choices(
     """
     choices: dict[Slot, Sequence[Array]] = {}
     for name, case in right.cases.items():
-        tensor = _INDICES.get(case.operator_name)
-        if tensor is None:
+        counts = case.operator_name == "NONZERO_COORDINATES"
+        if not counts and case.operator_name not in _INDICES:
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
@@ -56,7 +58,11 @@ def index_choices(
         if room is not None and room.right.shape == values[0].shape:
             values += [room.lowest, room.highest]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-        if values[0].dtype.itemsize < 8 and (low < high).any():
+        if counts:
+            of_counts = nonzero_choices(case, low, high)
+            choices |= {(name, tensor): arrays for tensor, arrays in of_counts.items()}
+        elif values[0].dtype.itemsize < 8 and (low < high).any():
+            tensor = _INDICES[case.operator_name]
             choices[name, tensor] = _choices(case, right.outputs[name, tensor], low, high)
     return choices
 

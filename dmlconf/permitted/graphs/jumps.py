@@ -16,6 +16,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.nonzero import uncertain_rows
 from dmlconf.permitted.graphs.samples import Room
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
@@ -49,15 +50,15 @@ def elements_at_jumps(
     """
     jumps = _at_roots(right, moved)
     for name, case in right.cases.items():
-        at_jumps = _AT_JUMPS.get(case.operator_name)
-        if at_jumps is None:
+        if case.operator_name not in _AT_JUMPS:
             continue
+        output, at_jumps = _AT_JUMPS[case.operator_name]
         ranges = {
             tensor: _range(case, name, tensor, rooms, right, moved) for tensor in case.inputs()
         }
         mask = at_jumps(case, ranges)
         if mask is not None and mask.any():
-            jumps[name, next(iter(case.outputs()))] = mask
+            jumps[name, output] = mask
     return jumps
 
 
@@ -139,11 +140,18 @@ def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | 
     return contested
 
 
-_AT_JUMPS: Final[Mapping[str, Callable[[Case, Mapping[str, Interval]], Array | None]]] = {
-    **dict.fromkeys(_WHOLE, _remainders),
-    "MAX_POOLING_GRAD": _gradients_of_maxima,
+def _coordinates(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
+    return uncertain_rows(case, *ranges["InputTensor"])
+
+
+_AT_JUMPS: Final[
+    Mapping[str, tuple[str, Callable[[Case, Mapping[str, Interval]], Array | None]]]
+] = {
+    **dict.fromkeys(_WHOLE, ("OutputTensor", _remainders)),
+    "MAX_POOLING_GRAD": ("OutputGradientTensor", _gradients_of_maxima),
+    "NONZERO_COORDINATES": ("OutputCoordinatesTensor", _coordinates),
 }
-"""Functions that return which elements of the first output are at a jump, by operator."""
+"""An output, and a function that returns which of its elements are at a jump, by operator."""
 
 
 def _range(

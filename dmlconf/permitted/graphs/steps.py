@@ -23,7 +23,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Steps", "steps_of"]
+__all__ = ["Steps", "of_choices", "steps_of"]
 
 _STEPS: Final = frozenset(
     {
@@ -43,6 +43,9 @@ _ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
 
 _MOST: Final = 8
 """The most whole numbers of an element that are tried; of wider ranges the samples tell."""
+
+_MOST_CHOICES: Final = 64
+"""The most choices of an index that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +117,54 @@ def steps_of(
         for slot in steps
         if len(numbers[slot]) > 1
     }
-    after = _after(rooms, right, uncertain, steps_by_slot)
+    after = _after(rooms, right, uncertain, set(steps_by_slot))
     if not after or not all(mask.all() for mask in few.values()):
         return steps_by_slot
-    count = max(map(len, numbers.values()))
-    evaluated = [_evaluated(case, evaluate, right, numbers, place) for place in range(count)]
-    for name, tensor in after:
-        slot = name, tensor
-        own = [
-            room_of(values.cases[name], tensor, values.outputs[slot], allowance_of)
-            for values in evaluated
-        ]
-        everywhere = np.ones(rooms[slot].right.shape, bool)
-        steps_by_slot[slot] = Steps(everywhere, [(room.lowest, room.highest) for room in own])
+    follows = _of_each(case, evaluate, allowance_of, right, numbers, after)
+    for slot, intervals in follows.items():
+        steps_by_slot[slot] = Steps(np.ones(rooms[slot].right.shape, bool), intervals)
     return steps_by_slot
+
+
+def of_choices(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+    choices: Mapping[Slot, Sequence[Array]],
+) -> dict[Slot, list[Interval]]:
+    """Return what follows from other indices that are as right, by output of a node.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
+        rooms: what is permitted of each output of a node, in the order of the nodes.
+        right: what the nodes compute.
+        choices: as `index_choices` has them.
+    """
+    few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
+    after = _after(rooms, right, _uncertain(rooms, right), set(few)) if few else []
+    return _of_each(case, evaluate, allowance_of, right, few, after) if after else {}
+
+
+def _of_each(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    right: NodeValues,
+    numbers: Mapping[Slot, Sequence[Array]],
+    after: Sequence[Slot],
+) -> dict[Slot, list[Interval]]:
+    """Return what outputs may be, by each of the numbers that they follow from."""
+    intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
+    for place in range(max(map(len, numbers.values()))):
+        values = _evaluated(case, evaluate, right, numbers, place)
+        for slot, each in intervals.items():
+            room = room_of(values.cases[slot[0]], slot[1], values.outputs[slot], allowance_of)
+            each.append((stored(room.lowest, room.right), stored(room.highest, room.right)))
+    return intervals
 
 
 def _uncertain(rooms: Mapping[Slot, Room], right: NodeValues) -> set[Slot]:
@@ -221,15 +258,15 @@ def _after(
     rooms: Mapping[Slot, Room],
     right: NodeValues,
     uncertain: set[Slot],
-    steps: Mapping[Slot, Steps],
+    starts: set[Slot],
 ) -> list[Slot]:
-    """Return the outputs of which each element follows from one whole number of a step."""
-    stepping = set(steps)
+    """Return the outputs of which each element follows from one element of one of some others."""
+    stepping = set(starts)
     after: list[Slot] = []
     for slot, room in rooms.items():
         case = right.cases[slot[0]]
         read = _read(slot[0], right, uncertain)
-        if slot in steps or not (len(read) == 1 and read <= stepping):
+        if slot in starts or not (len(read) == 1 and read <= stepping):
             continue
         if not str(case.operator.family).startswith(_ONE_TO_ONE):
             continue

@@ -94,7 +94,7 @@ def means_of(
         over: the dimensions along which they share a mean.
         exact: which means are the same however they are computed.
         of_held_sums: whether the sum may be held before it is divided, and sums along some
-            dimensions before they are added up.
+            dimensions before they are added up, or both.
     """
     own = _mean(Span.of(values), over, exact)
     yield [own]
@@ -111,9 +111,14 @@ def means_of(
             of_parts = [
                 _mean(each, second, False) for store in STORES for each in _both_ends(part, store)
             ]
-            yield of_parts + [
-                each for mean in of_parts for s in STORES for each in _both_ends(mean, s)
+            held = [
+                each / factor
+                for mean in of_parts
+                for factor in (1, count)
+                for store in STORES
+                for each in _both_ends(mean * factor, store)
             ]
+            yield of_parts + held
 
 
 def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Span:

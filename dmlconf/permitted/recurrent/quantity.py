@@ -219,7 +219,7 @@ class Quantity(Values):
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
         value = activation.formula(self.value)
-        error = ERRORS[activation.desc["operator"]](self.value, **attributes_of(activation.desc))
+        error = self._error_of(activation)
         error_scale = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
@@ -231,6 +231,20 @@ class Quantity(Values):
         # Activations of NaN are not documented, and differ between layers.
         undefined = overflowed | np.isnan(self.value) | self._open()
         return Quantity(value, error_scale.open_where(undefined), spreads)
+
+    def _error_of(self, activation: Activation) -> Array:
+        """Return the activation's own error, the greatest within reach of the value.
+
+        An ELU errs by exp's 2^-24 below 0 and not at all above, and 2e-22 may be below.
+        """
+        of, attributes = ERRORS[activation.desc["operator"]], attributes_of(activation.desc)
+        error, reach = of(self.value, **attributes), self._reach()
+        if not reach.any():
+            return error
+        for beside in (self.value - reach, self.value + reach):
+            other = of(beside, **attributes)
+            error = np.where(np.isfinite(other) & (other > error), other, error)
+        return error
 
     def _activated_spreads(
         self, activation: Activation, value: Array, error: Array

@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import judge
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
+from tests.engine.cases import write
 from tests.graphs.suites import graph_case
 
 Values = Sequence[float]
@@ -34,3 +37,9 @@ def accepts(case: Case, output: str, values: Values) -> bool:
 def graph(tmp_path: Path, inputs: str, nodes: str, output: str = "node") -> Case:
     """Return a graph of these inputs and nodes; `OUTPUT` is that of the node `node`."""
     return graph_case(tmp_path, f"inputs:{inputs}\nnodes:{nodes}\noutputs: {{y: {output}}}\n")
+
+
+def single(tmp_path: Path, operator: str, desc: str) -> Case:
+    text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
+    (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
+    return build(planned)

@@ -10,20 +10,9 @@ from typing import Final
 import numpy as np
 import pytest
 
-from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
-from dmlconf.cases.model import Case
 from dmlconf.reference.evaluation import evaluate
-from tests.engine.cases import write
 from tests.graphs.suites import graph_case
-from tests.permitted.graphs.accepted import Values, accepts, graph
-
-
-def single(tmp_path: Path, operator: str, desc: str) -> Case:
-    text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
-    (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
-    return build(planned)
-
+from tests.permitted.graphs.accepted import Values, accepts, graph, single
 
 ONE = "Sizes: [1], DataType: FLOAT32"
 

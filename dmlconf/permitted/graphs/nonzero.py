@@ -1,0 +1,74 @@
+"""Coordinates of elements of a graph that may be zero or not, and how many these are.
+
+If 2 elements are not zero for sure and 2 others may be, 2, 3 or 4 are counted. The first row of the
+coordinates is that of any element before which no other one is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["nonzero_choices", "uncertain_rows"]
+
+_MOST: Final = 64
+"""Uncertain elements of which every choice is tried; of more the samples alone tell."""
+
+
+def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
+    """Return by output of NONZERO_COORDINATES others that are as right as the expected one.
+
+    Args:
+        case: the node.
+        low: the least that the elements may be.
+        high: the greatest.
+    """
+    certain, possible = _states(low, high)
+    if not 0 < (possible & ~certain).sum() <= _MOST:
+        return {}
+    return {
+        "OutputCountTensor": list(_counts(case, certain, possible)),
+        "OutputCoordinatesTensor": list(_coordinates(case, certain, possible)),
+    }
+
+
+def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
+    """Return which coordinates may be left undefined, since fewer elements may be counted."""
+    certain, possible = _states(low, high)
+    if (certain == possible).all():
+        return None
+    sizes = case.desc["OutputCoordinatesTensor"].Sizes
+    rows = np.arange(sizes[-2])[:, None] >= certain.sum()
+    return np.broadcast_to(rows, sizes[-2:]).reshape(sizes)
+
+
+def _states(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return which elements are not zero for sure, and which may not be."""
+    number = np.isnan(low) | np.isnan(high)
+    return (low > 0) | (high < 0) | number, (low != 0) | (high != 0)
+
+
+def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
+    desc = case.desc["OutputCountTensor"]
+    for count in range(int(certain.sum()), int(possible.sum()) + 1):
+        yield np.full(desc.Sizes, count, desc.DataType.dtype)
+
+
+def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
+    """Yield coordinates: each row those of the element that it may be, so many further on."""
+    desc = case.desc["OutputCoordinatesTensor"]
+    rows, columns = desc.Sizes[-2:]
+    indices = np.stack(np.nonzero(possible), axis=-1)[:, certain.ndim - columns :]
+    own = certain[possible]
+    before = np.cumsum(own) - own
+    row = np.arange(rows)
+    for further in range(int((~own).sum()) + 1):
+        element = np.minimum(row + further, len(indices) - 1)
+        # A row holds an element only if no more are certain before it.
+        latest = np.searchsorted(before, row, side="right") - 1
+        yield indices[np.minimum(element, latest)].astype(desc.DataType.dtype).reshape(desc.Sizes)

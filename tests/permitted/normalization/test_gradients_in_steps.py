@@ -1,0 +1,37 @@
+"""Gradients whose sums FLOAT16 holds in two steps, as DirectML 1.13.1 and 1.15.4 give them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.permitted.graphs.accepted import accepts, single
+
+ROW = [
+    *(0.2310791015625, 0.1566162109375, 0.6708984375, 0.55712890625, 0.7763671875),
+    *(0.1561279296875, 0.281005859375, 0.45751953125, 0.1763916015625, 0.11083984375),
+]
+ONES, ZEROS = [1.0] * 10, [0.0] * 10
+"""The first of two samples, and the second of two channels, which keeps the others apart."""
+
+TENSOR = "{Sizes: [2, 2, 10], DataType: FLOAT16}"
+PARAMETER = "{Sizes: [1, 2, 1], DataType: FLOAT16, values: [1, 1]}"
+
+ACTUAL = [
+    *(-0.51513671875, -0.59619140625, -0.03643798828125, -0.1602783203125, 0.078369140625),
+    *(-0.5966796875, -0.4609375, -0.2685546875, -0.57470703125, -0.64599609375),
+]
+
+
+def test_a_sum_may_be_held_along_one_dimension_and_whole(tmp_path: Path) -> None:
+    """Ten sums of 2, truncated, add up to 13.5693, which is held as 13.5625; the sum is 13.574."""
+    tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
+    desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},
+      VarianceTensor: {PARAMETER}, ScaleTensor: {PARAMETER}, Epsilon: 0,
+      OutputGradientTensor: {TENSOR},
+      OutputScaleGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}},
+      OutputBiasGradientTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}}"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
+    own = [*([0.32177734375] * 10), *ZEROS, *ACTUAL, *ZEROS]
+    assert accepts(case, "OutputGradientTensor", own)
+    own[22] = -0.0361
+    assert not accepts(case, "OutputGradientTensor", own)
