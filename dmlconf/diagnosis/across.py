@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.diagnosis.groups import Group, OperatorFailures
-from dmlconf.diagnosis.search import description_bits, pair_places
+from dmlconf.diagnosis.search import description_bits, pair_indices
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["SharedGroups", "shared_groups"]
@@ -106,7 +106,7 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
 
 
 def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:
-    """Return the place of the condition that explains the most failures of several operators."""
+    """Return the index of the condition that explains the most failures of several operators."""
     accepted = candidates.accepted & left[:, None]
     worth = ((candidates.failures - candidates.passes) * accepted).sum(axis=0).astype(float)
     worth /= np.where([" and " in text for text in candidates.texts], _PAIR, 1.0)
@@ -181,12 +181,12 @@ def _with_pairs(
     known = [at for at, text in enumerate(paired) if text in index]
     holds = of.table.holds[[index[paired[at]] for at in known]]
     hits = []
-    for places, count in zip((group.failing, group.passing), counts, strict=True):
-        rows = np.zeros((len(paired), len(places)), np.float32)
+    for verdicts, count in zip((group.failing, group.passing), counts, strict=True):
+        rows = np.zeros((len(paired), len(verdicts)), np.float32)
         if known:
-            rows[known] = holds[:, places]
-        both = (rows @ rows.T)[pair_places(len(paired))]
-        alone = np.array([*count.tolist(), len(places), 0], int)[single]
+            rows[known] = holds[:, verdicts]
+        both = (rows @ rows.T)[pair_indices(len(paired))]
+        alone = np.array([*count.tolist(), len(verdicts), 0], int)[single]
         hits.append(np.concatenate([alone, both.astype(int)]))
     return hits
 

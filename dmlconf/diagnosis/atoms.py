@@ -115,7 +115,7 @@ class TableBuilder:
 
         Args:
             cases: how many cases there are.
-            groups: places of cases whose lowest and highest values become bounds.
+            groups: indices of cases whose lowest and highest values become bounds.
         """
         self._cases = cases
         self._groups = groups
@@ -191,18 +191,18 @@ class TableBuilder:
         """Return pairs of neighbouring values between which to split the cases."""
         last = len(distinct) - 2
         if last < most:
-            places = set(range(last + 1))
+            splits = set(range(last + 1))
         else:
-            places = set(np.linspace(0, last, most).astype(int).tolist())
+            splits = set(np.linspace(0, last, most).astype(int).tolist())
             for group in self._groups:
                 own = values[group]
                 own = own[np.isfinite(own)]
                 if len(own):
                     least = int(np.searchsorted(distinct, own.min()))
                     greatest = int(np.searchsorted(distinct, own.max()))
-                    places |= {least - 1, greatest} & set(range(last + 1))
+                    splits |= {least - 1, greatest} & set(range(last + 1))
         known = distinct.tolist()
-        return [(known[at], known[at + 1]) for at in sorted(places)]
+        return [(known[at], known[at + 1]) for at in sorted(splits)]
 
     def table(self) -> AtomTable:
         """Return the atoms that hold for some cases and not for all, without duplicates."""
@@ -218,13 +218,13 @@ class TableBuilder:
         atoms: list[Atom] = []
         rows: list[int] = []
         index: dict[str, int] = {}
-        for places in alike.values():
-            places.sort(key=far.__getitem__)
-            best = places[0]
-            near = [place for place in places[1:] if far[place] <= far[best] + 1.5]
-            for place in places:
-                index[texts[place]] = len(atoms)
-            alternatives = tuple(texts[place] for place in near[:3])
+        for rows_alike in alike.values():
+            rows_alike.sort(key=far.__getitem__)
+            best = rows_alike[0]
+            near = [at for at in rows_alike[1:] if far[at] <= far[best] + 1.5]
+            for at in rows_alike:
+                index[texts[at]] = len(atoms)
+            alternatives = tuple(texts[at] for at in near[:3])
             atoms.append(Atom(texts[best], far[best], alternatives))
             rows.append(best)
         bits = dict(zip(texts, far, strict=True))

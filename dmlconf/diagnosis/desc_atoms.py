@@ -51,7 +51,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 
     Args:
         verdicts: the verdicts, each with its facts.
-        groups: places of verdicts whose lowest and highest numbers become bounds.
+        groups: indices of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
     fields = dict.fromkeys(tuple(verdict.facts) for verdict in verdicts)
@@ -284,7 +284,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
 
 
 def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensors) -> None:
-    """Add atoms for the place of an operator's axes among the dimensions of its first tensor."""
+    """Add atoms for which dimensions of its first tensor an operator's axes are."""
     if not tensors:
         return
     name, (column, descs) = next(iter(tensors.items()))

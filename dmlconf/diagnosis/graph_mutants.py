@@ -2,7 +2,7 @@
 
 Each mutant is a given graph with other edges, so that it has the same inputs and outputs: two nodes
 that differ in one attribute are one, a node writes over a tensor that is read later, operands
-change places.
+are exchanged.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _fed_by(
 
     Args:
         graph: the graph.
-        changes: what is read in place of what.
+        changes: by each tensor that is no longer read, the one that is read instead.
         readers: the inputs of nodes that change; all, and the graph's outputs, if None.
     """
 
@@ -215,17 +215,17 @@ def _other_outputs(graph: Graph) -> Iterator[Mutant]:
                 continue
             for wrong, right in ((one, other), (other, one)):
                 yield Mutant(
-                    f"{wrong} of {node.name} takes the place of {right}",
+                    f"{wrong} of {node.name} is read instead of {right}",
                     "drop-unused-output",
                     _fed_by(graph, {(node.name, right): (node.name, wrong)}),
                 )
             swap = {(node.name, one): (node.name, other), (node.name, other): (node.name, one)}
-            what = f"{one} and {other} of {node.name} change places"
+            what = f"{one} and {other} of {node.name} are exchanged"
             yield Mutant(what, "drop-unused-output", _fed_by(graph, swap))
 
 
 def _swapped(graph: Graph) -> Iterator[Mutant]:
-    """Two inputs of a node change places."""
+    """Two inputs of a node are exchanged."""
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):
             if not _alike(node.inputs[first], node.inputs[second]):
@@ -242,7 +242,7 @@ def _swapped(graph: Graph) -> Iterator[Mutant]:
                 return replace(link, to_tensor=tensor)
 
             yield Mutant(
-                f"{first} and {second} of {node.name} change places",
+                f"{first} and {second} of {node.name} are exchanged",
                 "sort-operands",
                 replace(
                     graph,

@@ -38,8 +38,8 @@ class Group:
         failures: the verdicts.
         explanation: what separates them from passes; None if nothing does.
         compared: how many passes they were compared with.
-        failing: their places among the operator's verdicts.
-        passing: the places of the passes.
+        failing: their indices among the operator's verdicts.
+        passing: the indices of the passes.
         variants: the only variants of the backend that fail; empty if all do.
     """
 
@@ -77,11 +77,11 @@ def operator_failures(verdicts: Sequence[Verdict]) -> Iterator[OperatorFailures]
 
 def _of_operator(operator: str, verdicts: Sequence[Verdict]) -> OperatorFailures:
     classes: dict[tuple[str, str], list[int]] = {}
-    for place, verdict in enumerate(verdicts):
+    for index, verdict in enumerate(verdicts):
         if verdict.status.fails_run:
             key = _class(verdict), failing_variants(verdict.judgement.variants)
-            classes.setdefault(key, []).append(place)
-    by_reason = {name: _by_reason(verdicts, np.array(places)) for name, places in classes.items()}
+            classes.setdefault(key, []).append(index)
+    by_reason = {name: _by_reason(verdicts, np.array(indices)) for name, indices in classes.items()}
     bounds = [group for groups in by_reason.values() for group in groups]
     table = atom_table(verdicts, bounds)
     groups: list[Group] = []
@@ -105,10 +105,10 @@ def _class(verdict: Verdict) -> str:
     return "rejection" if kind in _REJECTIONS else "result"
 
 
-def _by_reason(verdicts: Sequence[Verdict], places: Array) -> list[Array]:
+def _by_reason(verdicts: Sequence[Verdict], indices: Array) -> list[Array]:
     by_kind: dict[str, list[int]] = {}
-    for place in places.tolist():
-        by_kind.setdefault(_kind(verdicts[place]), []).append(place)
+    for index in indices.tolist():
+        by_kind.setdefault(_kind(verdicts[index]), []).append(index)
     return [np.array(part) for part in sorted(by_kind.values(), key=len, reverse=True)]
 
 
@@ -117,7 +117,7 @@ def _kind(verdict: Verdict) -> str:
 
 
 def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
-    """Return the places of the passes that a class of failures is compared with.
+    """Return the indices of the passes that a class of failures is compared with.
 
     A pass that was rejected as expected says nothing about values or crashes, and vice versa. So
     where every valid case of an operator fails, there are none, whatever invalid cases pass.
@@ -131,7 +131,7 @@ def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
 def _explained(
     table: AtomTable, verdicts: Sequence[Verdict], failing: Array, passing: Array
 ) -> Explanation | None:
-    known = any(verdicts[place].facts for place in failing.tolist())
+    known = any(verdicts[index].facts for index in failing.tolist())
     return explain(table, failing, passing) if known else None
 
 
@@ -169,7 +169,7 @@ def _group(
     passing: Array,
     explanation: Explanation | None,
 ) -> Group:
-    failures = tuple(verdicts[place] for place in failing.tolist())
+    failures = tuple(verdicts[index] for index in failing.tolist())
     reasons = tuple(Counter(map(_kind, failures)).most_common())
     return Group(
         operator,

@@ -69,7 +69,7 @@ def cases_before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
 
 
 def _end(log: RunLog, verdict: Verdict) -> int | None:
-    """Return the place of a verdict whose process did not number its cases; the log has it then."""
+    """Return the log's index of a verdict whose process did not number its cases; else None."""
     return log.verdicts.index(verdict) if verdict.execution.sequence is None else None
 
 

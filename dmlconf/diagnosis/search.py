@@ -17,7 +17,7 @@ import numpy as np
 from dmlconf.diagnosis.atoms import Atom, AtomTable
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Explanation", "description_bits", "explain", "pair_places"]
+__all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
 """Atoms that pairs are formed from, the best single ones."""
@@ -100,8 +100,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
     Args:
         table: the atoms.
-        failing: places of the group's failures.
-        passing: places of the passes to separate them from.
+        failing: indices of the group's failures.
+        passing: indices of the passes to separate them from.
     """
     of, total = len(failing), len(passing)
     everywhere = Explanation((), of, of, total, float(description_bits(of, total, of, total)))
@@ -168,17 +168,17 @@ def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanati
 
 
 @lru_cache(maxsize=64)
-def pair_places(count: int) -> tuple[Array, Array]:
-    """Return the rows and columns of the places above a square matrix's diagonal."""
+def pair_indices(count: int) -> tuple[Array, Array]:
+    """Return the rows and columns of the elements above a square matrix's diagonal."""
     return np.triu_indices(count, 1)
 
 
 def _least(values: Array, most: int) -> Array:
-    """Return the places of the lowest values in order; equal ones keep their order."""
-    places = np.arange(len(values))
+    """Return the indices of the lowest values, the lowest first; equal ones keep their order."""
+    indices = np.arange(len(values))
     if most < len(values):
-        places = np.flatnonzero(values <= np.partition(values, most)[most])
-    order: Array = places[np.argsort(values[places], kind="stable")][:most]
+        indices = np.flatnonzero(values <= np.partition(values, most)[most])
+    order: Array = indices[np.argsort(values[indices], kind="stable")][:most]
     return order
 
 
@@ -195,7 +195,7 @@ def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanatio
         return []
     a, b = ours[shortlist], others[shortlist]
     pair_failures, pair_passes = a @ a.T, b @ b.T
-    rows, columns = pair_places(len(shortlist))
+    rows, columns = pair_indices(len(shortlist))
     pair_failures, pair_passes = pair_failures[rows, columns], pair_passes[rows, columns]
     flat = own[shortlist][rows] + own[shortlist][columns]
     flat = flat + _explaining_bits(pair_failures, pair_passes, of, total)
@@ -220,7 +220,7 @@ def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanatio
         k = int(three.argmin())
         if k in (i, j) or not np.isfinite(three[k]):
             continue
-        terms = tuple(table.atoms[shortlist[place]] for place in (i, j, k))
+        terms = tuple(table.atoms[shortlist[index]] for index in (i, j, k))
         held = int(three_failures[k]), of, int(three_passes[k])
         pairs.append(Explanation(terms, *held, float(three[k])))
     return pairs

@@ -72,9 +72,9 @@ def test_names_the_condition(fails: Fails, text: str) -> None:
 
 def test_reports_exceptions_by_their_counts() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
-    failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
-    for place in failing[::20]:
-        verdicts[place] = verdicts[place].judged(status=Status.PASSED, reason=None)
+    failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
+    for index in failing[::20]:
+        verdicts[index] = verdicts[index].judged(status=Status.PASSED, reason=None)
     log = logs.run_log(*verdicts)
     (sentence,) = [line.sentence for line in shared_lines(log)]
     assert "60 failures (wrong values), all where GroupCount > 1" in sentence
@@ -83,9 +83,9 @@ def test_reports_exceptions_by_their_counts() -> None:
 
 def test_two_failures_name_no_cause() -> None:
     verdicts = convolutions(lambda f: f["GroupCount"] > 1)
-    failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
-    for place in failing[2:]:
-        verdicts[place] = verdicts[place].judged(status=Status.PASSED, reason=None)
+    failing = [index for index, each in enumerate(verdicts) if each.status is Status.FAILED]
+    for index in failing[2:]:
+        verdicts[index] = verdicts[index].judged(status=Status.PASSED, reason=None)
     lines = shared_lines(logs.run_log(*verdicts))
     assert [line.sentence for line in lines] == ["CONVOLUTION: 2 failures (wrong values)"]
     assert "--where" not in lines[0].command

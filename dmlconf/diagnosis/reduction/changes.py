@@ -10,7 +10,7 @@ from typing import Any, Final
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
-from dmlconf.diagnosis.reduction.places import counted, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import counted, with_sizes
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [

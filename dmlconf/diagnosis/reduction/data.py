@@ -214,7 +214,7 @@ def _ordinary(array: Array, *, index: bool) -> Array:
 def _without(array: Array, data_type: DataType, word: str, *, index: bool) -> Array:
     flat = np.array(array).ravel()
     # One element at a time: a word applies to an array if it applies to one of its elements.
-    for place in range(flat.size):
-        if word in words_of(flat[place : place + 1], data_type, index=index):
-            flat[place] = 0 if index else 1
+    for at in range(flat.size):
+        if word in words_of(flat[at : at + 1], data_type, index=index):
+            flat[at] = 0 if index else 1
     return flat.reshape(array.shape)

@@ -14,7 +14,7 @@ from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.diagnosis.reduction.places import Place, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_sizes
 from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, Node, Slot
 from dmlconf.tensors.layout import packed_strides
@@ -56,7 +56,7 @@ def _joined(graph: Graph) -> dict[Slot, list[Slot]]:
 def changed_graph(
     graph: Graph,
     changes: Mapping[str, Desc],
-    fixed: Mapping[str, frozenset[Place]],
+    fixed: Mapping[str, frozenset[NumberRef]],
     permitted: frozenset[str] = frozenset(),
 ) -> Graph | None:
     """Return a graph with other descs of some nodes, and everything that must change with them.
@@ -64,7 +64,7 @@ def changed_graph(
     Args:
         graph: a graph that breaks only permitted constraints.
         changes: other descs, by node.
-        fixed: by node, the places that keep the numbers of these descs.
+        fixed: by node, the numbers of these descs that stay as they are.
         permitted: names of constraints that may be broken.
 
     Returns:
@@ -82,7 +82,7 @@ class _Change:
         self,
         graph: Graph,
         changes: Mapping[str, Desc],
-        fixed: Mapping[str, frozenset[Place]],
+        fixed: Mapping[str, frozenset[NumberRef]],
         permitted: frozenset[str],
     ) -> None:
         self._of, self._permitted = graph, permitted
@@ -121,20 +121,20 @@ class _Change:
             following = _following(tensor, before, changed)
             if following is None:
                 return False
-            places = _changed_places(other[1], tensor, following)
-            if not places:
+            refs = _changed_refs(other[1], tensor, following)
+            if not refs:
                 continue
             node = self._nodes.get(other[0])
             if node is None:
                 self._tensors[other] = following
                 continue
-            if places & self._fixed[node.name]:
+            if refs & self._fixed[node.name]:
                 return False
             self._tensors[other] = following
             self._descs[node.name] = with_node_tensor(
                 replace(node, desc=self._descs[node.name]), other[1], following
             )
-            self._fixed[node.name] |= places
+            self._fixed[node.name] |= refs
             if node.name not in self._queue:
                 self._queue.append(node.name)
         return True
@@ -194,14 +194,14 @@ def _viewed(
     for at, (old, new, stride) in enumerate(zip(before.Sizes, changed, strides, strict=True)):
         if old == new or not stride:
             continue  # A broadcast dimension has no elements of its own.
-        alike = [place for place, size in enumerate(other) if size == old]
+        alike = [dimension for dimension, size in enumerate(other) if size == old]
         if not alike:
-            alike = [place for place, size in enumerate(other) if size % old == 0]
+            alike = [dimension for dimension, size in enumerate(other) if size % old == 0]
         if not alike:
             return None
         same = at - rank + len(other)
-        place = same if same in alike else alike[0]
-        other[place] = other[place] // old * new
+        dimension = same if same in alike else alike[0]
+        other[dimension] = other[dimension] // old * new
     return tuple(other)
 
 
@@ -215,13 +215,13 @@ def _dense(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(dense)
 
 
-def _changed_places(name: str, before: TensorDesc, after: TensorDesc) -> frozenset[Place]:
+def _changed_refs(name: str, before: TensorDesc, after: TensorDesc) -> frozenset[NumberRef]:
     tensor = TensorRef.of(name)
-    places = {
-        Place(tensor.field, tensor.index, at)
+    refs = {
+        NumberRef(tensor.field, tensor.index, at)
         for at, size in enumerate(after.Sizes)
         if at >= before.DimensionCount or before.Sizes[at] != size
     }
     if before.DataType is not after.DataType:
-        places.add(Place(tensor.field, tensor.index))
-    return frozenset(places)
+        refs.add(NumberRef(tensor.field, tensor.index))
+    return frozenset(refs)

@@ -35,8 +35,8 @@ from dmlconf.diagnosis.reduction.graph_changes import (
     graph_tensors,
     with_graph_tensors,
 )
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, counted, with_number
 from dmlconf.diagnosis.reduction.passes import reduce_data
-from dmlconf.diagnosis.reduction.places import Place, counted, with_number
 from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Constant, Graph, Node, Slot
 from dmlconf.graphs.relations import owned_otherwise, part
@@ -208,17 +208,17 @@ def _ends(graph: Graph, slot: Slot) -> list[Slot]:
 
 
 def _with_sizes(
-    graph: Graph, places: list[tuple[Slot, int]], target: int
-) -> tuple[dict[str, Desc], dict[str, frozenset[Place]]]:
+    graph: Graph, sizes: list[tuple[Slot, int]], target: int
+) -> tuple[dict[str, Desc], dict[str, frozenset[NumberRef]]]:
     nodes = {node.name: node for node in graph.operator_nodes}
     changes: dict[str, Desc] = {}
-    fixed: dict[str, frozenset[Place]] = {}
-    for (name, tensor), dimension in places:
+    fixed: dict[str, frozenset[NumberRef]] = {}
+    for (name, tensor), dimension in sizes:
         if name in nodes:
             of = TensorRef.of(tensor)
-            place = Place(of.field, of.index, dimension)
-            changes[name] = with_number(changes.get(name, nodes[name].desc), place, target)
-            fixed[name] = fixed.get(name, frozenset()) | {place}
+            ref = NumberRef(of.field, of.index, dimension)
+            changes[name] = with_number(changes.get(name, nodes[name].desc), ref, target)
+            fixed[name] = fixed.get(name, frozenset()) | {ref}
     return changes, fixed
 
 
@@ -249,8 +249,8 @@ def _lower_ranks(graph: Graph) -> Iterator[Graph]:
     tensors = graph_tensors(graph)
     rank = max(tensor.DimensionCount for tensor in tensors.values())
     for dimension in range(rank if rank > 1 else 0):
-        places = [(dimension - rank + t.DimensionCount, t) for t in tensors.values()]
-        if all(at < 0 or t.Sizes[at] == 1 for at, t in places):
+        dimensions = [(dimension - rank + t.DimensionCount, t) for t in tensors.values()]
+        if all(at < 0 or t.Sizes[at] == 1 for at, t in dimensions):
             yield _everywhere(
                 graph,
                 lambda node, at=dimension: without_dimension(node.operator, node.desc, at, rank),  # type: ignore[misc]  # Of the loop.
@@ -349,7 +349,7 @@ def _reduce_attribute(search: Search, name: str, field: str) -> bool:
     assert isinstance(node, Node)
     for simpler in simpler_attributes(node.operator.field(field), node.desc.get(field)):
         desc = counted(node.operator, {**node.desc, field: simpler})
-        fixed = {name: frozenset({Place(field)})}
+        fixed = {name: frozenset({NumberRef(field)})}
         other = changed_graph(graph, {name: desc}, fixed, search.permitted)
         if other is not None and _attempt(search, other):
             return True

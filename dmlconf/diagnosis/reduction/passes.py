@@ -21,11 +21,11 @@ from dmlconf.diagnosis.reduction.changes import (
 )
 from dmlconf.diagnosis.reduction.cost import type_cost
 from dmlconf.diagnosis.reduction.data import simpler_values
-from dmlconf.diagnosis.reduction.places import (
-    Place,
+from dmlconf.diagnosis.reduction.number_ref import (
+    NumberRef,
     counted,
     number_at,
-    size_places,
+    size_refs,
     with_number,
 )
 from dmlconf.diagnosis.reduction.search import Search
@@ -33,7 +33,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["PASSES", "reduce_data"]
 
-_MOST_PLACES_PAIRED: Final = 12
+_MOST_SIZES_PAIRED: Final = 12
 
 
 def _reduce_sizes(search: Search) -> None:
@@ -41,15 +41,15 @@ def _reduce_sizes(search: Search) -> None:
     again = True
     while again:
         again = False
-        for place in list(size_places(search.case.operator, search.case.desc)):
-            while _reduce_size(search, place):
+        for ref in list(size_refs(search.case.operator, search.case.desc)):
+            while _reduce_size(search, ref):
                 again = True
 
 
-def _reduce_size(search: Search, place: Place) -> bool:
+def _reduce_size(search: Search, ref: NumberRef) -> bool:
     desc = search.case.desc
     try:
-        size = number_at(desc, place)
+        size = number_at(desc, ref)
     except (TypeError, IndexError, KeyError):
         return False  # Another change removed the dimension.
     targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
@@ -57,30 +57,30 @@ def _reduce_size(search: Search, place: Place) -> bool:
         search.attempt_desc(smaller)
         for target in targets
         if 1 <= target < size
-        for smaller in _resized(search, place, size, target)
+        for smaller in _resized(search, ref, size, target)
     )
 
 
-def _resized(search: Search, place: Place, size: int, target: int) -> Iterator[Desc]:
-    """Yield valid descs with another number at a place."""
+def _resized(search: Search, ref: NumberRef, size: int, target: int) -> Iterator[Desc]:
+    """Yield valid descs with another number where a reference points."""
     operator, desc = search.case.operator, search.case.desc
     if search.rejected:
-        yield with_number(desc, place, target)
+        yield with_number(desc, ref, target)
         return
-    places = list(size_places(operator, desc))
-    sizes = {each: number_at(desc, each) for each in places}
-    alike = [each for each in places if sizes[each] == size]
-    from_end = {each: (each.dimension or 0) - _rank(desc, each) for each in places}
+    refs = list(size_refs(operator, desc))
+    sizes = {each: number_at(desc, each) for each in refs}
+    alike = [each for each in refs if sizes[each] == size]
+    from_end = {each: (each.dimension or 0) - _rank(desc, each) for each in refs}
     groups = [
-        [place],
-        [each for each in alike if from_end[each] == from_end[place]],
-        [each for each in alike if each.dimension == place.dimension],
+        [ref],
+        [each for each in alike if from_end[each] == from_end[ref]],
+        [each for each in alike if each.dimension == ref.dimension],
         alike,
     ]
-    if len(alike) <= _MOST_PLACES_PAIRED:
-        others = [each for each in alike if each != place]
-        groups += [[place, *some] for count in (1, 2) for some in combinations(others, count)]
-    tried: set[frozenset[Place]] = set()
+    if len(alike) <= _MOST_SIZES_PAIRED:
+        others = [each for each in alike if each != ref]
+        groups += [[ref, *some] for count in (1, 2) for some in combinations(others, count)]
+    tried: set[frozenset[NumberRef]] = set()
     for group in groups:
         fixed = frozenset(group)
         if fixed in tried:
@@ -92,34 +92,34 @@ def _resized(search: Search, place: Place, size: int, target: int) -> Iterator[D
         valid = search.repaired(changed, fixed)
         if valid is not None:
             yield valid
-    yield from _proportional(search, sizes, place, size, target)
+    yield from _proportional(search, sizes, ref, size, target)
 
 
-def _rank(desc: Desc, place: Place) -> int:
-    value = desc[place.field]
-    tensor = value if place.index is None else value[place.index]
+def _rank(desc: Desc, ref: NumberRef) -> int:
+    value = desc[ref.field]
+    tensor = value if ref.index is None else value[ref.index]
     rank: int = tensor.DimensionCount
     return rank
 
 
 def _proportional(
-    search: Search, sizes: dict[Place, int], place: Place, size: int, target: int
+    search: Search, sizes: dict[NumberRef, int], ref: NumberRef, size: int, target: int
 ) -> Iterator[Desc]:
     """Yield descs in which every multiple of one size shrinks in proportion."""
     changed = search.case.desc
     for each, old in sizes.items():
         if old % size == 0:
             changed = with_number(changed, each, old // size * target)
-    valid = search.repaired(changed, frozenset({place}))
+    valid = search.repaired(changed, frozenset({ref}))
     if valid is not None:
         yield valid
     # One other size may follow by a rule that no equation states.
     for each, old in sizes.items():
-        if each != place and old > 1:
+        if each != ref and old > 1:
             for other in dict.fromkeys([1, old * target // size, old - (size - target)]):
                 if 1 <= other < old:
-                    both = with_number(with_number(search.case.desc, place, target), each, other)
-                    valid = search.repaired(both, frozenset({place, each}))
+                    both = with_number(with_number(search.case.desc, ref, target), each, other)
+                    valid = search.repaired(both, frozenset({ref, each}))
                     if valid is not None:
                         yield valid
 
@@ -147,7 +147,7 @@ def _reduce_tensors(search: Search) -> None:
     operator = search.case.operator
     for field in operator.fields:
         if field.optional and search.case.desc.get(field.name) is not None:
-            _attempt_repaired(search, {**search.case.desc, field.name: None}, Place(field.name))
+            _attempt_repaired(search, {**search.case.desc, field.name: None}, NumberRef(field.name))
         value = search.case.desc.get(field.name)
         if field.is_array and isinstance(value, tuple):
             _shorten(search, field.name)
@@ -176,12 +176,12 @@ def _shorten(search: Search, name: str) -> None:
             _attempt_repaired(search, {**desc, **shorter})
 
 
-def _attempt_repaired(search: Search, desc: Desc, *places: Place) -> bool:
-    """Try a desc as it is, and repaired with these places fixed."""
+def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
+    """Try a desc as it is, and repaired with these numbers fixed."""
     desc = counted(search.case.operator, desc)
     if search.attempt_desc(desc):
         return True
-    valid = search.repaired(desc, frozenset(places))
+    valid = search.repaired(desc, frozenset(refs))
     return valid is not None and search.attempt_desc(valid)
 
 
@@ -207,7 +207,7 @@ def _reduce_attributes(search: Search) -> None:
             value = search.case.desc.get(field.name)
             again = any(
                 _attempt_repaired(
-                    search, {**search.case.desc, field.name: simpler}, Place(field.name)
+                    search, {**search.case.desc, field.name: simpler}, NumberRef(field.name)
                 )
                 for simpler in simpler_attributes(field, value)
             )

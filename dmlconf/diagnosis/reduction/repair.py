@@ -20,7 +20,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.support import desc_values
-from dmlconf.diagnosis.reduction.places import Place, counted, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, counted, with_sizes
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 
 __all__ = ["repaired"]
@@ -33,7 +33,7 @@ _Assignment = tuple[ast.expr, Any]
 def repaired(
     operator: Operator,
     desc: Desc,
-    fixed: frozenset[Place],
+    fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
     """Return the desc repaired by changing what is free, so that no constraint is broken.
@@ -41,7 +41,7 @@ def repaired(
     Args:
         operator: the operator.
         desc: the desc, after some of its numbers changed.
-        fixed: the places that keep their numbers.
+        fixed: the numbers that stay as they are.
         permitted: names of constraints that may be broken.
 
     Returns:
@@ -60,11 +60,11 @@ def repaired(
     return None
 
 
-_Change = tuple[Desc, frozenset[Place]]
+_Change = tuple[Desc, frozenset[NumberRef]]
 
 
 def _first_change(
-    operator: Operator, desc: Desc, broken: frozenset[str], fixed: frozenset[Place]
+    operator: Operator, desc: Desc, broken: frozenset[str], fixed: frozenset[NumberRef]
 ) -> _Change | None:
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     scope = _Scope(operator, desc, names, fixed)
@@ -86,7 +86,7 @@ class _Scope:
     """The desc and the names over which constraints are solved."""
 
     def __init__(
-        self, operator: Operator, desc: Desc, names: Namespace, fixed: frozenset[Place]
+        self, operator: Operator, desc: Desc, names: Namespace, fixed: frozenset[NumberRef]
     ) -> None:
         self.operator, self.desc, self.names, self.fixed = operator, desc, names, fixed
 
@@ -121,15 +121,15 @@ class _Scope:
         """Assign to each of several targets that differs."""
         if not isinstance(value, tuple) or len(targets) != len(value):
             return None
-        desc, places = self.desc, frozenset[Place]()
+        desc, refs = self.desc, frozenset[NumberRef]()
         for target, item in zip(targets, value, strict=True):
             if self.value(target) != item:
-                fixed = self.fixed | places
+                fixed = self.fixed | refs
                 change = _Scope(self.operator, desc, self.names, fixed).assigned(target, item)
                 if change is None:
                     return None
-                desc, places = change[0], places | change[1]
-        return (desc, places) if places else None
+                desc, refs = change[0], refs | change[1]
+        return (desc, refs) if refs else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
         """Yield what either operand must be."""
@@ -152,10 +152,10 @@ class _Scope:
 
     def _with_member(self, target: ast.Attribute, value: Any) -> _Change | None:
         """Assign to `Tensor.Sizes` or `Tensor.DataType`."""
-        place = self._tensor(target.value)
-        if place is None:
+        found = self._tensor(target.value)
+        if found is None:
             return None
-        field, index, tensor = place
+        field, index, tensor = found
         if target.attr == "DataType" and isinstance(value, str):
             changed = replace(tensor, DataType=type(tensor.DataType)(value))
             return self._with_tensor(field, index, tensor, changed)
@@ -167,10 +167,10 @@ class _Scope:
         """Assign to some of a tensor's Sizes, or to an item of an attribute."""
         base = target.value
         if isinstance(base, ast.Attribute) and base.attr == "Sizes":
-            place = self._tensor(base.value)
-            if place is None:
+            found = self._tensor(base.value)
+            if found is None:
                 return None
-            field, index, tensor = place
+            field, index, tensor = found
             sizes = list(tensor.Sizes)
             if not self._put(sizes, target.slice, value):
                 return None
@@ -185,16 +185,16 @@ class _Scope:
         if isinstance(where, ast.Slice):
             parts = (where.lower, where.upper, where.step)
             bounds = [None if part is None else self.value(part) for part in parts]
-            places = range(len(items))[slice(*bounds)]
-            if not isinstance(value, tuple) or len(places) != len(value):
+            indices = range(len(items))[slice(*bounds)]
+            if not isinstance(value, tuple) or len(indices) != len(value):
                 return False
-            for place, item in zip(places, value, strict=True):
-                items[place] = item
+            for index, item in zip(indices, value, strict=True):
+                items[index] = item
             return True
-        place = self.value(where)
-        if not isinstance(place, int) or not -len(items) <= place < len(items):
+        index = self.value(where)
+        if not isinstance(index, int) or not -len(items) <= index < len(items):
             return False
-        items[place] = value
+        items[index] = value
         return True
 
     def _tensor(self, node: ast.expr) -> tuple[str, int | None, TensorDesc] | None:
@@ -221,12 +221,12 @@ class _Scope:
         if changed == tensor:
             return None
         assigned = {
-            Place(field, index, dimension)
+            NumberRef(field, index, dimension)
             for dimension, size in enumerate(changed.Sizes)
             if dimension >= len(tensor.Sizes) or size != tensor.Sizes[dimension]
         }
         if changed.DataType is not tensor.DataType:
-            assigned.add(Place(field, index))
+            assigned.add(NumberRef(field, index))
         if assigned & self.fixed:
             return None
         value: Any = changed
@@ -237,7 +237,7 @@ class _Scope:
         return {**self.desc, field: value}, frozenset(assigned)
 
     def _with_attribute(self, target: ast.expr, value: Any) -> _Change | None:
-        if not isinstance(target, ast.Name) or Place(target.id) in self.fixed:
+        if not isinstance(target, ast.Name) or NumberRef(target.id) in self.fixed:
             return None
         old = self.desc.get(target.id)
         if old is None or isinstance(old, TensorDesc) or type(old) is not type(value):
@@ -247,7 +247,7 @@ class _Scope:
         if old == value or (isinstance(value, int) and value < 0 <= old):
             return None
         desc = counted(self.operator, {**self.desc, target.id: value})
-        return desc, frozenset({Place(target.id)})
+        return desc, frozenset({NumberRef(target.id)})
 
 
 def _assignments(node: ast.expr, scope: _Scope) -> Iterator[_Assignment]:
@@ -302,7 +302,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item, with places instead of the loop's names."""
+    """Yield a generator's expression for each item, with indices instead of the loop's names."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]

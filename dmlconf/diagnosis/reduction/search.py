@@ -12,7 +12,7 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import Desc
 from dmlconf.diagnosis.reduction.cost import cost
 from dmlconf.diagnosis.reduction.data import Part, fitted
-from dmlconf.diagnosis.reduction.places import Place
+from dmlconf.diagnosis.reduction.number_ref import NumberRef
 from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.tensors.datatypes import Array
 
@@ -55,7 +55,7 @@ class Search:
         """The constraints that the first case breaks: some are documented, but not enforced."""
         return frozenset(self.case.documented_violations())
 
-    def repaired(self, desc: Desc, fixed: frozenset[Place]) -> Desc | None:
+    def repaired(self, desc: Desc, fixed: frozenset[NumberRef]) -> Desc | None:
         """Return the desc made valid by changing what is free; None if that is impossible.
 
         The constraints of a case that must be rejected stay as they are.

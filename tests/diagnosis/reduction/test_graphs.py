@@ -14,7 +14,7 @@ from dmlconf.cases.model import Case
 from dmlconf.cases.writing.export import export_case
 from dmlconf.diagnosis.reduction.cost import element_count
 from dmlconf.diagnosis.reduction.graph_changes import changed_graph
-from dmlconf.diagnosis.reduction.places import Place, with_number
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_number
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case
 from dmlconf.expressions import Expression
 from dmlconf.graphs.wiring import faults_of
@@ -90,9 +90,9 @@ def test_a_size_spreads_along_the_edges_to_all_that_depend_on_it() -> None:
     gemm = graph.by_name[graph.in_order()[0].name]
     [node] = [each for each in graph.operator_nodes if each.name == gemm.name]
     rank = node.inputs["ATensor"].DimensionCount
-    place = Place("ATensor", None, rank - 2)
-    desc = with_number(node.desc, place, 1)
-    smaller = changed_graph(graph, {node.name: desc}, {node.name: frozenset({place})})
+    ref = NumberRef("ATensor", None, rank - 2)
+    desc = with_number(node.desc, ref, 1)
+    smaller = changed_graph(graph, {node.name: desc}, {node.name: frozenset({ref})})
     assert smaller is not None
     assert not faults_of(smaller)
     assert [tensor.Sizes[-2] for tensor in smaller.outputs.values()] == [1]
@@ -102,6 +102,6 @@ def test_a_size_that_no_other_end_can_follow_changes_nothing() -> None:
     graph = graph_of("gemm-activation/").graph
     [first, *_] = graph.operator_nodes
     rank = first.inputs["ATensor"].DimensionCount
-    places = Place("ATensor", None, rank - 1), Place("BTensor", None, rank - 2)
-    desc = with_number(with_number(first.desc, places[0], 1), places[1], 2)
-    assert changed_graph(graph, {first.name: desc}, {first.name: frozenset(places)}) is None
+    refs = NumberRef("ATensor", None, rank - 1), NumberRef("BTensor", None, rank - 2)
+    desc = with_number(with_number(first.desc, refs[0], 1), refs[1], 2)
+    assert changed_graph(graph, {first.name: desc}, {first.name: frozenset(refs)}) is None

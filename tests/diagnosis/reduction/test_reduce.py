@@ -15,7 +15,7 @@ from dmlconf.cases.model import Case
 from dmlconf.cases.writing.export import export_case
 from dmlconf.catalogue.constraints import violations
 from dmlconf.diagnosis.reduction.cost import cost, element_count
-from dmlconf.diagnosis.reduction.places import Place, number_at, with_number
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, number_at, with_number
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
 from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.expressions import Expression, ExpressionError
@@ -151,11 +151,11 @@ def test_a_reduced_case_is_a_file_that_loads_as_the_same_case(tmp_path: Path) ->
 def test_a_constraint_over_numbered_pairs_of_sizes_is_solved() -> None:
     case = case_that_meets("scatter_elements/", "Rank > 1")
     axis, rank = case.desc["Axis"], case.desc["InputTensor"].DimensionCount
-    place = Place("InputTensor", None, next(at for at in range(rank) if at != axis))
-    size = number_at(case.desc, place)
-    desc = with_number(case.desc, place, size + 1)
+    ref = NumberRef("InputTensor", None, next(at for at in range(rank) if at != axis))
+    size = number_at(case.desc, ref)
+    desc = with_number(case.desc, ref, size + 1)
     assert "indices-sizes" in violations(case.operator, desc, documented=True)
-    valid = repaired(case.operator, desc, frozenset({place}))
+    valid = repaired(case.operator, desc, frozenset({ref}))
     assert valid is not None
-    assert number_at(valid, Place("IndicesTensor", None, place.dimension)) == size + 1
-    assert number_at(valid, place) == size + 1
+    assert number_at(valid, NumberRef("IndicesTensor", None, ref.dimension)) == size + 1
+    assert number_at(valid, ref) == size + 1

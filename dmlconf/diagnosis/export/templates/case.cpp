@@ -229,9 +229,9 @@ static Number stored(const std::vector<unsigned char>& content, UINT64 offset) {
     return number;
 }
 
-static bool is_permitted(const Output& output, size_t place, double actual) {
+static bool is_permitted(const Output& output, size_t index, double actual) {
     for (size_t at = 0; at < output.intervals; ++at) {
-        const double* ends = output.permitted + (place * output.intervals + at) * 2;
+        const double* ends = output.permitted + (index * output.intervals + at) * 2;
         if (actual >= ends[0] && actual <= ends[1]) return true;
         if (std::isnan(actual) && std::isnan(ends[0]) && std::isnan(ends[1])) return true;
         if (ends[0] == -infinity && ends[1] == infinity) return true;
@@ -239,16 +239,16 @@ static bool is_permitted(const Output& output, size_t place, double actual) {
     return false;
 }
 
-static void print_permitted(const Output& output, size_t place) {
+static void print_permitted(const Output& output, size_t index) {
     for (size_t at = 0; at < output.intervals; ++at) {
-        const double* ends = output.permitted + (place * output.intervals + at) * 2;
+        const double* ends = output.permitted + (index * output.intervals + at) * 2;
         std::printf("%sfrom %.9g to %.9g", at ? " or " : "", ends[0], ends[1]);
     }
 }
 
 // Compare one element, and print it if it is wrong.
-static bool is_right(const char* name, size_t place, const Output& output, const std::vector<unsigned char>& content) {
-    const Element& element = output.elements[place];
+static bool is_right(const char* name, size_t index, const Output& output, const std::vector<unsigned char>& content) {
+    const Element& element = output.elements[index];
     double actual = 0;
     long long integer = 0;
     bool whole = true;
@@ -270,18 +270,18 @@ static bool is_right(const char* name, size_t place, const Output& output, const
         }
     }
     if (whole) {
-        const double* ends = output.permitted + place * output.intervals * 2;
+        const double* ends = output.permitted + index * output.intervals * 2;
         const bool single = output.intervals == 1 && ends[0] == ends[1]; // Doubles hold 53 bits only.
-        if (integer == element.integer || (!single && is_permitted(output, place, (double)integer))) return true;
-        std::printf("WRONG %s element %zu: expected %lld, actual %lld\n", name, place, element.integer, integer);
+        if (integer == element.integer || (!single && is_permitted(output, index, (double)integer))) return true;
+        std::printf("WRONG %s element %zu: expected %lld, actual %lld\n", name, index, element.integer, integer);
         return false;
     }
     const bool other_zero = output.exact && actual == 0 && element.expected == 0 &&
                             std::signbit(actual) != std::signbit(element.expected);
-    if (is_permitted(output, place, actual) && !other_zero) return true;
+    if (is_permitted(output, index, actual) && !other_zero) return true;
     if (std::isnan(element.expected) && std::isnan(actual)) return true;
-    std::printf("WRONG %s element %zu: expected %.9g (", name, place, element.expected);
-    print_permitted(output, place);
+    std::printf("WRONG %s element %zu: expected %.9g (", name, index, element.expected);
+    print_permitted(output, index);
     std::printf("), actual %.9g\n", actual);
     return false;
 }
@@ -459,8 +459,8 @@ int main(int count, char** words) {
         for (size_t i = 0; i < outputs.size(); ++i) {
             if (!outputs[i].name) continue;
             const auto content = read_back(out[i].Buffer, outputs[i].bytes);
-            for (size_t place = 0; place < expected[i].count; ++place) {
-                wrong += !is_right(outputs[i].name, place, expected[i], content);
+            for (size_t index = 0; index < expected[i].count; ++index) {
+                wrong += !is_right(outputs[i].name, index, expected[i], content);
             }
         }
     }

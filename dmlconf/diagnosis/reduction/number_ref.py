@@ -1,4 +1,4 @@
-"""The numbers of a desc that a reduction changes, each by its place."""
+"""References to the numbers of a desc that a reduction changes: sizes and attributes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Operator
 
-__all__ = ["Place", "counted", "number_at", "size_places", "with_number", "with_sizes"]
+__all__ = ["NumberRef", "counted", "number_at", "size_refs", "with_number", "with_sizes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A number of a desc.
+class NumberRef:
+    """A number of a desc: `NumberRef("ATensor", None, 1)` is the second of ATensor's Sizes.
 
     Attributes:
         field: the field's name.
@@ -27,8 +27,8 @@ class Place:
     dimension: int | None = None
 
 
-def size_places(operator: Operator, desc: Desc) -> Iterator[Place]:
-    """Yield the places of all Sizes, in the order of the fields."""
+def size_refs(operator: Operator, desc: Desc) -> Iterator[NumberRef]:
+    """Yield a reference to each of the Sizes, in the order of the fields."""
     for field in operator.fields:
         value = desc.get(field.name)
         if not field.is_tensor or value is None:
@@ -36,26 +36,26 @@ def size_places(operator: Operator, desc: Desc) -> Iterator[Place]:
         tensors = enumerate(value) if field.is_array else [(None, value)]
         for index, tensor in tensors:
             for dimension in range(tensor.DimensionCount):
-                yield Place(field.name, index, dimension)
+                yield NumberRef(field.name, index, dimension)
 
 
-def number_at(desc: Desc, place: Place) -> Any:
-    """Return the number at a place."""
-    value = desc[place.field]
-    if place.index is not None:
-        value = value[place.index]
-    return value if place.dimension is None else value.Sizes[place.dimension]
+def number_at(desc: Desc, ref: NumberRef) -> Any:
+    """Return the number that a reference names."""
+    value = desc[ref.field]
+    if ref.index is not None:
+        value = value[ref.index]
+    return value if ref.dimension is None else value.Sizes[ref.dimension]
 
 
-def with_number(desc: Desc, place: Place, number: Any) -> dict[str, Any]:
-    """Return the desc with another number at a place."""
-    if place.dimension is None:
-        return _with_value(desc, place.field, place.index, number)
-    value = desc[place.field]
-    tensor = value if place.index is None else value[place.index]
+def with_number(desc: Desc, ref: NumberRef, number: Any) -> dict[str, Any]:
+    """Return the desc with another number where a reference points."""
+    if ref.dimension is None:
+        return _with_value(desc, ref.field, ref.index, number)
+    value = desc[ref.field]
+    tensor = value if ref.index is None else value[ref.index]
     sizes = list(tensor.Sizes)
-    sizes[place.dimension] = number
-    return _with_value(desc, place.field, place.index, with_sizes(tensor, tuple(sizes)))
+    sizes[ref.dimension] = number
+    return _with_value(desc, ref.field, ref.index, with_sizes(tensor, tuple(sizes)))
 
 
 def _with_value(desc: Desc, field: str, index: int | None, value: Any) -> dict[str, Any]:
