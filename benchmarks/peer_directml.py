@@ -22,7 +22,7 @@ from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.adapters import Adapters, choose_adapter
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.directml.devices.memory import Buffer, DescriptorHeap
-from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
+from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, placement_of
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import ExpectedRejection
@@ -43,7 +43,7 @@ def work(paths: list[Path]) -> list[Work]:
         if "model" in planned.template.tags or "sizes" in planned.identifier:
             continue
         case = build(planned)
-        placement = place(plan(case))
+        placement = placement_of(plan(case))
         images: list[Array] = []
         # What CreateOperator must refuse is never uploaded.
         if not isinstance(case.expectation, ExpectedRejection):
@@ -67,20 +67,20 @@ class Loop:
         self.readback = Buffer(d3d, ROOM, Heap.READBACK)
         self.arena, self.scratch, self.kept = (Buffer(d3d, ROOM, Heap.DEFAULT) for _ in range(3))
 
-    def binding(self, place: Any) -> Any:
+    def binding(self, tensor: Any) -> Any:
         """Return the binding of a tensor and what it points to."""
-        if place is None:
+        if tensor is None:
             return dml.DML_BINDING_DESC(), None
-        return self.range(self.arena, place.offset, place.size)
+        return self.range(self.arena, tensor.offset, tensor.size)
 
     def range(self, buffer: Buffer, offset: int, size: int) -> Any:
         """Return the binding of a range and what it points to."""
         whole = dml.DML_BUFFER_BINDING(buffer.resource.address, offset, size)
         return dml.DML_BINDING_DESC(1, ctypes.addressof(whole)), whole
 
-    def bind(self, table: ComObject, call: str, places: list[Any]) -> None:
+    def bind(self, table: ComObject, call: str, tensors: list[Any]) -> None:
         """Bind tensors."""
-        made = [self.binding(place) for place in places]
+        made = [self.binding(tensor) for tensor in tensors]
         descs = (dml.DML_BINDING_DESC * max(len(made), 1))(*(desc for desc, _ in made))
         table.call(call, len(made), descs)
 
@@ -110,10 +110,10 @@ class Loop:
         needs = compiled.call("GetBindingProperties")
         first = max(initial_needs.RequiredDescriptorCount, 1)
         tables = self.table(initializer, 0, initial_needs), self.table(compiled, first, needs)
-        owned = [place if place and place.owned else None for place in placement.inputs]
+        owned = [tensor if tensor and tensor.owned else None for tensor in placement.inputs]
         if any(owned):
             ranges = (dml.DML_BUFFER_BINDING * len(owned))(
-                *(self.binding(place)[1] or dml.DML_BUFFER_BINDING() for place in owned)
+                *(self.binding(tensor)[1] or dml.DML_BUFFER_BINDING() for tensor in owned)
             )
             array = dml.DML_BUFFER_ARRAY_BINDING(len(owned), ctypes.addressof(ranges))
             binding = dml.DML_BINDING_DESC(2, ctypes.addressof(array))
@@ -122,7 +122,7 @@ class Loop:
             binding, _kept = self.range(self.kept, 0, needs.PersistentResourceSize)
             tables[0].call("BindOutputs", 1, ctypes.byref(binding))
             tables[1].call("BindPersistentResource", ctypes.byref(binding))
-        inputs = [None if place and place.owned else place for place in placement.inputs]
+        inputs = [None if tensor and tensor.owned else tensor for tensor in placement.inputs]
         self.bind(tables[1], "BindInputs", inputs)
         self.bind(tables[1], "BindOutputs", list(placement.outputs))
         span = placement.span

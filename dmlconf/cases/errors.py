@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from dmlconf.catalogue.tensor_ref import TensorRef
 
-__all__ = ["CaseError", "Faults", "desc_place"]
+__all__ = ["CaseError", "Faults", "desc_location"]
 
 
 class CaseError(ValueError):
@@ -36,13 +36,13 @@ class CaseError(ValueError):
         return [self, *(fault for other in self.others for fault in other.all())]
 
 
-def desc_place(field: str) -> tuple[str | int, ...]:
-    """Return the place of a field such as `InputTensors[0]` in a case; the desc if it is empty."""
+def desc_location(field: str) -> tuple[str | int, ...]:
+    """Return where a case has a field such as `InputTensors[0]`; the desc if it is empty."""
     if not field:
         return ("desc",)
     tensor = TensorRef.of(field)
-    place = ("desc", tensor.field)
-    return place if tensor.index is None else (*place, tensor.index)
+    where = ("desc", tensor.field)
+    return where if tensor.index is None else (*where, tensor.index)
 
 
 class Faults:

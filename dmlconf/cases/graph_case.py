@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Self
 
-from dmlconf.cases.errors import CaseError, desc_place
+from dmlconf.cases.errors import CaseError, desc_location
 from dmlconf.cases.model import REJECTION_HINT, Case, Fill
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import GRAPHS, graph_entry
@@ -18,7 +18,7 @@ from dmlconf.graphs.relations import Relation
 from dmlconf.graphs.wiring import WiringFault, faults_of
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["GraphCase", "fault_place", "node_case", "with_graph"]
+__all__ = ["GraphCase", "fault_location", "node_case", "with_graph"]
 
 _COMPILE_GRAPH: Final = LevelNeed(FeatureLevel(2, 1), "IDMLDevice1::CompileGraph")
 _CONSTANT_NODE: Final = LevelNeed(FeatureLevel(6, 2), "DML_CONSTANT_DATA_GRAPH_NODE_DESC")
@@ -129,9 +129,9 @@ class GraphCase(Case):
         return self
 
     def constraint_error(self) -> CaseError:
-        """Return everything that is wrong with the graph, each fault with its place."""
+        """Return everything that is wrong with the graph, each error with its location."""
         first, *others = [
-            CaseError(fault_place(fault), fault.message, fault.hint or REJECTION_HINT)
+            CaseError(fault_location(fault), fault.message, fault.hint or REJECTION_HINT)
             for fault in faults_of(self.graph)
         ]
         return CaseError(first.where, first.message, first.hint, others)
@@ -140,12 +140,12 @@ class GraphCase(Case):
         return _RULE
 
 
-def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
-    """Return the place of a fault in the case's entry."""
+def fault_location(fault: WiringFault) -> tuple[str | int, ...]:
+    """Return where the case's entry has what is wrong."""
     if not fault.node:
         return ("outputs", fault.tensor) if fault.tensor else ("outputs",)
     where = ("nodes", fault.node.partition("[")[0])
-    return (*where, *desc_place(fault.tensor)) if fault.tensor else where
+    return (*where, *desc_location(fault.tensor)) if fault.tensor else where
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
@@ -153,7 +153,7 @@ def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
 
     Args:
         case: the case.
-        graph: takes the place of the operator or the graph.
+        graph: what the case has instead of its operator or its graph.
         changes: of other attributes, such as the data of other inputs.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from dmlconf.cases.errors import CaseError, desc_place
+from dmlconf.cases.errors import CaseError, desc_location
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -327,7 +327,7 @@ class Case:
         for each in explanations(self.operator, self.desc):
             breaks = f"{self.identifier} breaks {each.constraint}, but expects no rejection"
             message = f"{breaks}: {each.text}"
-            errors.append(CaseError(desc_place(each.field), message, REJECTION_HINT))
+            errors.append(CaseError(desc_location(each.field), message, REJECTION_HINT))
         first, *others = errors
         return CaseError(first.where, first.message, first.hint, others)
 
@@ -405,7 +405,7 @@ class CaseTemplate:
     Attributes:
         identifier: the identifier of its cases, without their parameters.
         operator_name: the operator's name in the catalogue.
-        index: its place among the file's cases, from 0.
+        index: of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
         tags: for selection; the first is the name of its file, which is its kind.
         about: information for people.
@@ -445,7 +445,7 @@ class CaseTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCase:
-    """A case that is not built yet: its template and its place in the matrix.
+    """A case that is not built yet: its template and its row of the matrix.
 
     Attributes:
         identifier: as `Case.identifier`.

@@ -145,7 +145,7 @@ def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
 
 
 def _number(names: Sequence[str], name: str) -> int:
-    """Return the place of a name; if it is missing, the place after the last."""
+    """Return the index of a name; if it is missing, the one after the last."""
     return names.index(name) if name in names else len(names)
 
 

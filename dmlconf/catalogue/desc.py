@@ -79,7 +79,7 @@ class TensorDesc:
 
     @property
     def OverlappingStrides(self) -> bool:
-        """Whether two elements share a place in the buffer."""
+        """Whether two elements have the same offset in the buffer."""
         return self.Strides is not None and layout.overlaps(self.Sizes, self.Strides)
 
 

@@ -123,12 +123,12 @@ def _written(operator: Operator, field: str) -> str:
 
 def _first(expression: Expression, fields: Iterable[str]) -> str:
     """Return the field that an expression names first; empty if it names none."""
-    places = {
+    offsets = {
         found.start(): field
         for field in fields
         if (found := re.search(rf"\b{field}\b", expression.source))
     }
-    return places[min(places)] if places else ""
+    return offsets[min(offsets)] if offsets else ""
 
 
 def _reads(constraint: Constraint, fields: Iterable[str], operator: Operator) -> bool:

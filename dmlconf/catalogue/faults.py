@@ -23,11 +23,11 @@ from dmlconf.expressions import Expression, suggestion
 __all__ = ["Fault", "faults", "repeated", "unknown_level"]
 
 Fault = tuple[tuple[str | int, ...], str]
-"""A place in a file, as keys and indices, and what is wrong there."""
+"""A location in a file, as keys and indices, and what is wrong there."""
 
 
 def faults(operator: Operator, document: Document) -> Iterator[Fault]:
-    """Yield the places where parts of an operator's file do not fit together, and why."""
+    """Yield the locations where parts of an operator's file do not fit together, and why."""
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
     yield from _field_faults(operator)
@@ -187,8 +187,8 @@ def _precision_faults(operator: Operator, document: Document) -> Iterator[Fault]
             if last != (entry.when is None):
                 yield where, "every rule except the last must have a `when`, and the last must not"
             for key, expression in _expressions_of(entry).items():
-                place = (*where, *key)
-                yield from _unknown_names(operator, expression, place, operator.terms)
+                of_key = (*where, *key)
+                yield from _unknown_names(operator, expression, of_key, operator.terms)
             if entry.flushed_by is not None and entry.flushed_by not in inputs:
                 message = f"{operator.name} has no input tensor {entry.flushed_by}"
                 yield (*where, "flushed_by"), message

@@ -15,7 +15,7 @@ from dmlconf.catalogue.model import Entry, FeatureLevel, Field, FieldKind
 __all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
 
 GRAPHS: Final = "GRAPHS"
-"""The name used in place of an operator's if a case is a graph."""
+"""The name used instead of an operator's if a case is a graph."""
 
 _NAMES: Final = frozenset({GRAPHS, "GRAPH"})
 

@@ -11,7 +11,7 @@ __all__ = ["special_case_faults"]
 
 
 def special_case_faults(operator: Operator) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what is wrong under `specialises`, each with its place in the file."""
+    """Yield what is wrong under `specialises`, each with its location in the file."""
     of = operator.specialises
     if of is None:
         if operator.family is None:

@@ -36,7 +36,7 @@ class TensorRef:
         return value if self.index is None else value[self.index]
 
     def replaced(self, desc: Mapping[str, Any], tensor: Any) -> dict[str, Any]:
-        """Return a desc with another tensor in this one's place."""
+        """Return a desc with another tensor instead of this one."""
         if self.index is None:
             return {**desc, self.field: tensor}
         items = list(desc[self.field])

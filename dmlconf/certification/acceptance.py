@@ -99,10 +99,10 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
         yield f"it is of the backend {predicate.source.backend}, which you allowed, not of DirectML"
     if predicate.source.recording is not None:
         yield "it is of an earlier recording, not of a run"
-        if known := certificate.outcomes.known_places:
+        if known := certificate.outcomes.known_samples:
             yield (
-                f"it has only samples of {known:,} large outputs, at places that could be known "
-                "before the run"
+                f"it has only samples of {known:,} large outputs, of elements that could be "
+                "known before the run"
             )
     if predicate.dmlconf != dmlconf.__version__:
         yield f"dmlconf {predicate.dmlconf} wrote it; this is {dmlconf.__version__}, same suite"

@@ -197,9 +197,9 @@ def _entries(content: bytes) -> Iterator[_Entry]:
     start = len(content) - _END.size - size
     if count > len(_LIMITS) or start < 0 or at != start:
         raise RefusedError("not a certificate: the archive's directory is not where it must be")
-    entries, place, known = [], start, list(_LIMITS)
+    entries, offset, known = [], start, list(_LIMITS)
     for _ in range(count):
-        entry, place = _entry(content, place)
+        entry, offset = _entry(content, offset)
         if entry.name not in known:
             raise RefusedError(
                 f"not a certificate: its member {entry.name!r} is unknown, duplicate or misplaced"
@@ -215,15 +215,15 @@ def _entries(content: bytes) -> Iterator[_Entry]:
     yield from entries
 
 
-def _entry(content: bytes, place: int) -> tuple[_Entry, int]:
+def _entry(content: bytes, offset: int) -> tuple[_Entry, int]:
     try:
-        fields = _CENTRAL.unpack_from(content, place)
+        fields = _CENTRAL.unpack_from(content, offset)
     except struct.error as error:
         raise RefusedError("not a certificate: the archive's directory is truncated") from error
     checksum, compressed, size, length = fields[7:11]
-    place += _CENTRAL.size
-    name = content[place : place + length].decode("ascii", "replace")
-    return _Entry(name, checksum, compressed, size), place + length
+    offset += _CENTRAL.size
+    name = content[offset : offset + length].decode("ascii", "replace")
+    return _Entry(name, checksum, compressed, size), offset + length
 
 
 def _inflated(entry: _Entry, packed: bytes) -> bytes:

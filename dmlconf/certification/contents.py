@@ -22,7 +22,7 @@ from dmlconf.run_log.log import Footer, Header, InvalidLogError, LogWriter, RunL
 from dmlconf.verdicts.verdict import Status, Verdict
 
 __all__ = [
-    "environment_without_place",
+    "device_environment",
     "log_bytes",
     "read_log_member",
     "read_statement_file",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def environment_without_place(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def device_environment(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an environment's record without values that differ between runs on one device."""
     return {**record, "details": device_details(record["details"])}
 

@@ -17,7 +17,7 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return the compared parts of a verdict, with a digest in place of its large figures.
+    """Return the compared parts of a verdict, with a digest instead of its large figures.
 
     The digest stands among those of the outputs.
 

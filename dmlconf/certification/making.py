@@ -14,7 +14,7 @@ from dmlconf.backends.protocol import Breakdown, Outputs
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.cases.loading.loader import Suite
 from dmlconf.cases.model import PlannedCase
-from dmlconf.certification.contents import environment_without_place, log_bytes
+from dmlconf.certification.contents import device_environment, log_bytes
 from dmlconf.certification.journal import Journal
 from dmlconf.certification.outcomes import StoredOutcome, packed, stored_outcome
 from dmlconf.certification.profiles import Profile, profile_digest
@@ -179,7 +179,7 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
         started=header.started,
         backend=backend.name.name if backend.name.name == "recording" else header.backend,
         against=header.against,
-        environment=environment_without_place(environment),
+        environment=device_environment(environment),
         paths=(),
         suite_digest=header.suite_digest,
         catalogue_digest=header.catalogue_digest,

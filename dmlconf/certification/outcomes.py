@@ -1,8 +1,8 @@
 """The outcomes in a certificate: one for each case, with every distinct output stored once.
 
-An output of 64 KiB or more is kept as the digest of all its elements and a sample. The places of
-the sample follow from the challenge, the case and that digest. So anyone computing only some
-elements would need the digest, and thus all the others, before knowing which ones.
+An output of 64 KiB or more is kept as the digest of all its elements and a sample. Which
+elements these are follows from the challenge, the case and that digest. So anyone who computes
+only some elements needs the digest, and thus all elements, before knowing which.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places, with_one_nan
+from dmlconf.tensors.sample import Sample, little_endian, sample_indices, sample_of, with_one_nan
 
 __all__ = [
     "SAMPLED_BYTES",
@@ -119,7 +119,7 @@ def _seed(challenge: int | None) -> str:
 def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> dict[str, Any]:
     data: dict[str, Any] = {"type": _TYPES[output.dtype], "sizes": list(output.shape)}
     if isinstance(output, Sample):
-        # The recording chose the places, which proves less: verification adds a note.
+        # The recording chose the elements, which proves less: verification adds a note.
         values, extra = output.values, {"places": "recording"}
         data["sha256"] = output.digest
     else:
@@ -197,18 +197,18 @@ class StoredOutcomes:
     def __init__(
         self,
         lines: Mapping[str, Mapping[str, Any]],
-        places: Mapping[str, int],
+        offsets: Mapping[str, int],
         outputs: bytes,
         changed: tuple[str, ...],
     ) -> None:
         self.lines = lines
         self.changed = changed
-        self._places = places
+        self._offsets = offsets
         self._outputs = outputs
 
     @property
-    def known_places(self) -> int:
-        """The number of outputs with a sample at places that a recording chose."""
+    def known_samples(self) -> int:
+        """The number of outputs with a sample whose elements a recording chose."""
         outputs = (output for line in self.lines.values() for output in _outputs_of(line))
         return sum("places" in output for output in outputs)
 
@@ -218,7 +218,7 @@ class StoredOutcomes:
         Args:
             case: the case.
             challenge: the number that the verifier chose.
-            replayed: whether a recording was certified, whose samples have their own places.
+            replayed: whether a recording was certified, which chose the elements of its samples.
         """
         line = self.lines.get(case.identifier)
         if line is None:
@@ -245,7 +245,7 @@ class StoredOutcomes:
                 arrays[name] = self._array(output, output["sizes"])
                 continue
             if "places" in output and not replayed:
-                return f"the places of the sample of {name} are not those of the challenge"
+                return f"the sample of {name} has other elements than the challenge asks for"
             seed = f"{_seed(challenge)}/{line['digest']}/{name}/{output['sha256']}"
             if replayed and "places" in output:
                 seed = sample_seed(line["digest"], name)
@@ -259,13 +259,13 @@ class StoredOutcomes:
     def _sample(self, output: Mapping[str, Any], seed: str) -> Sample:
         count = output["sample"]
         values = self._array(output, [count])
-        places = sample_places(math.prod(output["sizes"]), seed, count)
-        return Sample(values.dtype, tuple(output["sizes"]), output["sha256"], places, values)
+        indices = sample_indices(math.prod(output["sizes"]), seed, count)
+        return Sample(values.dtype, tuple(output["sizes"]), output["sha256"], indices, values)
 
     def _array(self, output: Mapping[str, Any], sizes: list[int]) -> Array:
         dtype = _DTYPES[output["type"]]
-        place = self._places[output.get("stored", output["sha256"])]
-        stored = np.frombuffer(self._outputs, dtype, math.prod(sizes), place)
+        offset = self._offsets[output.get("stored", output["sha256"])]
+        stored = np.frombuffer(self._outputs, dtype, math.prod(sizes), offset)
         return stored.reshape(sizes).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -281,7 +281,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         RefusedError: they are malformed.
     """
     lines: dict[str, Mapping[str, Any]] = {}
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     sizes: dict[str, int] = {}
     wrong: set[str] = set()
     end = 0
@@ -296,9 +296,9 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
                     f"outcomes.jsonl:{number}: an output of {size:,} bytes has the digest of one "
                     f"of {sizes[stored]:,} bytes"
                 )
-            if stored in places:
+            if stored in offsets:
                 continue
-            places[stored] = end
+            offsets[stored] = end
             content = outputs[end : end + size]
             end += size
             if end > len(outputs):
@@ -312,7 +312,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         for case, data in lines.items()
         if any(output.get("stored", output["sha256"]) in wrong for output in _outputs_of(data))
     )
-    return StoredOutcomes(lines, places, outputs, changed)
+    return StoredOutcomes(lines, offsets, outputs, changed)
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:

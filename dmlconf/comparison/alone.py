@@ -24,7 +24,7 @@ class Alone:
     Attributes:
         case: its identifier.
         operator: its operator.
-        run: the place of the run that stands alone, from 0.
+        run: the index of the run that stands alone, from 0.
         verdicts: on the case, in the order of the runs.
     """
 
@@ -52,15 +52,15 @@ def alone(runs: Sequence[RunLog]) -> list[Alone]:
     for case in dict.fromkeys(verdict.case for run in runs for verdict in run.verdicts):
         verdicts = [known.get(case) for known in by_case]
         judged = [
-            (place, verdict)
-            for place, verdict in enumerate(verdicts)
+            (index, verdict)
+            for index, verdict in enumerate(verdicts)
             if verdict is not None and verdict.status in _CONCLUSIVE
         ]
         if len(judged) < FEWEST_RUNS:
             continue
-        failing = [place for place, verdict in judged if verdict.status.fails_run]
-        passing = [place for place, verdict in judged if not verdict.status.fails_run]
-        single = next((places for places in (failing, passing) if len(places) == 1), None)
+        failing = [index for index, verdict in judged if verdict.status.fails_run]
+        passing = [index for index, verdict in judged if not verdict.status.fails_run]
+        single = next((indices for indices in (failing, passing) if len(indices) == 1), None)
         if single is None:
             continue
         known = tuple(verdict for verdict in verdicts if verdict is not None)

@@ -50,7 +50,7 @@ TIMED_AGAIN: Final = 2
 MOST_LINES: Final = 20
 
 ALL_OPERATORS: Final = "all operators"
-"""The name in place of an operator's if the whole run is slower."""
+"""The name instead of an operator's if the whole run is slower."""
 
 LEAST_OPERATORS: Final = 5
 """Fewer operators say nothing about the whole run."""

@@ -23,7 +23,7 @@ __all__ = ["Mutant", "mutants_of"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """What a compiler may run in place of a graph.
+    """What a compiler may run instead of a graph.
 
     Attributes:
         what: what it does wrongly, as the end of a sentence that begins with "if".
@@ -39,7 +39,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield what compilers may run in place of a graph, the most particular first."""
+    """Yield what compilers may run instead of a graph, the most particular first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),

@@ -1,1 +1,1 @@
-"""YAML files that people write: reading, checking, and errors that point at their place."""
+"""YAML files that people write: reading, checking, and errors that point at the line."""

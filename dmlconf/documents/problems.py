@@ -1,4 +1,4 @@
-"""Problems in files, shown with their place, source line and a hint."""
+"""Problems in files, shown with their location, source line and a hint."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Problem:
     hint: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}:{self.column}" if self.line else f"{self.path}"
-        rows = [f"{printable(place)}: {printable(self.message)}"]
+        location = f"{self.path}:{self.line}:{self.column}" if self.line else f"{self.path}"
+        rows = [f"{printable(location)}: {printable(self.message)}"]
         if self.line:
             rows += self._excerpt()
         if self.hint:

@@ -1,4 +1,4 @@
-"""Read a YAML file strictly into plain values, and find the place of any of them.
+"""Read a YAML file strictly into plain values, and find the line of any of them.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
 number. It rejects duplicate keys, tags, aliases that would expand without limit, and
@@ -33,7 +33,7 @@ _TOO_DEEP: Final = f"nested deeper than {DEEPEST_DOCUMENT} levels"
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 KeyPath = tuple[str | int, ...]
-"""The place of a value: the keys and indices that lead to it."""
+"""The location of a value: the keys and indices that lead to it."""
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
 _OTHER_BASE: Final = re.compile(r"0(?:o[0-7]+|x[0-9a-fA-F]+)\Z")
@@ -237,7 +237,7 @@ class Document:
         key: bool = False,
     ) -> Problem:
         """Return a problem that points at the value under `where`, or at its key."""
-        mark, width = self._place(tuple(where), key)
+        mark, width = self._mark(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
 
     def repeated_names(self, key: str) -> Iterator[Problem]:
@@ -248,7 +248,7 @@ class Document:
                 yield self.problem((key, index, "name"), f"{entry['name']} is listed twice")
             names.add(entry["name"])
 
-    def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
+    def _mark(self, where: KeyPath, key: bool) -> tuple[Any, int]:
         node = nearest_node = _composed(self.text)
         for depth, step in enumerate(where):
             last = depth == len(where) - 1

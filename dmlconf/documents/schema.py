@@ -105,13 +105,13 @@ def first_error(checker: Checker, data: Any) -> str:
     """Return in words the first error of data that does not fit a schema."""
     for error in checker.iter_errors(data):
         nested = _relevant(error.context) if error.context else [error]
-        place = _spoken(list(nested[0].absolute_path))
+        subject = _spoken(list(nested[0].absolute_path))
         demand = _demand(nested[0])
         message = str(nested[0].message)
         if demand is not None:
-            text = f"`{place}` {demand}" if place else f"it {demand}"
+            text = f"`{subject}` {demand}" if subject else f"it {demand}"
         else:
-            text = f"`{place}`: {message}" if place else message
+            text = f"`{subject}`: {message}" if subject else message
         return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
     return "it does not fit the schema"
 
@@ -135,7 +135,7 @@ def _explained(
     document: Document, error: _ValidationError, where: Sequence[str | int]
 ) -> Iterator[Problem]:
     path = [*where, *error.absolute_path]
-    place = f"`{_spoken(path)}`" if path else "the file"
+    subject = f"`{_spoken(path)}`" if path else "the file"
     rule = error.validator
     if error.context:
         for nested in _relevant(error.context):
@@ -147,27 +147,27 @@ def _explained(
     elif rule == "required":
         # Each missing key has its own error, and only the message names it.
         missing = next(key for key in error.validator_value if error.message.startswith(repr(key)))
-        message = f"{place} lacks `{missing}`" if path else f"`{missing}` is missing"
+        message = f"{subject} lacks `{missing}`" if path else f"`{missing}` is missing"
         yield document.problem(path, message, _described(error, missing), key=True)
     elif rule == "type":
         actual = _shown(error.instance)
-        yield document.problem(path, f"{place} must be {_expected(error)}, not {actual}")
+        yield document.problem(path, f"{subject} must be {_expected(error)}, not {actual}")
     elif rule == "enum":
         known = [str(value) for value in error.validator_value]
         near = nearest(str(error.instance), known)
         hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
-        yield document.problem(path, f"{place} cannot be {_shown(error.instance)}", hint)
+        yield document.problem(path, f"{subject} cannot be {_shown(error.instance)}", hint)
     elif rule == "pattern":
         demand = error.schema.get("description", f"must match {error.validator_value}")
-        yield document.problem(path, f"{place} is {_shown(error.instance)}: {demand}")
+        yield document.problem(path, f"{subject} is {_shown(error.instance)}: {demand}")
     elif rule == "not" and "required" in error.validator_value:
         names = [f"`{key}`" for key in error.validator_value["required"]]
         advice = "keep one of them" if len(names) > 1 else None
-        yield document.problem(path, f"{place} cannot have {' and '.join(names)}", advice)
+        yield document.problem(path, f"{subject} cannot have {' and '.join(names)}", advice)
     elif (demand := _demand(error)) is not None:
-        yield document.problem(path, f"{place} {demand}")
+        yield document.problem(path, f"{subject} {demand}")
     else:
-        yield document.problem(path, f"{place}: {error.message}")
+        yield document.problem(path, f"{subject}: {error.message}")
 
 
 def _demand(error: _ValidationError) -> str | None:

@@ -25,8 +25,8 @@ class TreeError(ValueError):
     """Text that is not JSON or TOML, or exceeds a limit; the message says why.
 
     Attributes:
-        line: of the place, from 1; 0 if unknown.
-        column: of the place, from 1.
+        line: of the mistake, from 1; 0 if unknown.
+        column: of the mistake, from 1.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 1) -> None:
@@ -110,8 +110,8 @@ def parsed_toml(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise TreeError(f"nested deeper than {DEEPEST_DOCUMENT} levels") from error
     except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).partition(" (at ")
-        numbers = [int(number) for number in re.findall(r"\d{1,9}", place)]
+        message, _, location = str(error).partition(" (at ")
+        numbers = [int(number) for number in re.findall(r"\d{1,9}", location)]
         line, column = numbers if len(numbers) == 2 else (0, 1)
         raise TreeError(message, line, column) from error
     except ValueError as error:  # Python converts no integer of more than 4,300 digits.

@@ -76,7 +76,7 @@ class Run:
         retries: how often to run a failing case again.
         most_failures: the number of failing cases after which to stop; None for never.
         judged: whether outcomes are judged. If not, they are what the run is for: `Executed` and
-            `Unsupported` take the place of `Judged`, and what only judging needs has no effect.
+            `Unsupported` replace `Judged`, and what only judging needs has no effect.
         options: the given options, as the log's header keeps them.
         earlier: the part of the run that its log has already; None for a new run.
     """

@@ -279,7 +279,7 @@ def make_header(
         options: what was given on the command line.
         digest: `cases_digest` of the selected cases.
         shard: the part of a plan that they are, as `Selected.record` has it.
-        workers: a scheduler's workers, which run all in place of this machine.
+        workers: a scheduler's workers, which run all instead of this machine.
     """
     environment = workers[0]["environment"] if workers else header_environment(backend)
     return Header(

@@ -54,7 +54,7 @@ def _ulp(
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that NaN in an input can reach: at its own place, or anywhere in other sizes."""
+    """Elements with the coordinates of a NaN in an input; all, if the output has other sizes."""
     return _reached(inputs, right, np.isnan)
 
 
@@ -123,7 +123,7 @@ def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose place an input is 0."""
+    """Elements at whose coordinates an input is 0."""
     zero = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.shape == right.shape:
@@ -132,7 +132,7 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
 
 
 def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose place 0 is raised to 0 or to a negative number."""
+    """Elements at whose coordinates 0 is raised to 0 or to a negative number."""
     base = inputs["InputTensor"]
     exponent = inputs.get("ExponentTensor", case.desc.get("Exponent"))
     zero: Array = (base == 0) & (np.asarray(exponent) <= 0)
@@ -154,7 +154,7 @@ def _power_out_of_range(
 
 
 def _lowest_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements at whose place an input has the lowest integer of its type, such as -32768."""
+    """Elements at whose coordinates an input has the lowest integer of its type, such as -32768."""
     lowest = np.zeros(right.shape, bool)
     for array in inputs.values():
         if array.dtype.kind == "i" and array.shape == right.shape:

@@ -96,12 +96,12 @@ class NodeCondition:
         return any(
             isinstance(node, Node)
             and node.operator_name in self.operators
-            and _meets(self.when, {**names_of_node(node), **_place_in_graph(case.graph, node)})
+            and _meets(self.when, {**names_of_node(node), **_joins_of(case.graph, node)})
             for node in case.nodes
         )
 
 
-def _place_in_graph(graph: Graph, node: Node) -> dict[str, int]:
+def _joins_of(graph: Graph, node: Node) -> dict[str, int]:
     """Return how a node is joined with the others."""
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
@@ -524,11 +524,11 @@ def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
     """Yield the problems of the operators and the condition of a fault or of a node."""
-    for place, name in enumerate(data.get("operators", ())):
+    for index, name in enumerate(data.get("operators", ())):
         try:
             operator_name(name)
         except LookupError as error:
-            yield document.problem((*where, "operators", place), str(error))
+            yield document.problem((*where, "operators", index), str(error))
     if "when" in data:
         try:
             Expression(data["when"])

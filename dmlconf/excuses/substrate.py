@@ -124,10 +124,12 @@ def read_substrate(path: Path) -> Substrate:
         for name, types in data["data_types"].items() if data["data_types"] != "any" else ():
             for at, each in enumerate(types):
                 if each not in DataType.__members__:
-                    place = ("limits", index, "data_types", name, at)
+                    location = ("limits", index, "data_types", name, at)
                     near = nearest(each, DataType.__members__)
                     hint = f"did you mean {near}?" if near else None
-                    problems.append(document.problem(place, f"there is no data type {each}", hint))
+                    problems.append(
+                        document.problem(location, f"there is no data type {each}", hint)
+                    )
         try:
             Expression(data.get("where", "True"))
         except ExpressionError as error:

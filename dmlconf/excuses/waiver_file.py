@@ -25,7 +25,7 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["NO_LINK", "REJECTIONS", "UNEXPLAINED", "WaiverFile", "read_waivers"]
 
 NO_LINK: Final = "none yet"
-"""What a waiver has in place of a link while its failure is not tracked."""
+"""What a waiver has instead of a link while its failure is not tracked."""
 
 UNEXPLAINED: Final = "TODO: say why these cases fail."
 """How the reason of a drafted waiver begins, until a person has written one."""
@@ -157,11 +157,11 @@ def _problems_of_operators(
     document: Document, where: tuple[str | int, ...], data: Mapping[str, Any]
 ) -> Iterator[Problem]:
     operators: list[str] = []
-    for place, name in enumerate(data.get("operators", ())):
+    for index, name in enumerate(data.get("operators", ())):
         try:
             operators.append(operator_name(name))
         except LookupError as error:
-            yield document.problem((*where, "operators", place), str(error))
+            yield document.problem((*where, "operators", index), str(error))
     if "where" not in data:
         return
     try:

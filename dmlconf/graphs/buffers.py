@@ -74,7 +74,7 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 
 
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
-    """Return outputs of the graph, each with an input in whose place it may be written.
+    """Return outputs of the graph, each with an input whose buffer it may be written to.
 
     No page permits it for graphs. A graph of one operator may do what the operator's own page
     permits. A graph of several may not: intermediates may be in the memory of an output. Measured

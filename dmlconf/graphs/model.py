@@ -210,7 +210,7 @@ class Graph:
     @cached_property
     def _in_order(self) -> tuple[GraphNode, ...]:
         by_name = self.by_name
-        places = {name: place for place, name in enumerate(by_name)}
+        indices = {name: index for index, name in enumerate(by_name)}
         feeders: dict[str, set[str]] = {name: set() for name in by_name}
         for edge in self.intermediate_edges:
             if edge.from_node in by_name and edge.to_node in by_name:
@@ -229,7 +229,7 @@ class Graph:
                     missing[consumer] -= 1
             consumers = {consumer for name in ready for consumer in fed[name]}
             ready = sorted(
-                (name for name in consumers if not missing[name]), key=places.__getitem__
+                (name for name in consumers if not missing[name]), key=indices.__getitem__
             )
         if len(order) < len(by_name):
             raise CircleError(tuple(name for name, count in missing.items() if count))

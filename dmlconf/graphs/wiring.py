@@ -13,8 +13,6 @@ from dmlconf.graphs.model import CircleError, Graph, Node
 
 __all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges", "faults_of_wiring"]
 
-Place = tuple[str | int, ...]
-
 WIRING_RULES: Final = {
     "graph-has-output": "A graph has at least one output.",
     "edge-ends-exist": "Both ends of an edge exist.",

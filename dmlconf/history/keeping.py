@@ -55,8 +55,8 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     ).all()
     ranks: dict[int, int] = {}
     removed = 0
-    for number, place, started in rows:
-        rank = ranks[place] = ranks.get(place, 0) + 1
+    for number, environment_id, started in rows:
+        rank = ranks[environment_id] = ranks.get(environment_id, 0) + 1
         old = (before is not None and started < before) or (keep is not None and rank > keep)
         if old and rank > 1:
             remove_run(connection, number)
@@ -138,13 +138,13 @@ def _copied(
     outcomes = _translated(
         writer, outcome, ("status", "reason", "message"), [tables["outcome"][n] for n in used]
     )
-    places = [tables["environment"][row["environment_id"]]]
+    environments = [tables["environment"][row["environment_id"]]]
     suites = [tables["suite"][row["suite_id"]]]
     members = packed(cases.values())
     sets = [{"id": 0, "digest": set_digest(members), "members": members}]
     own = {
         **row,
-        "environment_id": _translated(writer, environment, ("digest",), places)[
+        "environment_id": _translated(writer, environment, ("digest",), environments)[
             row["environment_id"]
         ],
         "suite_id": _translated(writer, suite, ("digest",), suites)[row["suite_id"]],

@@ -154,11 +154,11 @@ def overview_of(timeline: Timeline) -> Overview:
 def _failing(timeline: Timeline, run: RunRow, candidates: Sequence[Story]) -> Iterator[Transition]:
     """Yield the last change up to a run of each case that fails in it."""
     for story in candidates:
-        place = story.line.places.get(run.id)
-        if place is None or not timeline.has(run, story.number):
+        index = story.line.indices.get(run.id)
+        if index is None or not timeline.has(run, story.number):
             continue
-        until = [story.line.places[each.first.id] for each in story.transitions]
-        reached = bisect_right(until, place)
+        until = [story.line.indices[each.first.id] for each in story.transitions]
+        reached = bisect_right(until, index)
         if reached and story.transitions[reached - 1].after.fails:
             yield story.transitions[reached - 1]
 

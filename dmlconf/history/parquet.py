@@ -81,8 +81,8 @@ def import_tables(folder: Path, target: Database) -> int:
     """
     _pyarrow_parquet()
     with (
-        tempfile.TemporaryDirectory(prefix="dmlconf-history-") as place,
-        opened(str(Path(place) / "history.sqlite"), create=True) as source,
+        tempfile.TemporaryDirectory(prefix="dmlconf-history-") as temporary,
+        opened(str(Path(temporary) / "history.sqlite"), create=True) as source,
     ):
         try:
             with source.writing() as connection:

@@ -189,8 +189,8 @@ def _transitions(
     along: Sequence[tuple[int, VerdictAt]],
 ) -> Iterator[Transition]:
     before: VerdictAt | None = None
-    for place, after in along:
-        first = line.runs[place]
+    for index, after in along:
+        first = line.runs[index]
         if before is None:
             yield Transition(identifier, name, None, after, None, first, ())
         elif (before.status, before.reason, before.outputs) != (
@@ -198,7 +198,7 @@ def _transitions(
             after.reason,
             after.outputs,
         ):
-            at = next(p for p in range(place - 1, -1, -1) if timeline.has(line.runs[p], number))
+            at = next(p for p in range(index - 1, -1, -1) if timeline.has(line.runs[p], number))
             last = line.runs[at]
             why = causes(before, after, last, first)
             yield Transition(identifier, name, before, after, last, first, why)
@@ -210,10 +210,12 @@ def _counts(
 ) -> tuple[int, int]:
     """Return how many runs of a line had a case, and in how many it failed."""
     runs = failed = 0
-    own = [places for each, places in line.places_by_set.items() if timeline.set_has(each, number)]
-    ends = [place for place, _ in along[1:]] + [len(line.runs)]
+    own = [
+        indices for each, indices in line.indices_by_set.items() if timeline.set_has(each, number)
+    ]
+    ends = [index for index, _ in along[1:]] + [len(line.runs)]
     for (begin, verdict), end in zip(along, ends, strict=True):
-        count = sum(bisect_left(places, end) - bisect_left(places, begin) for places in own)
+        count = sum(bisect_left(indices, end) - bisect_left(indices, begin) for indices in own)
         runs += count
         failed += count if verdict.fails else 0
     return runs, failed

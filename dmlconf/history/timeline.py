@@ -172,21 +172,21 @@ class Line:
         return f"{self.backend} on {self.adapter}" if self.adapter else self.backend
 
     @cached_property
-    def places(self) -> Mapping[int, int]:
-        """The place of each run, by its id."""
-        return {each.id: place for place, each in enumerate(self.runs)}
+    def indices(self) -> Mapping[int, int]:
+        """The index of each run, by its id."""
+        return {each.id: index for index, each in enumerate(self.runs)}
 
     @cached_property
-    def places_by_set(self) -> Mapping[int, Sequence[int]]:
-        """The places of the runs that had the same cases, by the id of the set of cases."""
-        places: dict[int, list[int]] = {}
-        for place, each in enumerate(self.runs):
-            places.setdefault(each.case_set, []).append(place)
-        return places
+    def indices_by_set(self) -> Mapping[int, Sequence[int]]:
+        """The indices of the runs that had the same cases, by the id of the set of cases."""
+        indices: dict[int, list[int]] = {}
+        for index, each in enumerate(self.runs):
+            indices.setdefault(each.case_set, []).append(index)
+        return indices
 
     @cached_property
     def switches(self) -> Sequence[int]:
-        """The places of runs in another environment than the one before, the first included."""
+        """The indices of runs in another environment than the one before, the first included."""
         ids = [each.environment.id for each in self.runs]
         return [at for at in range(len(ids)) if at == 0 or ids[at] != ids[at - 1]]
 
@@ -235,8 +235,8 @@ class Timeline:
             .order_by(run.c.started, run.c.digest)
         )
         return tuple(
-            RunRow(number, digest, started, seconds, environments[place], *rest)
-            for number, digest, started, seconds, place, *rest in rows
+            RunRow(number, digest, started, seconds, environments[environment_id], *rest)
+            for number, digest, started, seconds, environment_id, *rest in rows
         )
 
     @cached_property
@@ -314,9 +314,9 @@ class Timeline:
                     change.c.definition,
                 ).where(change.c.environment_id.in_(environments), change.c.case_id.in_(part))
             )
-            for number, place, run_id, verdict, outputs, definition in rows.all():
+            for number, environment_id, run_id, verdict, outputs, definition in rows.all():
                 entry = run_id, VerdictAt(*outcomes[verdict], outputs, definition)
-                changes.setdefault(number, {}).setdefault(place, []).append(entry)
+                changes.setdefault(number, {}).setdefault(environment_id, []).append(entry)
         return changes
 
 
@@ -333,7 +333,7 @@ def verdicts_along(
     number: int,
     changes: Mapping[int, Sequence[tuple[int, VerdictAt]]],
 ) -> Iterator[tuple[int, VerdictAt]]:
-    """Yield the verdicts of a case along a line, each with the place of the first run that has it.
+    """Yield the verdicts of a case along a line, each with the index of the first run that has it.
 
     Verdicts are yielded at each stored change and at the first run of each environment, so equal
     ones may follow each other.
@@ -345,16 +345,16 @@ def verdicts_along(
         changes: its stored verdicts, by environment.
     """
     by_environment: dict[int, tuple[list[int], list[VerdictAt]]] = {}
-    places: set[int] = set()
+    indices: set[int] = set()
     for environment_id, entries in changes.items():
         own = sorted(
-            ((line.places[i], verdict) for i, verdict in entries if i in line.places),
+            ((line.indices[i], verdict) for i, verdict in entries if i in line.indices),
             key=lambda entry: entry[0],
         )
         if own:
-            at = [place for place, _ in own]
+            at = [index for index, _ in own]
             by_environment[environment_id] = at, [verdict for _, verdict in own]
-            places.update(at)
+            indices.update(at)
     if not by_environment:
         return
     switches = line.switches
@@ -362,9 +362,9 @@ def verdicts_along(
         if line.runs[begin].environment.id in by_environment:
             first = next((p for p in range(begin, end) if timeline.has(line.runs[p], number)), None)
             if first is not None:
-                places.add(first)
-    for place in sorted(places):
-        stored, verdicts = by_environment[line.runs[place].environment.id]
-        reached = bisect_right(stored, place)
+                indices.add(first)
+    for index in sorted(indices):
+        stored, verdicts = by_environment[line.runs[index].environment.id]
+        reached = bisect_right(stored, index)
         if reached:
-            yield place, verdicts[reached - 1]
+            yield index, verdicts[reached - 1]

@@ -82,8 +82,8 @@ def contradiction_of(
 def _contradiction(
     output: str, pair: Pair, comparison: Comparison, rule: PrecisionRule, allowance: Allowance
 ) -> Contradiction:
-    places = [pair.place(difference.coordinates) for difference in comparison.first]
-    allowed = allowed_at(pair.expected, rule, allowance, places) if places else []
+    indices = [pair.index(difference.coordinates) for difference in comparison.first]
+    allowed = allowed_at(pair.expected, rule, allowance, indices) if indices else []
     differences = tuple(
         {
             "tensor": output,

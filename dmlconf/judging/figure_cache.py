@@ -215,7 +215,7 @@ def _sources_digest() -> bytes:
 def _digest_of(array: Array | Sample) -> list[Any]:
     """Return the form of an array and a digest of its bits."""
     if isinstance(array, Sample):
-        known = [_digest_of(array.places), _digest_of(array.values)]
+        known = [_digest_of(array.indices), _digest_of(array.values)]
         return ["sample", array.dtype.str, array.shape, array.digest, known]
     bits = np.ascontiguousarray(array)
     return [bits.dtype.str, array.shape, sha256(bits.data).hexdigest()]

@@ -153,7 +153,7 @@ def judge(
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
-        expected: what is expected in place of what the case states and `against` gives.
+        expected: what is expected instead of what the case states and `against` gives.
         cache: the figures of earlier comparisons; None compares all outputs.
     """
     if isinstance(outcome, Breakdown):
@@ -435,11 +435,15 @@ def _with_actual(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield differences with the backend's value, where it returned one."""
     for difference in differences:
-        name, place = difference["tensor"], tuple(difference["coordinates"])
+        name, coordinates = difference["tensor"], tuple(difference["coordinates"])
         array = outcome.arrays.get(name)
-        if array is None or len(place) != array.ndim or not all(map(lt, place, array.shape)):
+        if (
+            array is None
+            or len(coordinates) != array.ndim
+            or not all(map(lt, coordinates, array.shape))
+        ):
             continue
-        actual = array[place].item()
+        actual = array[coordinates].item()
         distance, unit = off_by(actual, difference["expected"], case.rule(name), array)
         yield {**difference, "actual": actual, "off_by": distance, "unit": unit}
 
@@ -488,8 +492,8 @@ def _difference_text(name: str, comparison: Comparison, rule: PrecisionRule) -> 
 def _differences(
     name: str, comparison: Comparison, pair: Pair, rule: PrecisionRule, allowance: Allowance
 ) -> list[Mapping[str, Any]]:
-    places = [pair.place(difference.coordinates) for difference in comparison.first]
-    allowed = allowed_at(pair.expected, rule, allowance, places) if places else []
+    indices = [pair.index(difference.coordinates) for difference in comparison.first]
+    allowed = allowed_at(pair.expected, rule, allowance, indices) if indices else []
     differences: list[Mapping[str, Any]] = []
     for difference, ends in zip(comparison.first, allowed, strict=True):
         distance, unit = off_by(difference.actual, difference.expected, rule, pair.expected)

@@ -56,9 +56,9 @@ class Format(Generic[Subject]):
     Attributes:
         name: what `--report` calls it.
         render: returns the text or, for reports of any length, yields it in parts.
-        publish: writes the report to its own place, for a format that takes no file; returns a
-            warning if that place is missing.
-        place: that place, for messages.
+        publish: writes the report to its own destination, for a format that takes no file; returns
+            a warning if that destination is missing.
+        destination: that destination, for messages.
         needs: modules that rendering imports and that an installation may lack.
         extra: what installs them, as in `pip install '.[EXTRA]'`.
     """
@@ -66,7 +66,7 @@ class Format(Generic[Subject]):
     name: str
     render: Callable[[Subject], str | Iterator[str]]
     publish: Callable[[Subject], str] | None = None
-    place: str = ""
+    destination: str = ""
     needs: tuple[str, ...] = ()
     extra: str = ""
 
@@ -94,7 +94,7 @@ class Report(Generic[Subject]):
 
     Attributes:
         format: its format.
-        file: where it goes; None for standard output or the format's own place.
+        file: where it goes; None for standard output or the format's own destination.
     """
 
     format: Format[Subject]
@@ -136,7 +136,7 @@ RUN_FORMATS: Final[Formats[RunLog]] = formats(
         "github",
         late("runs.github"),
         publish=late("runs.github", "publish"),
-        place="the step's log and summary",
+        destination="the step's log and summary",
     ),
 )
 
@@ -202,7 +202,7 @@ def parse_report(option: str, known: Formats[Subject]) -> Report[Subject]:
         install = install_command(chosen.extra)
         raise ValueError(f"{name} needs {', '.join(missing)}; to install: {install}")
     if colon and not chosen.takes_file:
-        raise ValueError(f"{name} takes no file: it goes to {chosen.place}")
+        raise ValueError(f"{name} takes no file: it goes to {chosen.destination}")
     if colon and not file:
         raise ValueError(f"{option!r} names no file after the colon")
     return Report(chosen, Path(file) if file else None)

@@ -33,7 +33,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return what a target has in place of an operator, and what of it is missing."""
+    """Return what a target has instead of an operator, and what of it is missing."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:

@@ -17,7 +17,7 @@ __all__ = ["Contradiction", "LoggedVerdict", "contradiction", "other_cases"]
 
 @dataclass(frozen=True, slots=True)
 class LoggedVerdict:
-    """A verdict and its place in a log.
+    """A verdict, and where the log has it.
 
     Attributes:
         line: its line, from 1.
@@ -82,12 +82,12 @@ def _contradictions(
     footer: tuple[int, Mapping[str, int], bool] | None,
     planned: int | None,
 ) -> Iterator[Contradiction]:
-    places = selected if planned is None else planned
+    every = selected if planned is None else planned
     by_case: dict[str, LoggedVerdict] = {}
     by_place: dict[int, LoggedVerdict] = {}
     for logged in verdicts:
         yield from _of_reason(logged)
-        yield from _of_place(logged, places, by_place)
+        yield from _of_place(logged, every, by_place)
         yield from _of_case(logged, selected, by_case)
     if footer is not None:
         line, summary, complete = footer
@@ -105,13 +105,13 @@ def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
 
 
 def _of_place(
-    logged: LoggedVerdict, places: int, by_place: dict[int, LoggedVerdict]
+    logged: LoggedVerdict, planned: int, by_place: dict[int, LoggedVerdict]
 ) -> Iterator[Contradiction]:
     if logged.place is None:
         return
     case, place = logged.verdict.case, logged.place
-    if place >= places:
-        message = f"{case} has the place {place}, but the header says that {places} are selected"
+    if place >= planned:
+        message = f"{case} has the place {place}, but the header says that {planned} are selected"
         yield Contradiction(logged.line, message)
     other = by_place.setdefault(place, logged)
     if other.verdict.case != case:

@@ -88,7 +88,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """Number of cases of the plan from which these were selected; places count in it."""
+        """Number of cases of the plan from which these were selected: each place is below it."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property

@@ -110,7 +110,7 @@ def measure_expectations(
         cases: the suite; those that state nothing and were not recorded are not used.
         against: gives the recorded outcome of cases that state none.
         advance: is called after each case.
-        seed: of the places.
+        seed: decides which elements are spoiled.
     """
     figure = ExpectationFigure()
     for case in cases:
@@ -194,10 +194,10 @@ class _Trial:
 def _spoilings(
     case: Case, name: str, target: Array | Sample, allowances: CaseAllowances, seed: int
 ) -> Iterator[tuple[str, Array | Sample]]:
-    """Yield an expected output spoiled in each way, at a place by the seed and the names."""
+    """Yield an expected output spoiled in each way; the seed and the names decide which element."""
     defined = defined_elements(Site(case, allowances.right, name), allowances)
     if isinstance(target, Sample):
-        values, defined = target.values, defined[target.places]
+        values, defined = target.values, defined[target.indices]
     else:
         values = np.ascontiguousarray(target).ravel()
     if not values.size:
@@ -224,13 +224,13 @@ def _is_permitted(
     others = () if errors is None else errors.others
     right = np.ascontiguousarray(allowances.right[name]).ravel()
     values = spoiled.values if isinstance(spoiled, Sample) else spoiled.ravel()
-    places = spoiled.places if isinstance(spoiled, Sample) else slice(None)
-    inside = values == right[places]
+    indices = spoiled.indices if isinstance(spoiled, Sample) else slice(None)
+    inside = values == right[indices]
     if right.dtype.kind == "f":
-        inside |= np.isnan(values) & np.isnan(right[places])
+        inside |= np.isnan(values) & np.isnan(right[indices])
     for each in (right, *others):
         ends = permitted_ends(np.ascontiguousarray(each).ravel(), rule, allowance)
-        lowest, highest = (end[places] for end in ends)
+        lowest, highest = (end[indices] for end in ends)
         with np.errstate(all="ignore"):
             inside |= (values >= lowest) & (values <= highest)
     return bool(inside.all())

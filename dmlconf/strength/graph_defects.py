@@ -191,7 +191,7 @@ def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """A node's inputs of the same form change places."""
+    """A node's inputs of the same form are exchanged."""
     graph = site.case.graph
     for node in graph.operator_nodes:
         names = list(node.inputs)

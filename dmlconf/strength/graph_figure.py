@@ -28,7 +28,7 @@ class GraphTally:
     Attributes:
         tried: how often it changed a graph's outputs, or was computed.
         failed: how often the verdict failed.
-        unexpected: the graphs whose verdict is wrong, with the place: a defect that passes, or a
+        unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
             right variant that fails.
     """
 
@@ -107,16 +107,16 @@ def _measure(figure: GraphFigure, case: Case, against: Against) -> None:
     for name, inject in RIGHT_VARIANTS.items():
         tally = figure.variants.setdefault(name, GraphTally())
         for note, other in inject(site):
-            place = f"{case.identifier}: {note}" if note else case.identifier
-            _count(tally, judged(other), Status.FAILED, place)
+            what = f"{case.identifier}: {note}" if note else case.identifier
+            _count(tally, judged(other), Status.FAILED, what)
 
 
 def _same(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
     return all(one[name].tobytes() == array.tobytes() for name, array in other.items())
 
 
-def _count(tally: GraphTally, status: Status, unexpected: Status, place: str) -> None:
+def _count(tally: GraphTally, status: Status, unexpected: Status, what: str) -> None:
     tally.tried += 1
     tally.failed += status is Status.FAILED
     if status is unexpected:
-        tally.unexpected.append(place)
+        tally.unexpected.append(what)

@@ -40,7 +40,7 @@ class CaseJudge:
         return judge(self._case, outputs, self._expectation, allowances=self.allowances).status
 
     def fails(self, site: Site, output: Array) -> bool:
-        """Return whether the case fails with another output in the site's place."""
+        """Return whether the case fails with another output than the site's."""
         return self({**site.outputs, site.name: output}) is not Status.PASSED
 
     def _expectation(self, case: Case) -> Outcome | Recorded | None:

@@ -104,7 +104,7 @@ class Method:
     Attributes:
         defects: whether to inject defects of every operator.
         perturbations: whether to perturb single elements.
-        seed: of the places of perturbations.
+        seed: decides which elements are perturbed.
     """
 
     defects: bool = True

@@ -34,21 +34,21 @@ _Change = Callable[[Array, Array, np.random.Generator], Array | None]
 
 
 def _one_of(candidates: Array, rng: np.random.Generator) -> int | None:
-    places = np.flatnonzero(candidates)
-    return int(places[rng.integers(len(places))]) if len(places) else None
+    indices = np.flatnonzero(candidates)
+    return int(indices[rng.integers(len(indices))]) if len(indices) else None
 
 
-def _with(values: Array, place: int, value: Any) -> Array:
+def _with(values: Array, index: int, value: Any) -> Array:
     changed = values.copy()
-    changed[place] = value
+    changed[index] = value
     return changed
 
 
-def _at_one_place(
+def _at_one_element(
     values: Array, moved: Array, usable: Array, rng: np.random.Generator
 ) -> Array | None:
-    place = _one_of(usable, rng)
-    return None if place is None else _with(values, place, moved[place])
+    index = _one_of(usable, rng)
+    return None if index is None else _with(values, index, moved[index])
 
 
 def _percent(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
@@ -56,14 +56,14 @@ def _percent(values: Array, defined: Array, rng: np.random.Generator) -> Array |
         return None
     moved = (values * values.dtype.type(rng.choice((0.99, 1.01)))).astype(values.dtype)
     usable = defined & np.isfinite(values) & np.isfinite(moved) & (moved != values)
-    return _at_one_place(values, moved, usable, rng)
+    return _at_one_element(values, moved, usable, rng)
 
 
 def _largest_zeroed(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
     size = np.abs(values.astype(np.float64))
     size[~np.isfinite(size) | ~defined] = 0
-    place = int(size.argmax())
-    return _with(values, place, 0) if size[place] > 0 else None
+    index = int(size.argmax())
+    return _with(values, index, 0) if size[index] > 0 else None
 
 
 def _two_swapped(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
@@ -83,7 +83,7 @@ def _sign_flipped(values: Array, defined: Array, rng: np.random.Generator) -> Ar
     if values.dtype.kind == "u":
         return None
     moved = -values
-    return _at_one_place(values, moved, defined & (moved != values) & (values == values), rng)
+    return _at_one_element(values, moved, defined & (moved != values) & (values == values), rng)
 
 
 def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
@@ -93,7 +93,7 @@ def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Arra
     info = np.iinfo(values.dtype)
     step = values.dtype.type(1)
     moved = values + step if up else values - step
-    return _at_one_place(values, moved, defined & (values != (info.max if up else info.min)), rng)
+    return _at_one_element(values, moved, defined & (values != (info.max if up else info.min)), rng)
 
 
 def _ulp(steps: int, dtype: Any) -> _Change:
@@ -108,7 +108,7 @@ def _ulp(steps: int, dtype: Any) -> _Change:
         usable = defined & np.isfinite(values) & np.isfinite(moved)
         usable &= (np.abs(values) >= tiny) & (np.abs(moved) >= tiny)
         usable &= np.signbit(values) == np.signbit(moved)
-        return _at_one_place(values, moved, usable, rng)
+        return _at_one_element(values, moved, usable, rng)
 
     return change
 
@@ -179,13 +179,13 @@ def exceptional() -> Mapping[str, Exceptional]:
 def perturb(
     tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
 ) -> None:
-    """Try each kind once on one output, each at a place determined by the seed and the names.
+    """Try each kind once on one output; the seed and the names decide on which element.
 
     Args:
         tallies: by kind and operator; they get the results.
         site: the output.
         judged: gives the verdicts.
-        seed: of the places.
+        seed: decides which elements are perturbed.
     """
     values = np.ascontiguousarray(site.correct).ravel()
     if not values.size:

@@ -21,10 +21,10 @@ def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[P
     if count is None:
         return list(plan)
     by_operator: dict[str, list[int]] = {}
-    for place, planned in enumerate(plan):
-        by_operator.setdefault(planned.template.operator_name, []).append(place)
+    for index, planned in enumerate(plan):
+        by_operator.setdefault(planned.template.operator_name, []).append(index)
     chosen: set[int] = set()
-    for operator, places in by_operator.items():
-        few = len(places) <= count
-        chosen.update(places if few else Random(f"{seed} {operator}").sample(places, count))
-    return [plan[place] for place in sorted(chosen)]
+    for operator, indices in by_operator.items():
+        few = len(indices) <= count
+        chosen.update(indices if few else Random(f"{seed} {operator}").sample(indices, count))
+    return [plan[index] for index in sorted(chosen)]

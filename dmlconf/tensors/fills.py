@@ -248,15 +248,15 @@ def _specials(
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
     kinds = _special_floats(data_type) if data_type.is_float else _special_integers(data_type)
-    place = np.arange(first, first + count)
-    special = kinds[(place // every + seed) % len(kinds)]
+    index = np.arange(first, first + count)
+    special = kinds[(index // every + seed) % len(kinds)]
     if every == 1:
         return special
     if data_type.is_float:
         ordinary = _uniform(first, count, data_type, low=-1, high=1, seed=seed)
     else:
         ordinary = _integers(first, count, data_type, low=0, high=7, seed=seed)
-    return np.where(place % every == 0, special, ordinary)
+    return np.where(index % every == 0, special, ordinary)
 
 
 def _special_floats(data_type: DataType) -> Array:
@@ -295,8 +295,8 @@ def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Arra
     those from which on integers are missing, and the largest.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
-    place = np.arange(first, first + count)
-    return kinds[(place + seed) % len(kinds)]
+    index = np.arange(first, first + count)
+    return kinds[(index + seed) % len(kinds)]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The numbers at which FLOAT32 and FLOAT16 end, and the places in which they count."""
+"""The numbers at which FLOAT32 and FLOAT16 end, and how far apart FLOAT16 numbers are."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether two elements share a place in the buffer."""
+    """Return whether two elements have the same offset in the buffer."""
     ordered = sorted(
         (stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1
     )
@@ -126,7 +126,7 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
     """Return the values as read back from a buffer of these strides.
 
-    If elements share a place, for example by a stride of 0, all of them read the last one in
+    If elements share an offset, for example by a stride of 0, all of them read the last one in
     row-major order.
     """
     if strides is None or not overlaps(values.shape, strides):

@@ -1,4 +1,4 @@
-"""Samples: a digest of all elements of a large array, and a few elements at places from a seed."""
+"""Samples of large arrays: a digest of all elements, and a few that a seed decides."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = [
     "elements_digest",
     "has_digest",
     "little_endian",
+    "sample_indices",
     "sample_of",
-    "sample_places",
     "with_one_nan",
 ]
 
@@ -34,14 +34,14 @@ class Sample:
         dtype: of the array.
         shape: of the array.
         digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
-        places: of the sample's elements in row-major order, ascending.
-        values: the elements at these places.
+        indices: of these elements among all in row-major order, ascending.
+        values: the elements.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     digest: str
-    places: Array
+    indices: Array
     values: Array
 
 
@@ -50,16 +50,16 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
     Args:
         array: of any shape.
-        seed: decides the places.
+        seed: decides which elements.
         count: how many elements, 2 to `array.size`.
     """
-    places = sample_places(array.size, seed, count)
-    values = np.ascontiguousarray(array).ravel()[places]
-    return Sample(array.dtype, array.shape, elements_digest(array), places, values)
+    indices = sample_indices(array.size, seed, count)
+    values = np.ascontiguousarray(array).ravel()[indices]
+    return Sample(array.dtype, array.shape, elements_digest(array), indices, values)
 
 
-def sample_places(size: int, seed: str, count: int) -> Array:
-    """Return distinct places of an array, INT64, ascending: the first, the last, and others.
+def sample_indices(size: int, seed: str, count: int) -> Array:
+    """Return distinct indices of elements, INT64, ascending: the first, the last, and others.
 
     They are the same on every platform and with every version of NumPy.
 
@@ -73,12 +73,12 @@ def sample_places(size: int, seed: str, count: int) -> Array:
     """
     if not 2 <= count <= size:
         raise ValueError(f"no sample of {count} elements can be taken from {size}")
-    places = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
+    indices = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
     for blocks in _blocks(seed, -(-count // _NUMBERS)):
-        places.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))
-        if len(places) >= count:
+        indices.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))
+        if len(indices) >= count:
             break
-    return np.array(sorted(list(places)[:count]), np.int64)
+    return np.array(sorted(list(indices)[:count]), np.int64)
 
 
 def _blocks(seed: str, count: int) -> Iterator[Array]:

@@ -22,7 +22,7 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field with a dataclass whose own fields the record has in its place."""
+"""Metadata of a field with a dataclass whose own fields the record has instead."""
 
 NUMBERS: Final = "numbers"
 """An annotation of plain values in which text such as `inf` is a number."""
@@ -53,7 +53,7 @@ class _Field:
     """The value that is not written; `MISSING` for none."""
 
     part: type[Any] | None = None
-    """The dataclass, for a field whose own fields the record has in its place."""
+    """The dataclass, for a field whose own fields the record has instead."""
 
 
 def record_of(value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What crosses from a backend into dmlconf, checked and rebuilt in one place.
+"""What crosses from a backend into dmlconf, checked and rebuilt in one module.
 
 A backend may be a third party's plugin. What it returns is rebuilt in the worker process
 from plain values, and only these are pickled, judged, logged and shown.
@@ -132,7 +132,7 @@ def _samples(value: object, most: int) -> dict[str, Sample]:
             dtype=sample.dtype,
             shape=tuple(map(int, sample.shape)),
             digest=_text("a sample's digest", sample.digest),
-            places=_array("a sample's places", sample.places, most),
+            indices=_array("a sample's indices", sample.indices, most),
             values=_array("a sample's values", sample.values, most),
         )
     return samples

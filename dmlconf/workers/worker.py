@@ -100,7 +100,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """In place of a result: an error that is not the backend's, for dmlconf to raise."""
+    """Instead of a result: an error that is not the backend's, for dmlconf to raise."""
 
     error: Exception
 
@@ -187,11 +187,11 @@ def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
         _TooManyError: there are more.
     """
     iterator = iter(outcomes)
-    for place in range(count):
+    for index in range(count):
         outcome = next(iterator, _NOTHING)
         if outcome is _NOTHING:
             raise _TooFewError("the backend returned fewer outcomes than cases")
-        if place == count - 1 and next(iterator, _NOTHING) is not _NOTHING:
+        if index == count - 1 and next(iterator, _NOTHING) is not _NOTHING:
             raise _TooManyError(
                 f"the backend returned more than {count} outcomes for the batch of {count} cases "
                 "that ends here; any of them may be another case's"

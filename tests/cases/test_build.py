@@ -345,11 +345,11 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: keep one of them
         """,
     ),
-    "values that one place cannot hold": (
+    "values that one offset cannot hold": (
         VALUES,
         "Strides: [0], values: [1, 2]",
         """
-        f.yaml:5:74: elements that share a place in the buffer, by Strides, have other values
+        f.yaml:5:74: elements that share an offset in the buffer, by Strides, have different values
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, Strides: [0], values: [1, 2]}
                |                                                                          ^^^^^^
             hint: give equal values along a stride of 0
@@ -532,7 +532,7 @@ def test_refuses_to_repeat_a_tensor_so_often(tmp_path: Path, repeat: str) -> Non
     assert "is not a number from 0 to 1024\n" in message
 
 
-def test_error_shows_the_place_within_the_case(tmp_path: Path) -> None:
+def test_error_shows_the_line_within_the_case(tmp_path: Path) -> None:
     text = """
     operator: TILE
     cases:

@@ -1,4 +1,4 @@
-"""Tensor data from files: what is read, and what is refused with its place."""
+"""Tensor data from files: what is read, and what is refused with its line."""
 
 from __future__ import annotations
 

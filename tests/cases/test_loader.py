@@ -538,10 +538,10 @@ def test_digest_does_not_change_when_another_file_is_read_or_changed(tmp_path: P
     assert suite(path).digest == before
 
 
-def test_digest_is_the_same_in_another_place(tmp_path: Path) -> None:
+def test_digest_is_the_same_in_another_folder(tmp_path: Path) -> None:
     digests = set()
-    for place in ("one", "two"):
-        folder = tmp_path / place / "tile"
+    for name in ("one", "two"):
+        folder = tmp_path / name / "tile"
         folder.mkdir(parents=True)
         digests.add(suite(write(folder, TILE)).digest)
     assert len(digests) == 1

@@ -10,7 +10,7 @@ import pytest
 
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.dispatch.graph import NodeRefusalError
-from dmlconf.backends.directml.dispatch.placement import place
+from dmlconf.backends.directml.dispatch.placement import placement_of
 from dmlconf.backends.directml.dispatch.running import failure
 from dmlconf.backends.protocol import Rejection
 from dmlconf.cases.plans import GraphPlan, OperatorPlan, plan
@@ -87,7 +87,7 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
 def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
     actual = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
     assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
-    assert [made and made.name for made in place(actual).inputs] == [None, "y"]
+    assert [made and made.name for made in placement_of(actual).inputs] == [None, "y"]
 
 
 def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:

@@ -115,7 +115,7 @@ def test_an_entry_of_another_form_is_ignored(store: Store, file: Path) -> None:
         assert store.get(entry) != damaged
 
 
-def test_problems_of_a_kept_file_still_point_at_their_place(store: Store, file: Path) -> None:
+def test_problems_of_a_kept_file_still_point_at_their_line(store: Store, file: Path) -> None:
     file.write_text(MATRIX.replace("Axis: 3\n", "Axis: 4\n"), "utf-8")
     suites = [load_suite([file], store=each) for each in (None, store, store)]
     for suite in suites:
@@ -141,7 +141,7 @@ def test_values_keep_their_types() -> None:
         )
     ]
     expansion = Expansion.restored(Expansion.of(rows).stored())
-    assert [repr(expansion.parameters(place)) for place in range(len(rows))] == list(
+    assert [repr(expansion.parameters(index)) for index in range(len(rows))] == list(
         map(repr, rows)
     )
 

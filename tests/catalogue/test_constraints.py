@@ -146,8 +146,8 @@ def with_tensor(name: str, tensor_name: str, **change: Any) -> dict[str, Any]:
     if not bracket:
         return {**desc, field: replace(desc[field], **change)}
     tensors = list(desc[field])
-    place = int(index.rstrip("]"))
-    tensors[place] = replace(tensors[place], **change)
+    number = int(index.rstrip("]"))
+    tensors[number] = replace(tensors[number], **change)
     return {**desc, field: tuple(tensors)}
 
 

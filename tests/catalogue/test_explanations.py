@@ -29,7 +29,7 @@ cases:
 
 
 def errors(path: Path, text: str) -> list[str]:
-    """Return what is wrong with a file, a line each: place and message."""
+    """Return what is wrong with a file, a line each: location and message."""
     file = path / "f.yaml"
     file.write_text(text)
     with pytest.raises(InvalidFilesError) as caught:
@@ -77,8 +77,8 @@ def test_a_data_type_that_no_table_lists_comes_with_those_that_are_listed(tmp_pa
 
 
 def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -> None:
-    places = [error.split(",")[0] for error in gather(tmp_path, output="FLOAT16", axis=3)]
-    assert places == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
+    locations = [error.split(",")[0] for error in gather(tmp_path, output="FLOAT16", axis=3)]
+    assert locations == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
 
 
 def test_what_rests_on_a_missing_field_is_left_out(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_tensor_with_a_size_of_0_needs_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_tensor_shows_whether_its_elements_share_places(layout: str) -> None:
+def test_tensor_shows_whether_its_elements_share_offsets(layout: str) -> None:
     tensor = TensorDesc(DataType.INT8, (2, 3), LAYOUTS[layout]((2, 3)))
     assert tensor.OverlappingStrides == (layout == "broadcast")
 

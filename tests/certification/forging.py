@@ -67,7 +67,7 @@ class Forgery:
         return np.frombuffer(self.blobs[digest], dtype).copy()
 
     def store(self, output: Json, elements: np.ndarray[Any, Any]) -> None:
-        """Put other elements in the place of an output's, under their right digest."""
+        """Put other elements instead of an output's, under their right digest."""
         content = elements.tobytes()
         digest = sha256(content).hexdigest()
         self.blobs[digest] = content

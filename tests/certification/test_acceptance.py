@@ -39,7 +39,7 @@ def forged(folder: Path, change: Callable[[Forgery], object]) -> str:
 
 
 def environment(**fields: object) -> Callable[[Forgery], None]:
-    """Return the change of these fields in both places that tell the environment."""
+    """Return the change of these fields in both records of the environment."""
 
     def change(forgery: Forgery) -> None:
         for each in (forgery.predicate["environment"], forgery.log[0]["environment"]):

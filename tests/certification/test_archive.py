@@ -41,10 +41,12 @@ def test_refuses_what_zipfile_wrote(tmp_path: Path) -> None:
         read(tmp_path, stream.getvalue())
 
 
-@pytest.mark.parametrize("place", [0, 4, 6, 8, 10, 14, 18, 22, 26, 28, 30])
-def test_refuses_a_local_header_that_differs_from_the_directory(tmp_path: Path, place: int) -> None:
+@pytest.mark.parametrize("offset", [0, 4, 6, 8, 10, 14, 18, 22, 26, 28, 30])
+def test_refuses_a_local_header_that_differs_from_the_directory(
+    tmp_path: Path, offset: int
+) -> None:
     content = bytearray(archive_bytes(MEMBERS))
-    content[place] ^= 1
+    content[offset] ^= 1
     with pytest.raises(RefusedError):
         read(tmp_path, bytes(content))
 
@@ -52,16 +54,16 @@ def test_refuses_a_local_header_that_differs_from_the_directory(tmp_path: Path, 
 def test_refuses_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
     content = archive_bytes(MEMBERS)
     start = content.index(b"PK\1\2")
-    for place in range(start, len(content)):
+    for offset in range(start, len(content)):
         changed = bytearray(content)
-        changed[place] ^= 0x10
+        changed[offset] ^= 0x10
         path = tmp_path / "it.dmlcert"
         path.write_bytes(bytes(changed))
         try:
             archive = read_archive(path, ("attestation.json",))
         except RefusedError:
             continue
-        assert archive.damaged, f"byte {place}"
+        assert archive.damaged, f"byte {offset}"
 
 
 @pytest.mark.parametrize("change", [lambda c: b"x" + c, lambda c: c + b"x", lambda c: c[:-1]])

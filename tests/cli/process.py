@@ -119,7 +119,7 @@ def text_of(path: Path) -> str:
     """Return what a file holds that another process is to write; empty while it is absent."""
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:  # A place is tried, and the trial removed, before the first case.
+    except FileNotFoundError:  # A folder is tried, and the trial removed, before the first case.
         return ""
 
 

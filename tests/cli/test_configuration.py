@@ -158,7 +158,7 @@ def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
         ("failed = 'latest'\n", ":1:1: run has no option failed"),
     ],
 )
-def test_a_mistake_is_shown_at_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_is_shown_at_its_line(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path)
     (tmp_path / "dmlconf.toml").write_text(text, "utf-8")
     done = dmlconf_here(tmp_path, "run", "tile.yaml")

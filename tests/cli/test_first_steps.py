@@ -76,8 +76,8 @@ def test_validate_shows_problems_as_json(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", wrong, "--json")
     assert done.returncode == 3
     problems = json.loads(done.stdout)["problems"]
-    places = {(problem["path"], problem["line"], problem["hint"]) for problem in problems}
-    assert ("tile.yaml", 9, "did you mean `Repeats`?") in places
+    locations = {(problem["path"], problem["line"], problem["hint"]) for problem in problems}
+    assert ("tile.yaml", 9, "did you mean `Repeats`?") in locations
     fine = dmlconf_here(tmp_path, "validate", write(tmp_path).name, "--json")
     assert (fine.returncode, json.loads(fine.stdout)) == (0, {"problems": [], "warnings": []})
 

@@ -141,7 +141,7 @@ def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
         (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
     ],
 )
-def test_entries_that_cannot_hold_it_are_refused_with_their_place(
+def test_entries_that_cannot_hold_it_are_refused_with_their_line(
     tmp_path: Path, change: tuple[str, str], said: str
 ) -> None:
     code, message = refused(tmp_path, SPLIT.replace(*change))
@@ -150,7 +150,7 @@ def test_entries_that_cannot_hold_it_are_refused_with_their_place(
     assert "mine.yaml:" in message
 
 
-def test_an_entry_within_braces_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_an_entry_within_braces_is_refused_with_its_line(tmp_path: Path) -> None:
     tile = "{Sizes: [1], DataType: INT8, values: [1]}, OutputTensor: {Sizes: [1], DataType: INT8}"
     text = f"operator: TILE\ncases:\n- {{desc: {{InputTensor: {tile}, Repeats: [1]}}}}\n"
     code, message = refused(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Files that commands write: none takes another's place, and no run loses its log to another."""
+"""Files that commands write: none replaces another, and no run loses its log to another."""
 
 from __future__ import annotations
 

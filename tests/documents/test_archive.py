@@ -47,8 +47,8 @@ def test_without_a_store_nothing_is_written(path: Path) -> None:
 
 def test_no_byte_that_changes_gives_another_value(path: Path) -> None:
     content = path.read_bytes()
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    for offset in range(len(content)):
+        path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
         for key, value in VALUES.items():
             assert Archive(path).get(key) in (None, value)
 

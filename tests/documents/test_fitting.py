@@ -104,15 +104,15 @@ def test_says_no_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
     assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
 
 
-def places(data: Any) -> list[tuple[Any, Any]]:
+def positions(data: Any) -> list[tuple[Any, Any]]:
     """Return every container in the data with each of its keys."""
     items = data.items() if isinstance(data, dict) else enumerate(data)
     if not isinstance(data, dict | list):
         return []
     return [
-        place
+        position
         for key, value in items
-        for place in ((data, key), *(places(value) if isinstance(value, dict | list) else []))
+        for position in ((data, key), *(positions(value) if isinstance(value, dict | list) else []))
     ]
 
 
@@ -138,7 +138,7 @@ def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject
     schema, sound = data.draw(st.sampled_from(SCHEMAS))
     assert fits(schema)(sound)
     mistaken = copy.deepcopy(sound)
-    container, key = data.draw(st.sampled_from(places(mistaken)))
+    container, key = data.draw(st.sampled_from(positions(mistaken)))
     if data.draw(st.booleans()) and isinstance(container, dict):
         del container[key]
     else:

@@ -58,7 +58,7 @@ def test_nothing_is_near_where_nothing_is_known() -> None:
     assert nearest("name", []) is None
 
 
-def test_problem_of_a_place_shows_line_caret_and_hint() -> None:
+def test_problem_in_a_file_shows_line_caret_and_hint() -> None:
     problem = Problem(Path("a.yaml"), "is wrong", 12, 4, "  - bad value", 3, "mend it")
     assert str(problem) == (
         "a.yaml:12:4: is wrong\n    12 |   - bad value\n       |    ^^^\n    hint: mend it"

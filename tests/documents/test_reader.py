@@ -568,7 +568,7 @@ again: *s
 
 
 @pytest.mark.parametrize(
-    ("where", "key", "place", "underlined"),
+    ("where", "key", "location", "underlined"),
     [
         ((), False, (2, 1), "t"),
         (("top",), False, (2, 6), "5"),
@@ -585,10 +585,14 @@ again: *s
     ],
 )
 def test_points_at_a_value_or_its_key_or_what_is_nearest(
-    tmp_path: Path, where: tuple[str | int, ...], key: bool, place: tuple[int, int], underlined: str
+    tmp_path: Path,
+    where: tuple[str | int, ...],
+    key: bool,
+    location: tuple[int, int],
+    underlined: str,
 ) -> None:
     document = read_document(write(tmp_path, TEXT))
     problem = document.problem(where, "message", "hint", key=key)
-    assert (problem.line, problem.column) == place
+    assert (problem.line, problem.column) == location
     assert problem.source[problem.column - 1 :][: problem.width] == underlined
     assert (problem.message, problem.hint) == ("message", "hint")

@@ -45,11 +45,11 @@ def test_keeps_the_latest_value(store: Store) -> None:
     assert [path.name for path in store.folder.iterdir()] == ["a.json"]
 
 
-@pytest.mark.parametrize("place", [0, 64, 65, 70, -1])
-def test_a_changed_byte_makes_an_entry_unknown(store: Store, place: int) -> None:
+@pytest.mark.parametrize("offset", [0, 64, 65, 70, -1])
+def test_a_changed_byte_makes_an_entry_unknown(store: Store, offset: int) -> None:
     store.put("a", {"key": "value", "other": [1, 2, 3]})
     content = bytearray(entry_file(store).read_bytes())
-    content[place] ^= 1
+    content[offset] ^= 1
     entry_file(store).write_bytes(content)
     assert store.get("a") is None
     store.put("a", [3])
@@ -128,9 +128,9 @@ def test_a_folder_that_cannot_be_made_costs_nothing_else(
 
 
 def test_the_oldest_entries_go_first(store: Store) -> None:
-    for place, key in enumerate("abcd"):
+    for age, key in enumerate("abcd"):
         store.put(key, "x" * 1000)
-        os.utime(entry_file(store, key), (place, place))
+        os.utime(entry_file(store, key), (age, age))
     size = entry_file(store).stat().st_size
     store.prune(2 * size)
     assert sorted(path.name for path in store.folder.iterdir()) == ["c.json", "d.json"]

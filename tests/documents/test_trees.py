@@ -73,7 +73,7 @@ def test_refuses_toml(text: str, problem: str) -> None:
         parsed_toml(text)
 
 
-def test_points_at_the_place_of_a_mistake_in_toml() -> None:
+def test_points_at_the_line_of_a_mistake_in_toml() -> None:
     with pytest.raises(TreeError) as caught:
         parsed_toml("a = 1\nb = ?\n")
     assert (caught.value.line, caught.value.column) == (2, 5)

@@ -48,9 +48,9 @@ def test_no_damage_of_any_byte_is_another_error(tmp_path: Path, method: int) -> 
     path = tmp_path / "x.zip"
     content = archive(path, method, a=bytes(range(256)) * 3)
     refused = 0
-    for place in range(len(content)):
+    for offset in range(len(content)):
         changed = bytearray(content)
-        changed[place] ^= 0xFF
+        changed[offset] ^= 0xFF
         path.write_bytes(changed)
         try:
             read(path)

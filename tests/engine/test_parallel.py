@@ -216,10 +216,10 @@ def out_of_order(
     planned = many(directory, 5)
 
     def verdicts(plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
-        for place in order:
-            status = Status.FAILED if place == 2 else Status.PASSED
+        for index in order:
+            status = Status.FAILED if index == 2 else Status.PASSED
             reason = WRONG if status is Status.FAILED else None
-            identity = Identity(planned[place].identifier, "TILE", ())
+            identity = Identity(planned[index].identifier, "TILE", ())
             yield Verdict(identity, Judgement(status, reason=reason))
         raise KeyboardInterrupt
 

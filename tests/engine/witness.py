@@ -54,11 +54,11 @@ class Witness:
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield what the reference computes."""
-        for place, case in enumerate(cases, 1):
+        for number, case in enumerate(cases, 1):
             if case.identifier.endswith(("00]", "50]")):
                 time.sleep(0.3)
             yield run_case(case)
-            if place < len(cases):  # The worker looks for one too many before it takes the last.
+            if number < len(cases):  # The worker looks for one too many before it takes the last.
                 os.write(self._notes, f"{case.identifier}\n".encode())
 
     def close(self) -> None:

@@ -321,7 +321,7 @@ def test_devices_are_named_by_pattern_and_ranges(
 
 
 @pytest.mark.parametrize(
-    ("change", "place", "told"),
+    ("change", "spot", "told"),
     [
         ({"cases": ["tile/small/tow"]}, "tile/small/tow", "did you mean tile/small/two?"),
         ({"cases": ["tile/small/none*"]}, "none*", "no case matches tile/small/none*"),
@@ -349,12 +349,12 @@ def test_devices_are_named_by_pattern_and_ranges(
     ],
 )
 def test_refuses_a_wrong_file_at_its_place(
-    tmp_path: Path, change: dict[str, Any], place: str, told: str
+    tmp_path: Path, change: dict[str, Any], spot: str, told: str
 ) -> None:
     result = run(tmp_path, "numpy", waiver(**change))
     lines = (tmp_path / "w.yaml").read_text().splitlines()
-    first = 3 if place == "{" else 1
-    line = next(n for n, text in enumerate(lines, 1) if n >= first and place in text)
+    first = 3 if spot == "{" else 1
+    line = next(n for n, text in enumerate(lines, 1) if n >= first and spot in text)
     assert result["code"] == 3
     assert f"w.yaml:{line}:" in result["said"]
     assert told in result["said"]

@@ -1,4 +1,4 @@
-"""Which inputs of a graph DirectML may own, and which outputs may be in an input's place."""
+"""Which inputs of a graph DirectML may own, and which outputs may have an input's buffer."""
 
 from __future__ import annotations
 

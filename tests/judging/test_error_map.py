@@ -37,8 +37,8 @@ def test_numbers_that_are_none(actual: float, expected: float, level: str) -> No
 def test_one_wrong_element_marks_one_cell(shape: tuple[int, ...], data: st.DataObject) -> None:
     expected = np.ones(shape, np.float32)
     actual = expected.copy()
-    place = data.draw(st.integers(0, expected.size - 1))
-    actual.flat[place] = 2
+    index = data.draw(st.integers(0, expected.size - 1))
+    actual.flat[index] = 2
     grid = error_map(actual, expected)
     assert sum(row.count("9") for row in grid.rows) == 1
     assert sum(row.count("0") for row in grid.rows) == sum(map(len, grid.rows)) - 1
@@ -49,7 +49,7 @@ def test_one_wrong_element_marks_one_cell(shape: tuple[int, ...], data: st.DataO
     rows = int(np.prod(shape[: grid.axes]))
     row = next(i for i, text in enumerate(grid.rows) if "9" in text)
     starts = np.arange(len(grid.rows)) * rows // len(grid.rows)
-    assert row == np.searchsorted(starts, place // (expected.size // rows), side="right") - 1
+    assert row == np.searchsorted(starts, index // (expected.size // rows), side="right") - 1
 
 
 def test_integers_are_compared_too() -> None:

@@ -67,7 +67,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
     )
 
 
-def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
+def test_wrong_values_fail_with_their_coordinates(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 3, 2), no_expectation)
     assert text(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     assert verdict.reason is not None

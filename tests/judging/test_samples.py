@@ -64,10 +64,10 @@ def kept(case: Case, output: Array) -> Recording:
     return replace(recording({}), entries={case.identifier: entry})
 
 
-def places(case: Case) -> Array:
+def indices(case: Case) -> Array:
     outcome = kept(case, right(case)).entries[case.identifier].outcome
     assert isinstance(outcome, Outputs)
-    return outcome.samples["OutputTensor"].places
+    return outcome.samples["OutputTensor"].indices
 
 
 def without(case: Case, at: int, array: Array) -> Array:
@@ -108,7 +108,7 @@ def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> N
     assert not outcome.arrays
     assert sample.shape == right(case).shape
     assert sample.dtype == np.float32
-    assert sample.values.tobytes() == right(case).reshape(-1)[sample.places].tobytes()
+    assert sample.values.tobytes() == right(case).reshape(-1)[sample.indices].tobytes()
     assert path.read_bytes() == recording_bytes(read_recording(path))
 
 
@@ -137,7 +137,7 @@ def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
     assert "-1 is not within" in failed.reason.message
 
 
-def test_other_bits_are_compared_at_the_places_of_the_sample(tmp_path: Path, case: Case) -> None:
+def test_other_bits_are_compared_at_the_elements_of_the_sample(tmp_path: Path, case: Case) -> None:
     passed = verdict(tmp_path, case, right(case), near(case))
     assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
     assert (figures(passed).elements, figures(passed).sample) == (512, 512)
@@ -145,20 +145,20 @@ def test_other_bits_are_compared_at_the_places_of_the_sample(tmp_path: Path, cas
 
 
 def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
-    place = int(places(case)[300])
-    failed = verdict(tmp_path, case, without(case, place, right(case)), near(case))
+    index = int(indices(case)[300])
+    failed = verdict(tmp_path, case, without(case, index, right(case)), near(case))
     assert failed.status is Status.FAILED
     assert failed.reason is not None
     assert failed.reason.kind is ReasonKind.WRONG_VALUES
-    coordinates = [place // (SIZE // 2), place % (SIZE // 2)]
+    coordinates = [index // (SIZE // 2), index % (SIZE // 2)]
     assert [d["coordinates"] for d in failed.reason.differences] == [coordinates]
     assert figures(failed).worst_coordinates == tuple(coordinates)
     assert "1 of 512 elements" in failed.reason.message
 
 
 def elsewhere(case: Case) -> int:
-    """A place that is not in the sample."""
-    return int(np.setdiff1d(np.arange(SIZE), places(case))[1000])
+    """An element that is not in the sample."""
+    return int(np.setdiff1d(np.arange(SIZE), indices(case))[1000])
 
 
 def test_other_backends_are_compared_with_the_reference_beside_the_sample(
@@ -179,7 +179,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
     # Every other element is one step from the reference, but none of the sample is.
-    odd = int(np.count_nonzero(places(case) % 2))
+    odd = int(np.count_nonzero(indices(case) % 2))
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
 
 
@@ -206,13 +206,13 @@ def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Cas
     assert figures(actual).elements == 512
 
 
-def test_a_replay_of_a_sample_is_judged_at_its_places(tmp_path: Path, case: Case) -> None:
+def test_a_replay_of_a_sample_is_judged_at_its_elements(tmp_path: Path, case: Case) -> None:
     outcome = kept(case, near(case)).entries[case.identifier].outcome
     passed = judge(case, outcome, run_case)
     assert passed.status is Status.PASSED
     assert figures(passed).elements == 512
-    place = int(places(case)[7])
-    wrong = kept(case, without(case, place, near(case))).entries[case.identifier].outcome
+    index = int(indices(case)[7])
+    wrong = kept(case, without(case, index, near(case))).entries[case.identifier].outcome
     assert judge(case, wrong, run_case).status is Status.FAILED
     same = kept(case, right(case)).entries[case.identifier].outcome
     assert figures(judge(case, same, run_case)).elements == SIZE
@@ -241,12 +241,12 @@ def test_a_sample_that_was_not_taken_of_its_digest_is_judged_itself(
     assert verdict.figures["OutputTensor"].differing == 1
 
 
-def test_samples_at_other_places_are_compared_where_both_have_elements(case: Case) -> None:
+def test_samples_of_other_elements_are_compared_where_both_have_elements(case: Case) -> None:
     array = right(case)
     wrong = -array
     here, there = sample_of(wrong, "here", 600), sample_of(array, "there", 500)
-    common = set(here.places.tolist()) & set(there.places.tolist())
+    common = set(here.indices.tolist()) & set(there.indices.tolist())
     pair = paired(here, there)
     assert pair.sample is not None
-    assert set(pair.sample.places.tolist()) == common >= {0, SIZE - 1}
+    assert set(pair.sample.indices.tolist()) == common >= {0, SIZE - 1}
     assert pair.actual.tolist() == (-pair.expected).tolist() == pair.sample.values.tolist()

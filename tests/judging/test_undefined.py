@@ -100,7 +100,7 @@ cases:
 
 
 def test_a_sum_of_what_was_not_written_is_undefined(tmp_path: Path) -> None:
-    """Of two places of the present tensors each batch writes one, and reads both."""
+    """Of two positions of the present tensors each batch writes one, and reads both."""
     text = """
 operator: MULTIHEAD_ATTENTION1
 cases:
@@ -109,16 +109,16 @@ cases:
         {Sizes: [2, 1, 1, 3, 1], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}
       PastSequenceLengthsTensor: {Sizes: [2], DataType: INT32, values: [0, 1]}
       OutputTensor: {Sizes: [2, 1, 1], DataType: FLOAT32}
-      OutputPresentKeyTensor: {Sizes: [2, 1, PLACES, 1], DataType: FLOAT32}
-      OutputPresentValueTensor: {Sizes: [2, 1, PLACES, 1], DataType: FLOAT32}
+      OutputPresentKeyTensor: {Sizes: [2, 1, POSITIONS, 1], DataType: FLOAT32}
+      OutputPresentValueTensor: {Sizes: [2, 1, POSITIONS, 1], DataType: FLOAT32}
       Scale: 1
       MaskFilterValue: 0
       QueryHeadCount: 1
       KeyValueHeadCount: 1
       MaskType: NONE
 """
-    for places, lengths, excused in ((2, "[0, 1]", True), (1, "[0, 0]", False)):
-        written = text.replace("PLACES", str(places)).replace("[0, 1]}", lengths + "}")
+    for positions, lengths, excused in ((2, "[0, 1]", True), (1, "[0, 0]", False)):
+        written = text.replace("POSITIONS", str(positions)).replace("[0, 1]}", lengths + "}")
         (planned,) = load_suite([write(tmp_path, written, "attention.yaml")]).plan()
         attention = build(planned)
         arrays = {

@@ -56,11 +56,11 @@ def one_element_off(array: Array, data_type: DataType) -> Array:
     changed = array.copy()
     sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
     if sizes.any():
-        place = np.unravel_index(sizes.argmax(), array.shape)
+        coordinates = np.unravel_index(sizes.argmax(), array.shape)
         if data_type.is_float:
-            changed[place] *= array.dtype.type(0.99)
+            changed[coordinates] *= array.dtype.type(0.99)
         else:
-            changed[place] -= np.sign(array[place]) if data_type.is_signed else 1
+            changed[coordinates] -= np.sign(array[coordinates]) if data_type.is_signed else 1
     return changed
 
 

@@ -7,9 +7,11 @@ from tests.reports import logs
 def test_a_failure_points_at_its_line() -> None:
     first, second = github.render(logs.run_log(logs.FAILED)).splitlines()
     assert first.startswith("::error title=dmlconf::FAILED: 1 of 1 case fails the run")
-    place, _, message = second.removeprefix("::error ").partition("::")
-    assert place.startswith("file=cases/gather/matrix.yaml,line=12,title=failed%3A gather/matrix[")
-    assert "DataType=FLOAT32%2CDimensionCount=8" in place
+    location, _, message = second.removeprefix("::error ").partition("::")
+    assert location.startswith(
+        "file=cases/gather/matrix.yaml,line=12,title=failed%3A gather/matrix["
+    )
+    assert "DataType=FLOAT32%2CDimensionCount=8" in location
     assert message.startswith("wrong values: 4 of 12 elements of OutputTensor differ%0Admlconf run")
 
 

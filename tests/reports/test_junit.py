@@ -114,7 +114,7 @@ def test_each_operator_is_a_suite() -> None:
     }
 
 
-def test_a_case_without_a_place_names_no_file() -> None:
+def test_a_case_without_a_location_names_no_file() -> None:
     case = parsed(logs.run_log(logs.NOT_RUN)).find("testsuite/testcase")
     assert case is not None
     assert "file" not in case.attrib
@@ -131,7 +131,7 @@ def test_a_log_without_its_end_is_an_error() -> None:
     assert parsed(logs.everything()).find("testsuite[@name='not reached']") is None
 
 
-def test_a_failure_shows_elements_place_and_command() -> None:
+def test_a_failure_shows_elements_location_and_command() -> None:
     failure = parsed(logs.run_log(logs.FAILED)).find(".//failure")
     assert failure is not None
     text = failure.text or ""

@@ -70,7 +70,7 @@ def test_each_failure_can_be_unfolded() -> None:
     assert page.count("<details>") == page.count("</details>") == 4
 
 
-def test_a_failure_shows_elements_place_and_command() -> None:
+def test_a_failure_shows_elements_location_and_command() -> None:
     page = as_html(logs.run_log(logs.FAILED))
     assert "<td>[1, 10]</td>" in page
     assert ">16777216</td>" in page

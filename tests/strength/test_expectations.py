@@ -90,7 +90,7 @@ def test_a_case_that_is_wrong_as_it_is_is_named(tmp_path: Path) -> None:
     assert figure.cases == 0
 
 
-def test_a_sample_is_spoiled_at_its_places(tmp_path: Path) -> None:
+def test_a_sample_is_spoiled_at_its_elements(tmp_path: Path) -> None:
     large = EXACT.replace("Sizes: [4, 9]", "Sizes: [200, 200]")
     file = tmp_path / "suite.yaml"
     file.write_text(large, encoding="utf-8")

@@ -30,7 +30,7 @@ outputs: {y: all}
 """
 
 
-def test_every_kind_of_defect_has_a_place_and_changes_outputs(tmp_path: Path) -> None:
+def test_every_kind_of_defect_applies_to_a_graph_and_changes_outputs(tmp_path: Path) -> None:
     case = graph_case(tmp_path, GATED)
     right = evaluate(case)
     site = GraphSite(case, right)

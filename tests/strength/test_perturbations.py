@@ -88,6 +88,6 @@ def test_what_the_documentation_leaves_undefined_is_not_perturbed(
     assert (off.tried, off.caught) == (2, 2)
 
 
-def test_a_seed_gives_the_same_places_again(tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_elements_again(tmp_path: Path) -> None:
     first = perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3)
     assert perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3) == first

@@ -131,7 +131,7 @@ def test_each_rewrite_can_be_read_of_somewhere() -> None:
         "{page: learn.microsoft.com}",
     ],
 )
-def test_a_source_that_names_no_place_is_refused(tmp_path: Path, source: str) -> None:
+def test_a_source_that_names_no_location_is_refused(tmp_path: Path, source: str) -> None:
     text = f"""\
 format: 1
 rewrites:

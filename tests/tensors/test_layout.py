@@ -56,10 +56,10 @@ def test_element_offsets_agree_with_a_loop(strided: tuple[Sizes, Sizes]) -> None
 
 
 @given(STRIDED)
-def test_overlap_is_two_elements_in_one_place(strided: tuple[Sizes, Sizes]) -> None:
+def test_overlap_is_two_elements_at_one_offset(strided: tuple[Sizes, Sizes]) -> None:
     sizes, strides = strided
-    places = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
-    assert overlaps(sizes, strides) == (len(set(places)) < len(places))
+    offsets = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
+    assert overlaps(sizes, strides) == (len(set(offsets)) < len(offsets))
 
 
 def test_interleaved_dimensions_that_miss_each_other_do_not_overlap() -> None:

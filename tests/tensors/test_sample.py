@@ -1,4 +1,4 @@
-"""Samples of large arrays: the same places everywhere, and a digest of all elements."""
+"""Samples of large arrays: the same elements everywhere, and a digest of all elements."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from dmlconf.tensors.sample import elements_digest, has_digest, sample_of, sample_places
+from dmlconf.tensors.sample import elements_digest, has_digest, sample_indices, sample_of
 
 
-def test_places_are_different_ascending_and_have_both_ends() -> None:
-    places = sample_places(1000, "seed", 300).tolist()
-    assert len(set(places)) == 300
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0, 999)
+def test_indices_are_different_ascending_and_have_both_ends() -> None:
+    indices = sample_indices(1000, "seed", 300).tolist()
+    assert len(set(indices)) == 300
+    assert indices == sorted(indices)
+    assert (indices[0], indices[-1]) == (0, 999)
 
 
-def test_places_are_spread_over_the_array() -> None:
-    counts, _ = np.histogram(sample_places(1 << 20, "seed", 512), 8, (0, 1 << 20))
+def test_indices_are_spread_over_the_array() -> None:
+    counts, _ = np.histogram(sample_indices(1 << 20, "seed", 512), 8, (0, 1 << 20))
     assert counts.min() > 32
 
 
-def test_places_depend_on_the_seed() -> None:
-    one, other = (set(sample_places(1 << 16, seed, 512).tolist()) for seed in ("a", "b"))
+def test_indices_depend_on_the_seed() -> None:
+    one, other = (set(sample_indices(1 << 16, seed, 512).tolist()) for seed in ("a", "b"))
     assert len(one & other) < 32
 
 
-def test_places_are_the_same_everywhere_and_for_ever() -> None:
-    # Others would be the wrong places for all recordings that exist.
-    assert sample_places(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
+def test_indices_are_the_same_everywhere_and_for_ever() -> None:
+    # Others would be the wrong elements for all recordings that exist.
+    assert sample_indices(1 << 16, "seed", 6).tolist() == [0, 25163, 25173, 30854, 38064, 65535]
 
 
 def test_every_element_can_be_sampled() -> None:
-    assert sample_places(5, "seed", 5).tolist() == [0, 1, 2, 3, 4]
+    assert sample_indices(5, "seed", 5).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("size", "count"), [(5, 6), (5, 1), (0, 2)])
 def test_rejects_samples_that_an_array_does_not_have(size: int, count: int) -> None:
     with pytest.raises(ValueError, match=f"no sample of {count} elements can be taken from {size}"):
-        sample_places(size, "seed", count)
+        sample_indices(size, "seed", count)
 
 
-def test_a_sample_has_the_elements_at_its_places() -> None:
+def test_a_sample_has_the_elements_at_its_indices() -> None:
     array = np.arange(600, dtype=np.float32).reshape(20, 30).T
     sample = sample_of(array, "seed", 100)
     assert sample.shape == (30, 20)
     assert sample.dtype == np.float32
-    rows, columns = np.unravel_index(sample.places, array.shape)
+    rows, columns = np.unravel_index(sample.indices, array.shape)
     assert sample.values.tolist() == array[rows, columns].tolist()
     assert sample.digest == elements_digest(array)
 

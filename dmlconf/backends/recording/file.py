@@ -30,7 +30,7 @@ from dmlconf.documents.trees import TreeError, parsed_json
 from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
 from dmlconf.limits import LARGEST_RECORDING_MEMBER
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.sample import Sample, little_endian, sample_places
+from dmlconf.tensors.sample import Sample, little_endian, sample_indices
 
 __all__ = [
     "FORMAT",
@@ -61,17 +61,17 @@ class _Blob:
     """The outputs' elements; each distinct sequence of bytes is stored once."""
 
     def __init__(self) -> None:
-        self._places: dict[bytes, int] = {}
+        self._offsets: dict[bytes, int] = {}
         self._parts: list[bytes] = []
         self._length = 0
 
     def add(self, content: bytes) -> int:
         """Return the offset of the content, added if it is new."""
-        if content not in self._places:
-            self._places[content] = self._length
+        if content not in self._offsets:
+            self._offsets[content] = self._length
             self._parts.append(content)
             self._length += len(content)
-        return self._places[content]
+        return self._offsets[content]
 
     def content(self) -> bytes:
         return b"".join(self._parts)
@@ -313,8 +313,8 @@ def _sample(name: str, output: Mapping[str, Any], outputs: bytes, digest: str) -
     values = _array(name, stored, outputs)
     if not isinstance(sizes, list) or not all(map(_is_count, sizes)):
         raise ValueError(f"the sizes of {name} are not non-negative integers")
-    places = sample_places(math.prod(sizes), sample_seed(digest, name), count)
-    return Sample(values.dtype, tuple(sizes), elements, places, values)
+    indices = sample_indices(math.prod(sizes), sample_seed(digest, name), count)
+    return Sample(values.dtype, tuple(sizes), elements, indices, values)
 
 
 def _array(name: str, output: Mapping[str, Any], outputs: bytes) -> Array:

@@ -62,7 +62,7 @@ def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
 
 
 def sample_seed(digest: str, output: str) -> str:
-    """Return the seed of the places at which an output of a case is sampled."""
+    """Return the seed that decides which elements of an output are sampled."""
     return f"{digest}/{output}"
 
 

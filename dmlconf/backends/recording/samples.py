@@ -23,7 +23,7 @@ class Pair:
 
     Attributes:
         actual: elements of the one.
-        expected: elements of the other, at the same places.
+        expected: the elements of the other that correspond to them.
         sample: where the elements are in the output; None if they are all of it.
     """
 
@@ -33,7 +33,7 @@ class Pair:
 
     def allowance(self, allowance: Allowance) -> Allowance:
         """Return the allowance of the elements that are compared."""
-        return allowance.at(self.sample.places) if self.sample else allowance
+        return allowance.at(self.sample.indices) if self.sample else allowance
 
     def located(self, comparison: Comparison) -> Comparison:
         """Return the comparison with the coordinates that its elements have in the output."""
@@ -42,8 +42,8 @@ class Pair:
         sample = self.sample
 
         def coordinates(at: tuple[int, ...]) -> tuple[int, ...]:
-            place = int(sample.places[at[0]])
-            return tuple(int(index) for index in np.unravel_index(place, sample.shape))
+            index = int(sample.indices[at[0]])
+            return tuple(int(each) for each in np.unravel_index(index, sample.shape))
 
         worst = comparison.worst_coordinates
         return replace(
@@ -54,12 +54,12 @@ class Pair:
             ),
         )
 
-    def place(self, coordinates: tuple[int, ...]) -> int:
-        """Return the place among the elements of an element of the output."""
+    def index(self, coordinates: tuple[int, ...]) -> int:
+        """Return the index, among the compared elements, of an element of the output."""
         if self.sample is None:
             return int(np.ravel_multi_index(coordinates, self.expected.shape))
         whole = int(np.ravel_multi_index(coordinates, self.sample.shape))
-        return int(np.flatnonzero(self.sample.places == whole)[0])
+        return int(np.flatnonzero(self.sample.indices == whole)[0])
 
 
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
@@ -72,21 +72,21 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
             return _common(actual, expected)
         if is_whole(expected, actual):
             return Pair(expected, expected)
-        return Pair(actual.values, _at(expected, actual.places), actual)
+        return Pair(actual.values, _at(expected, actual.indices), actual)
     if isinstance(expected, Sample):
         if is_whole(actual, expected):
             return Pair(actual, actual)
-        return Pair(_at(actual, expected.places), expected.values, expected)
+        return Pair(_at(actual, expected.indices), expected.values, expected)
     return Pair(actual, expected)
 
 
 def _common(actual: Sample, expected: Sample) -> Pair:
     """Return the elements that two samples have in common: the first, the last, and any others."""
-    places, ours, theirs = np.intersect1d(
-        actual.places, expected.places, assume_unique=True, return_indices=True
+    indices, ours, theirs = np.intersect1d(
+        actual.indices, expected.indices, assume_unique=True, return_indices=True
     )
     values = actual.values[ours]
-    sample = replace(actual, places=places, values=values)
+    sample = replace(actual, indices=indices, values=values)
     return Pair(values, expected.values[theirs], sample)
 
 
@@ -97,7 +97,7 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
-    ours, theirs = map(with_one_nan, (_at(output, sample.places), sample.values))
+    ours, theirs = map(with_one_nan, (_at(output, sample.indices), sample.values))
     return little_endian(ours) == little_endian(theirs)
 
 
@@ -105,7 +105,7 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
     The reference gives the other elements of an output if it has the same digest, or keeps the rule
-    at the places of the sample; else only the sample is known. Outputs whose digest is not the
+    for the elements of the sample; else only the sample is known. Outputs whose digest is not the
     reference's keep their sample in addition to the array.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
@@ -119,11 +119,11 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
         allowance = pair.allowance(CaseAllowances(case).of(name))
         if compare(pair.actual, pair.expected, case.rule(name), allowance).passed:
             elements = np.array(right).ravel()
-            elements[sample.places] = sample.values
+            elements[sample.indices] = sample.values
             arrays[name] = elements.reshape(sample.shape)
     return replace(recorded, arrays=arrays, samples=samples)
 
 
-def _at(array: Array, places: Array) -> Array:
-    elements: Array = np.ascontiguousarray(array).ravel()[places]
+def _at(array: Array, indices: Array) -> Array:
+    elements: Array = np.ascontiguousarray(array).ravel()[indices]
     return elements

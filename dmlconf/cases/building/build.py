@@ -1,4 +1,4 @@
-"""Build a case from its entry in a file and its place in the matrix."""
+"""Build a case from its entry in a file and its row of the matrix."""
 
 from __future__ import annotations
 

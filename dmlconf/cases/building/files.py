@@ -52,7 +52,7 @@ class CaseFiles:
         Args:
             name: the file's name, relative to the folder.
             tensor: the tensor of these elements; 4-bit types have one element per byte.
-            where: the place of the name in the case's entry.
+            where: the keys and indices that lead to the name in the case's entry.
 
         Raises:
             CaseError: the file is elsewhere, unreadable, not an array, or does not match the

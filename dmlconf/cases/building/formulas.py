@@ -18,7 +18,7 @@ __all__ = ["Fixed", "Formula", "evaluated", "prepared"]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An expression, and its place in the case's entry."""
+    """An expression, and the keys and indices that lead to it in the case's entry."""
 
     expression: Expression
     where: tuple[str | int, ...]

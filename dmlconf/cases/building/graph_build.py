@@ -1,4 +1,4 @@
-"""Build a graph case from its entry in a file and its place in the matrix."""
+"""Build a graph case from its entry in a file and its row of the matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmlconf.cases.building.graph_nodes import (
 from dmlconf.cases.building.operator_build import challenged_data, read_expectation
 from dmlconf.cases.building.tensor_entry import read_tensor
 from dmlconf.cases.errors import CaseError, Faults
-from dmlconf.cases.graph_case import GraphCase, fault_place
+from dmlconf.cases.graph_case import GraphCase, fault_location
 from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
 from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue.constraints import constraint_names
@@ -45,7 +45,7 @@ __all__ = ["build_graph", "operators_in", "read_relation"]
 _Data = dict[str, Array | Fill]
 
 _Entries = dict[tuple[str, str], Any]
-"""Entries of tensors, by their place in the case: `inputs` or `constants`, and their name."""
+"""Entries of tensors, by the part of the case, `inputs` or `constants`, and their name."""
 
 
 def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
@@ -160,7 +160,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 def _by_holder(
     written: Mapping[str, Any], names: Namespace, faults: Faults
 ) -> tuple[_Entries, _Entries]:
-    """Return the entries of the inputs and of the constants, by place and name.
+    """Return the entries of the inputs and of the constants, by part and name.
 
     An input with `held: constant` is a constant, and one with `held: owned` has the flag
     OWNED_BY_DML, so that one matrix has the same graph with the data held in each way.
@@ -299,7 +299,7 @@ def _one_source(entry: Mapping[str, Any]) -> None:
 def _require_wiring(graph: Graph, relation: Relation | None) -> None:
     faults = Faults()
     for fault in faults_of_wiring(graph):
-        faults.add(CaseError(fault_place(fault), fault.message, fault.hint))
+        faults.add(CaseError(fault_location(fault), fault.message, fault.hint))
     reason = None if relation is None else lacking(graph, relation)
     if reason is not None:
         message = f"the graph cannot be {relation}: {reason}"

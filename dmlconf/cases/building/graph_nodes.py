@@ -267,7 +267,7 @@ class NodeReader:
         if name in self.nodes:
             return self.nodes[name]
         if name in self._failed:
-            # Its own faults are reported at its own place.
+            # Its own errors are reported where it stands.
             raise UnreadSourceError(where, f"the node {name} cannot be read")
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
@@ -387,7 +387,7 @@ class _NotYetReadError(Exception):
 
 
 class UnreadSourceError(CaseError):
-    """A source that could not be read; its own faults are reported at its place."""
+    """A source that could not be read; its own errors are reported where it stands."""
 
 
 def _first_output(entry: NodeEntry) -> str:

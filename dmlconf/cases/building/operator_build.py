@@ -227,11 +227,11 @@ def read_expectation(
     faults = Faults()
     for name, value in expect.items():
         where = ("expect", name)
-        for target, item, place in _expected_tensors(operator.field(name), value, where):
+        for target, item, of_item in _expected_tensors(operator.field(name), value, where):
             with faults.collected():
                 if target not in tensors:
-                    raise CaseError(place, f"the desc has no output {target}")
-                outputs[target] = expected_array(item, tensors[target], files, place)
+                    raise CaseError(of_item, f"the desc has no output {target}")
+                outputs[target] = expected_array(item, tensors[target], files, of_item)
     faults.raise_any()
     return ExpectedOutputs(outputs, provenance)
 

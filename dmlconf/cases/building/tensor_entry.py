@@ -55,7 +55,7 @@ def read_tensor(
         name: the tensor's name; arrays as `InputTensors[0]`.
         data: the case's data by tensor.
         files: reads what the entry names.
-        where: the entry's place in the case's entry.
+        where: the keys and indices that lead to it in the case's entry.
 
     Raises:
         CaseError: the entry is not a valid tensor.
@@ -163,7 +163,9 @@ def _tensor_data(
     if strides is not None and len(strides) == array.ndim:
         same = as_stored(array, strides) == array
         if not (same | (array != array)).all():
-            message = "elements that share a place in the buffer, by Strides, have other values"
+            message = (
+                "elements that share an offset in the buffer, by Strides, have different values"
+            )
             raise CaseError(where, message, "give equal values along a stride of 0")
     return array
 
@@ -234,7 +236,7 @@ def expected_array(
         value: what the case says: numbers, a fill, or the name of a file.
         tensor: the output.
         files: reads what the case names.
-        where: the place of the value in the case's entry.
+        where: the keys and indices that lead to the value in the case's entry.
 
     Raises:
         CaseError: the numbers do not form the tensor.

@@ -29,8 +29,8 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         try:
             inside = files_under(path)
         except OSError as error:  # Such as a name that is too long.
-            place = Path(error.filename) if isinstance(error.filename, str) else path
-            problems.append(Problem(place, f"cannot be read: {error.strerror}"))
+            unreadable = Path(error.filename) if isinstance(error.filename, str) else path
+            problems.append(Problem(unreadable, f"cannot be read: {error.strerror}"))
             continue
         if not inside and path in elsewhere:
             continue

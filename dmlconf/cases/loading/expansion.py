@@ -37,7 +37,7 @@ class Expansion:
     Attributes:
         names: of the parameters.
         values: the different values of each parameter.
-        rows: of each case, the place of each parameter's value among these.
+        rows: of each case, the index of each parameter's value among these.
     """
 
     names: tuple[str, ...]
@@ -49,17 +49,17 @@ class Expansion:
         """Return the expansion whose cases have these parameters; all have the same names."""
         rows = list(rows)
         names = tuple(rows[0]) if rows else ()
-        places: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
+        numbered: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
         values: list[list[Any]] = [[] for _ in names]
         coded_rows = []
         for row in rows:
             of_row = []
-            for known, column, value in zip(places, values, row.values(), strict=True):
+            for known, column, value in zip(numbered, values, row.values(), strict=True):
                 # 1, 1.0 and true are equal, but none may replace another.
-                place = known.setdefault(_identity(value), len(known))
-                if place == len(column):
+                index = known.setdefault(_identity(value), len(known))
+                if index == len(column):
                     column.append(value)
-                of_row.append(place)
+                of_row.append(index)
             coded_rows.append(tuple(of_row))
         return cls(names, tuple(map(tuple, values)), tuple(coded_rows))
 
@@ -69,13 +69,13 @@ class Expansion:
             [f"{name}={written(value)}" for value in values]
             for name, values in zip(self.names, self.values, strict=True)
         ]
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             named = ",".join([of[value] for of, value in zip(texts, row, strict=True)])
-            yield planned_case(template, named, self.parameters(place))
+            yield planned_case(template, named, self.parameters(index))
 
-    def parameters(self, place: int) -> dict[str, Any]:
-        """Return the parameters of the case at a place."""
-        row = self.rows[place]
+    def parameters(self, index: int) -> dict[str, Any]:
+        """Return the parameters of the case of a row."""
+        row = self.rows[index]
         return {
             name: of[value] for name, of, value in zip(self.names, self.values, row, strict=True)
         }

@@ -82,7 +82,7 @@ class Suite:
 
 
 def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
-    """Return what is wrong with a template's case, pointing at the places in its file."""
+    """Return what is wrong with a template's case, each with its location in the file."""
     return _problems(read_document(template.about.location.path), template.index, error)
 
 

@@ -166,8 +166,8 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 def rewritten(planned: PlannedCase) -> GraphCase:
     """Return the graph that a compiler runs which does the rewrite of a case.
 
-    It is the case's own graph with the inputs, constants, nodes and outputs of its `rewrite` in
-    place of those of the same names. Nodes that feed nothing may remain.
+    It is the case's own graph with the inputs, constants, nodes and outputs of its `rewrite`
+    instead of those of the same names. Nodes that feed nothing may remain.
 
     Raises:
         CaseError: the case has no rewrite, or the nodes do not make a graph.
@@ -202,7 +202,7 @@ _LEFT_OUT: Final = (
 
 
 def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
-    """Return the error with places below `rewrite` where that has the part."""
+    """Return the error with locations below `rewrite` where that has the part."""
     first, *others = [
         CaseError(
             ("rewrite", *fault.where) if _is_there(fault.where, entry) else fault.where,

@@ -82,7 +82,7 @@ def entry_uses(
 
 
 def named_operators(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the names of a case file's operators, each with its place in the file."""
+    """Yield the names of a case file's operators, each with its location in the file."""
     if isinstance(data.get("operator"), str):
         yield ("operator",), data["operator"]
     several = data.get("operators")
@@ -191,20 +191,20 @@ def in_order(templates: Iterable[CaseTemplate]) -> tuple[CaseTemplate, ...]:
     """Return entries in the order of their files, shared ones among those of their operator.
 
     They come where a file of their name would stand in the operator's folder. An operator without
-    files of its own keeps the place of the shared file.
+    files of its own has them where the shared file stands.
     """
     listed = list(templates)
     own: dict[str, list[tuple[str, int]]] = {}
-    for place, template in enumerate(listed):
+    for index, template in enumerate(listed):
         if not template.shared:
-            own.setdefault(template.operator_name, []).append((template.tags[0], place))
+            own.setdefault(template.operator_name, []).append((template.tags[0], index))
 
     def key(numbered: tuple[int, CaseTemplate]) -> tuple[float, bool, int]:
-        place, template = numbered
+        index, template = numbered
         files = own.get(template.operator_name)
         if not template.shared or files is None:
-            return place, False, place
+            return index, False, index
         before = bisect_right([kind for kind, _ in files], template.tags[0])
-        return files[before - 1][1] if before else files[0][1] - 0.5, True, place
+        return files[before - 1][1] if before else files[0][1] - 0.5, True, index
 
     return tuple(template for _, template in sorted(enumerate(listed), key=key))

@@ -23,14 +23,14 @@ _STRENGTH: Final = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class KeywordError(ValueError):
-    """A keyword expression that cannot be parsed; the message points at the place."""
+    """A keyword expression that cannot be parsed; the message names the column."""
 
 
 class _Token(NamedTuple):
-    """A word, or one of `(`, `)`, `and`, `or`, `not`, with its place in the text."""
+    """A word, or one of `(`, `)`, `and`, `or`, `not`, with its offset in the text."""
 
     text: str
-    place: int
+    offset: int
     is_word: bool
 
 
@@ -111,9 +111,9 @@ def _move(operators: list[_Token], output: list[_Token], strength: int) -> None:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    place = 0
-    while (begin := _end_of_space(text, place)) < len(text):
-        match = _TOKEN.match(text, place)
+    offset = 0
+    while (begin := _end_of_space(text, offset)) < len(text):
+        match = _TOKEN.match(text, offset)
         if match is None:
             raise KeywordError(f"-k {text}: the quote at column {begin + 1} is not closed")
         kind = str(match.lastgroup)
@@ -121,21 +121,21 @@ def _tokens(text: str) -> Iterator[_Token]:
         if kind == "word" and value.lower() in ("and", "or", "not"):
             value, is_word = value.lower(), False
         yield _Token(value, match.start(kind), is_word)
-        place = match.end()
+        offset = match.end()
 
 
-def _end_of_space(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
-    return match.end() if match else place
+def _end_of_space(text: str, offset: int) -> int:
+    match = _SPACE.match(text, offset)
+    return match.end() if match else offset
 
 
 def _unexpected(text: str, token: _Token) -> KeywordError:
-    return KeywordError(f"-k {text}: `{token.text}` at column {token.place + 1} is unexpected")
+    return KeywordError(f"-k {text}: `{token.text}` at column {token.offset + 1} is unexpected")
 
 
 def _not_closed(text: str, parenthesis: _Token) -> KeywordError:
     return KeywordError(
-        f"-k {text}: the parenthesis at column {parenthesis.place + 1} is not closed"
+        f"-k {text}: the parenthesis at column {parenthesis.offset + 1} is not closed"
     )
 
 
@@ -145,6 +145,6 @@ def _not_joined(text: str, token: _Token, operators: Sequence[_Token]) -> Keywor
     if opened:
         return _not_closed(text, opened[-1])
     return KeywordError(
-        f"-k {text}: `{token.text}` at column {token.place + 1} is unexpected; "
+        f"-k {text}: `{token.text}` at column {token.offset + 1} is unexpected; "
         "words are joined by `and` or `or`"
     )

@@ -96,17 +96,17 @@ def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:
         distinct.setdefault(features, case)
     missing_first = missing_values = missing_wanted = -1
     heap = [
-        (-_gain(features, -1, -1, -1), place, features) for place, features in enumerate(distinct)
+        (-_gain(features, -1, -1, -1), index, features) for index, features in enumerate(distinct)
     ]
     heapq.heapify(heap)
     while heap:
-        before, place, features = heapq.heappop(heap)
+        before, index, features = heapq.heappop(heap)
         first = features.first & missing_first
         values = features.values & missing_values
         gain = _gain(features, missing_first, missing_values, missing_wanted)
         if gain < -before:  # Others have brought some of it since.
             if first or values:
-                heapq.heappush(heap, (-gain, place, features))
+                heapq.heappush(heap, (-gain, index, features))
             continue
         if not first and values.bit_count() < _LEAST:
             continue

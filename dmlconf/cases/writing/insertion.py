@@ -115,7 +115,7 @@ def _wrapped(before: str, items: Sequence[str]) -> list[str]:
 
 
 def _entries(document: Document) -> Any:
-    """Return the nodes of a case file's entries, which have their places."""
+    """Return the nodes of a case file's entries, which know their lines."""
     top: Any = yaml.compose(document.text, Loader=yaml.SafeLoader)
     return next(value for key, value in top.value if key.value == "cases").value
 

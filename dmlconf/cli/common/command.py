@@ -137,7 +137,7 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Report a wrong value with its place, if it comes from the configuration file."""
+    """Report a wrong value with its line, if it comes from the configuration file."""
     try:
         yield
     except click.BadParameter as error:
@@ -217,7 +217,7 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a value that it rejects is reported with its place in the file."""
+        """Run the command; a value that it rejects is reported with its line in the file."""
         with _placed(ctx):
             return super().invoke(ctx)
 

@@ -110,13 +110,13 @@ class Setting:
     profile: str | None
 
     @property
-    def place(self) -> str:
-        """Its place, as `dmlconf config` shows it."""
-        place = f"{self.path}:{self.line}" if self.line else str(self.path)
-        return f"{place}, profile {self.profile}" if self.profile else place
+    def location(self) -> str:
+        """Its file and line, as `dmlconf config` shows it."""
+        location = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{location}, profile {self.profile}" if self.profile else location
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return a problem with this message at its place."""
+        """Return a problem with this message at its line."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -259,7 +259,7 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
 def _no_table(path: Path, lines: list[str], value: Any) -> Problem:
     """Return the problem of a project's file in which `tool.dmlconf` is not a table."""
     key = ("tool", "dmlconf")
-    line = dict(_places(lines)).get(key, 0)
+    line = dict(_lines_of_keys(lines)).get(key, 0)
     source = lines[line - 1] if line else ""
     message = f"tool.dmlconf must be a table, not {value!r:.60}"
     hint = "write options below [tool.dmlconf]"
@@ -274,7 +274,7 @@ class _Reader:
         self._path = path
         self._lines = lines
         self._prefix = prefix
-        self._places = dict(_places(lines))
+        self._line_of = dict(_lines_of_keys(lines))
 
     def section(self, table: Mapping[str, Any], key: Key, profile: str | None) -> Section:
         options: dict[str, Setting] = {}
@@ -320,7 +320,7 @@ class _Reader:
 
     def setting(self, key: Key, value: Any, profile: str | None) -> Setting:
         whole = (*self._prefix, *key)
-        line = self._places.get(whole, 0)
+        line = self._line_of.get(whole, 0)
         source = self._lines[line - 1] if line else ""
         return Setting(key, value, self._path, line, source, profile)
 
@@ -329,7 +329,7 @@ _HEADER: Final = re.compile(r"\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?")
 _KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w-]+)*)\s*=""")
 
 
-def _places(lines: list[str]) -> Iterator[tuple[Key, int]]:
+def _lines_of_keys(lines: list[str]) -> Iterator[tuple[Key, int]]:
     """Yield the keys of a TOML file with their line numbers, which `tomllib` does not give."""
     table: Key = ()
     for number, line in enumerate(lines, 1):

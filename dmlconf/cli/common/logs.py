@@ -73,7 +73,7 @@ def state_directory() -> Path:
     try:
         return Path.home() / ".local" / "state" / "dmlconf"
     except RuntimeError as error:
-        reason = "this account has no home folder; XDG_STATE_HOME or --log names another place"
+        reason = "this account has no home folder; XDG_STATE_HOME names a folder, --log a file"
         raise OSError(errno.ENOENT, reason) from error
 
 

@@ -120,11 +120,11 @@ def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
     with suppress(OSError):
         inside.append(Path(os.path.realpath(log_directory())))
     for file in files:
-        place = Path(os.path.realpath(file))
-        if not any(place.is_relative_to(each) for each in inside):
-            return f"writes {place}, which is outside the file's folder"
-        if not _OF_VERSION_CONTROL.isdisjoint(map(str.casefold, place.parts)):
-            return f"writes {place}, where files may name programs to run"
+        target = Path(os.path.realpath(file))
+        if not any(target.is_relative_to(each) for each in inside):
+            return f"writes {target}, which is outside the file's folder"
+        if not _OF_VERSION_CONTROL.isdisjoint(map(str.casefold, target.parts)):
+            return f"writes {target}, where files may name programs to run"
     return None
 
 

@@ -31,21 +31,21 @@ def report_cases(folder: Path, captured: Captured, written: Written) -> None:
     _report_left_out(written)
     if not written.cases:
         return
-    place = shlex.quote(folder.as_posix())
+    argument = shlex.quote(folder.as_posix())
     say("What to do next")
-    say(f"  see what it is           dmlconf list {place}")
-    say(f"  run it on this device    dmlconf run {place} -b directml")
+    say(f"  see what it is           dmlconf list {argument}")
+    say(f"  run it on this device    dmlconf run {argument} -b directml")
 
 
 def report_dispatches(folder: Path, written: Written) -> None:
     """Say of how many dispatches the data was kept, and how they are judged."""
-    place = shlex.quote((folder / FOLDER).as_posix())
+    argument = shlex.quote((folder / FOLDER).as_posix())
     noun = "dispatch" if written.cases == 1 else "dispatches"
-    say(f"Kept the data of {written.cases:,} {noun} below {place}")
+    say(f"Kept the data of {written.cases:,} {noun} below {argument}")
     _report_left_out(written)
     if written.cases:
-        say(f"  judge what it got        dmlconf run {place} -b recording:{place}")
-        say(f"  does it happen again?    dmlconf run {place} -b directml")
+        say(f"  judge what it got        dmlconf run {argument} -b recording:{argument}")
+        say(f"  does it happen again?    dmlconf run {argument} -b directml")
 
 
 def _report_left_out(written: Written) -> None:

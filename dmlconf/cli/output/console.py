@@ -73,12 +73,12 @@ def output_fault(error: Exception) -> str | None:
 
     Output that is still buffered is discarded.
     """
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    if not isinstance(error, OSError) or place is None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if not isinstance(error, OSError) or trace is None:
         return None
-    if place.tb_frame.f_globals.get("__name__") not in _WRITERS:
+    if trace.tb_frame.f_globals.get("__name__") not in _WRITERS:
         return None
     _discard()
     return f"standard output could not be written: {error.strerror or error}"

@@ -22,7 +22,7 @@ _APART: Final = "\u200b"
 
 _LINE_ENDS: Final = re.compile("([\r\n])")
 _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
-"""What comes before the place where a command is broken."""
+"""The part of a command behind which a zero-width space breaks it."""
 
 
 def disarm_workflow_commands() -> None:
@@ -69,9 +69,9 @@ class Disarmed(TextIOWrapper):
             self._line = ""
             return part
         written, line = len(self._line), self._line + part
-        places = [match.end() for match in _COMMANDS.finditer(line) if match.end() >= written]
-        for place in reversed(places):
-            part = part[: place - written] + _APART + part[place - written :]
+        ends = [match.end() for match in _COMMANDS.finditer(line) if match.end() >= written]
+        for end in reversed(ends):
+            part = part[: end - written] + _APART + part[end - written :]
         # Once a line has begun with something else, only its last characters matter.
         begun = line.lstrip()
         self._line = begun if begun in ("", ":") else f"-{line[-2:]}"

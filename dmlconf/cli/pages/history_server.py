@@ -63,8 +63,8 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
         reason = getattr(error, "strerror", None) or error
         message = f"{host}, port {port}: {reason}; choose others with --host and --port"
         raise click.UsageError(printable(message)) from error
-    places = getattr(server, "effective_listen", None)  # Several, where a name has several.
-    for name, actual in places or [(server.effective_host, server.effective_port)]:
+    addresses = getattr(server, "effective_listen", None)  # Several, where a name has several.
+    for name, actual in addresses or [(server.effective_host, server.effective_port)]:
         click.echo(f"http://{_reachable(name)}:{actual}/?token={token}")
         if not ip_address(name.partition("%")[0]).is_loopback:
             say("Others can reach this address. HTTP is not encrypted, so whoever sees the traffic")

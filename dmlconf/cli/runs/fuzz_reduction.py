@@ -62,11 +62,11 @@ def reduce_groups(
         seconds: how long to take in total.
     """
     end = monotonic() + seconds
-    for place, (planned, verdict) in enumerate(failures):
-        share = (end - monotonic()) / (len(failures) - place)
+    for index, (planned, verdict) in enumerate(failures):
+        share = (end - monotonic()) / (len(failures) - index)
         until = monotonic() + share
         if share <= 0:
-            say(f"{len(failures) - place:,} groups are not reduced; --reduce gives them more time")
+            say(f"{len(failures) - index:,} groups are not reduced; --reduce gives them more time")
             return
         case = with_own_data(valid_case(planned))
         reduced = reduce_case(

@@ -21,7 +21,7 @@ def default_log() -> Path:
     log is in memory for as long as this process runs.
 
     Raises:
-        click.UsageError: there is no place for the log.
+        click.UsageError: no log can be written.
     """
     try:
         return new_log()
@@ -35,7 +35,7 @@ def default_log() -> Path:
         warn(printable(f"{reason}: the run log is {log}"))
         return log
     if not hasattr(os, "memfd_create"):
-        raise click.UsageError(printable(f"no run log: {reason}; --log FILE names a place"))
+        raise click.UsageError(printable(f"no run log: {reason}; --log FILE names one"))
     log = Path(f"/proc/{os.getpid()}/fd/{os.memfd_create('run-log')}")
     warn(printable(f"{reason}: the run log will be gone after this run; --log FILE keeps it"))
     return log
@@ -44,7 +44,7 @@ def default_log() -> Path:
 def failures_folder(log: Path) -> Path:
     """Return the folder for what `fuzz` finds, beside its log: `run-....failures`.
 
-    A log in memory has no place beside it that lasts.
+    A log in memory has no folder beside it that lasts.
     """
     return Path("fuzz-failures") if is_in_memory(log) else log.with_suffix(".failures")
 

@@ -72,7 +72,7 @@ def diagnose_order(
         return nothing_selected(paths, {"identifiers": tuple(v.case for v in failures[:most])})
     with open_bench(backend, timeout) as bench:
         against = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths)).against
-    places = {case.identifier: place for place, case in enumerate(plan)}
+    indices = {case.identifier: index for index, case in enumerate(plan)}
     every = True
     for number, verdict in enumerate(chosen, 1):
         result = search_order(
@@ -88,7 +88,7 @@ def diagnose_order(
         every = every and result.finding is not OrderFinding.NOT_AGAIN
         _print(result)
         if result.finding is OrderFinding.AFTER_OTHERS and folder is not None:
-            _write(folder, number, result, backend, paths, places)
+            _write(folder, number, result, backend, paths, indices)
     if len(failures) > most:
         say(f"{len(failures) - most:,} more failures: --groups looks at more")
     if folder is None and every:
@@ -125,7 +125,7 @@ def _write(
     result: OrderResult,
     backend: BackendName,
     paths: Sequence[Path],
-    places: dict[str, int],
+    indices: dict[str, int],
 ) -> None:
     """Write a sequence as a list that `run --cases` takes, with the command that repeats it.
 
@@ -137,7 +137,7 @@ def _write(
     sequence = [*result.earlier, result.verdict.case]
     words = ["run", *map(str, paths), "-b", str(backend), "-j", "1", "--cases", str(file)]
     command = f"dmlconf {' '.join(map(quote, words))}"
-    in_order = [places[case] for case in sequence] == sorted(places[case] for case in sequence)
+    in_order = [indices[case] for case in sequence] == sorted(indices[case] for case in sequence)
     text = [
         f"# {printable(result.verdict.case)} fails after the others, in one process.",
         *sequence,

@@ -44,8 +44,8 @@ def render_alone(found: Sequence[Alone], names: Sequence[str]) -> Iterator[Rende
         table.add_row(
             Text(each.case),
             *(
-                Text(_result(verdict), "bold red" if place == each.run and each.fails else "")
-                for place, verdict in enumerate(each.verdicts)
+                Text(_result(verdict), "bold red" if index == each.run and each.fails else "")
+                for index, verdict in enumerate(each.verdicts)
             ),
         )
     yield table

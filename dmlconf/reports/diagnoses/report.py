@@ -247,9 +247,9 @@ def _outcome(verdict: Verdict) -> Iterator[str]:
 
 def _element(difference: Mapping[str, Any]) -> tuple[str, ...]:
     allowed = " or ".join(_interval(ends) for ends in difference.get("allowed", ()))
-    place = ", ".join(map(str, difference["coordinates"]))
+    coordinates = ", ".join(map(str, difference["coordinates"]))
     expected, actual = str(difference["expected"]), str(difference["actual"])
-    return str(difference["tensor"]), place, expected, allowed, actual
+    return str(difference["tensor"]), coordinates, expected, allowed, actual
 
 
 def _interval(ends: Sequence[Any]) -> str:

@@ -95,13 +95,13 @@ def transition_data(transition: Transition) -> dict[str, Any]:
         "operator": transition.operator,
         "before": _verdict_data(transition.before),
         "after": _verdict_data(transition.after),
-        "last_run": None if transition.last is None else _run_place(transition.last),
-        "first_run": _run_place(transition.first),
+        "last_run": None if transition.last is None else _run_data(transition.last),
+        "first_run": _run_data(transition.first),
         "causes": list(transition.causes),
     }
 
 
-def _run_place(run: RunRow) -> dict[str, Any]:
+def _run_data(run: RunRow) -> dict[str, Any]:
     environment = environment_data(run.environment)
     return {"run": run.id, "started": run.started, "environment": environment}
 

@@ -104,12 +104,12 @@ class Site:
     @cached_property
     def _cases(self) -> Mapping[str, str]:
         """The cases that have a page, by path."""
-        places = {each.id: place for place, each in enumerate(self.overview.runs)}
+        indices = {each.id: index for index, each in enumerate(self.overview.runs)}
         names = sorted(
             self.overview.stories,
             key=lambda name: (
                 not _fails_now(self.overview.stories[name]),
-                -max(places[s.transitions[-1].first.id] for s in self._of(name)),
+                -max(indices[s.transitions[-1].first.id] for s in self._of(name)),
                 name,
             ),
         )
@@ -489,8 +489,8 @@ def _fails_now(own: Iterable[Story]) -> bool:
 def _story_strip(story: Story) -> TimeLine:
     """Return the runs of a line, each with the verdict that a case had then or before."""
     shares: list[float | None] = [None] * len(story.line.runs)
-    places = [story.line.places[each.first.id] for each in story.transitions]
-    ends = [*places[1:], len(shares)]
-    for begin, end, each in zip(places, ends, story.transitions, strict=True):
+    indices = [story.line.indices[each.first.id] for each in story.transitions]
+    ends = [*indices[1:], len(shares)]
+    for begin, end, each in zip(indices, ends, story.transitions, strict=True):
         shares[begin:end] = [float(each.after.fails)] * (end - begin)
     return time_line(shares)

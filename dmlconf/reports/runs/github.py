@@ -10,7 +10,7 @@ from typing import Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports.runs import markdown, summary
-from dmlconf.reports.runs.places import file_and_line
+from dmlconf.reports.runs.location import file_and_line
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Verdict
 
@@ -64,24 +64,24 @@ def _commands(log: RunLog) -> Iterator[str]:
     yield f"::{kind} title=dmlconf::{_data(sentence)}"
     for verdict in _spread(summary.failures(log))[: MOST_ANNOTATIONS - 1]:
         file, line = file_and_line(verdict.location)
-        place = f"file={_property(file)}," if file else ""
-        place += f"line={line}," if line else ""
+        location = f"file={_property(file)}," if file else ""
+        location += f"line={line}," if line else ""
         reason = verdict.reason
         title = f"{verdict.status}: {verdict.case}"
         message = f"{reason.kind}: {reason.message}" if reason else str(verdict.status)
         message += f"\n{summary.repeat_command(log.header, verdict)}"
-        yield f"::error {place}title={_property(title)}::{_data(message)}"
+        yield f"::error {location}title={_property(title)}::{_data(message)}"
 
 
 def _spread(verdicts: list[Verdict]) -> list[Verdict]:
     """Return the verdicts so that each operator and reason comes once before any repeats."""
-    places: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     ranks = []
-    for place, verdict in enumerate(verdicts):
+    for index, verdict in enumerate(verdicts):
         kind = verdict.operator, str(verdict.reason.kind if verdict.reason else "")
-        places[kind] = places.get(kind, 0) + 1
-        ranks.append((places[kind], place))
-    return [verdicts[place] for _, place in sorted(ranks)]
+        counts[kind] = counts.get(kind, 0) + 1
+        ranks.append((counts[kind], index))
+    return [verdicts[index] for _, index in sorted(ranks)]
 
 
 def _data(text: str) -> str:

@@ -189,7 +189,7 @@ def _data(
     }
     levels = sorted(named, key=lambda level: tuple(map(int, level.split("_"))))
     facets = (operators, tags, types, levels)
-    places = [{value: i for i, value in enumerate(values)} for values in facets]
+    indices = [{value: i for i, value in enumerate(values)} for values in facets]
     return {
         "statuses": list(map(str, statuses)),
         "fails": [status.fails_run for status in statuses],
@@ -203,7 +203,7 @@ def _data(
         "command": printable(shlex.join(summary.run_command(log.header))),
         "paths": printable(shlex.join(log.header.paths)),
         "cases": [
-            {"h": handle[verdict.case], **_case(verdict, statuses, *places)}
+            {"h": handle[verdict.case], **_case(verdict, statuses, *indices)}
             for verdict in log.verdicts
         ],
     }

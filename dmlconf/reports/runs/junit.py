@@ -21,7 +21,7 @@ from dmlconf.reports.runs.failure_details import (
     difference_columns,
     rule_lines,
 )
-from dmlconf.reports.runs.places import file_and_line
+from dmlconf.reports.runs.location import file_and_line
 from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Reason, Status, Verdict

@@ -123,7 +123,7 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
 
 
 def family_totals(log: RunLog) -> list[OperatorTotals]:
-    """Return the totals of each family of operators, the largest first, in place of operators."""
+    """Return the totals of each family of operators, the largest first, instead of operators."""
     known = families()
     by_family: dict[str, list[Verdict]] = {}
     for verdict in log.verdicts:

@@ -71,9 +71,9 @@ def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
 def graph_lines(figure: GraphFigure) -> Iterator[str]:
     """Yield a line for each defect that passes, and each right variant that fails."""
     for name, tally in figure.defects.items():
-        yield from (f"passes: {name}, {place}" for place in tally.unexpected)
+        yield from (f"passes: {name}, {what}" for what in tally.unexpected)
     for name, tally in figure.variants.items():
-        yield from (f"fails although it is right: {name}, {place}" for place in tally.unexpected)
+        yield from (f"fails although it is right: {name}, {what}" for what in tally.unexpected)
 
 
 def graph_data(figure: GraphFigure) -> dict[str, Any]:
@@ -148,10 +148,11 @@ GRAPHS: Final = FigureKind(
     "graphs",
     _measured,
     """\
-- By graph: what graph compilers do wrong, at every place of every graph: edges that read another
-  buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes with a
-  defect. Each that changes an output must be noticed by that very graph. What a right compiler may
-  do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not fail.""",
+- By graph: what graph compilers do wrong, at every node and edge of every graph: edges that read
+  another buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes
+  with a defect. Each that changes an output must be noticed by that very graph. What a right
+  compiler may do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not
+  fail.""",
     "defects of graph compilers",
     graphs_only=True,
 )

@@ -194,7 +194,7 @@ PERTURBATIONS: Final = FigureKind(
     "perturbations",
     lambda setting: _PerturbationFigure(setting.injected.perturbed, setting.seed),
     """\
-- By perturbation: one element of each output of each case, at a random place, is changed a
+- By perturbation: a random element of each output of each case is changed a
   little; that very case must notice it. Elements that the documentation leaves undefined are left
   alone; elements of which a rule permits any value count as not noticed.""",
     "perturbations",

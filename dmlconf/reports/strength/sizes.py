@@ -27,7 +27,7 @@ __all__ = [
 
 SIZE_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
 
-_NOT_TRIED: Final = (Fate.UNMET, Fate.WITHOUT_PLACE)
+_NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """A defect that no case can have, or that does not apply to those tried, is left out."""
 
 
@@ -71,8 +71,8 @@ def size_lines(figure: DriverFigure) -> Iterator[str]:
     yield from driver_lines(DriverFigure(survivors, figure.cases_tried))
     fates = Counter(subject.fate for subject in figure.subjects)
     yield (
-        f"{fates[Fate.UNMET]:,} pairs have no case of that size, {fates[Fate.WITHOUT_PLACE]:,} no "
-        "place in an output"
+        f"{fates[Fate.UNMET]:,} pairs have no case of that size, {fates[Fate.NO_EFFECT]:,} change "
+        "no output"
     )
 
 

@@ -121,10 +121,10 @@
     more.hidden = visible >= shown.length;
   }
 
-  // Parameters in brackets, with places where a line may break.
+  // Parameters in brackets, with points where a line may break.
   function listed(own) {
     const node = make("span", "[", "soft");
-    own.forEach((each, place) => node.append(...(place ? [",", make("wbr")] : []), each));
+    own.forEach((each, index) => node.append(...(index ? [",", make("wbr")] : []), each));
     node.append("]");
     return node;
   }
@@ -285,13 +285,13 @@
   function open(is) {
     const index = data.cases.findIndex(is);
     if (index < 0) return;
-    let place = shown.indexOf(index);
-    if (place < 0) {
+    let row = shown.indexOf(index);
+    if (row < 0) {
       clear(); form.elements.text.value = data.cases[index].i; refresh();
-      place = shown.indexOf(index);
+      row = shown.indexOf(index);
     }
-    while (place >= limit) grow();
-    const details = list.children[place].firstElementChild;
+    while (row >= limit) grow();
+    const details = list.children[row].firstElementChild;
     details.open = true; details.scrollIntoView(); details.querySelector("summary").focus();
   }
 
@@ -307,12 +307,12 @@
     fine.addEventListener("click", () => { table_.classList.remove("folded"); fine.hidden = true; });
   }
   for (const button of document.querySelectorAll("#operators th button")) button.addEventListener("click", () => {
-    const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
+    const head = button.closest("th"), row = head.parentElement, column = [...row.children].indexOf(head);
     const before = head.getAttribute("aria-sort");
-    const descending = before ? before === "ascending" : place > 0;
+    const descending = before ? before === "ascending" : column > 0;
     for (const other of row.children) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    const value = (line) => place ? Number(line.children[place].dataset.value) : line.children[0].textContent;
+    const value = (line) => column ? Number(line.children[column].dataset.value) : line.children[0].textContent;
     const lines = [...document.querySelectorAll("#operators tbody tr")];
     lines.sort((a, b) => { const [x, y] = [value(a), value(b)]; return (x < y ? -1 : x > y ? 1 : 0) * (descending ? -1 : 1); });
     document.querySelector("#operators tbody").append(...lines);

@@ -11,8 +11,8 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.strength.drivers.attributes import exchanged, set_attributes
+from dmlconf.strength.drivers.elements import overflow, read, write
 from dmlconf.strength.drivers.long_sums import half_sums
-from dmlconf.strength.drivers.places import overflow, read, write
 from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
 from dmlconf.strength.injection import Site
 from dmlconf.strength.sums import added_up, partial_sums, summed_axis
@@ -331,10 +331,10 @@ def _wrap(run: Run, settings: Settings) -> Arrays | None:
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
     """Return numbers in the array's order with ties broken."""
     flat = array.ravel()
-    places = np.arange(flat.size)
-    order = np.lexsort((places if last_is_greater else -places, flat))
+    indices = np.arange(flat.size)
+    order = np.lexsort((indices if last_is_greater else -indices, flat))
     ranks = np.empty(flat.size, np.float32)
-    ranks[order] = places
+    ranks[order] = indices
     return ranks.reshape(array.shape)
 
 

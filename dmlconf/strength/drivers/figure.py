@@ -18,7 +18,7 @@ class Fate(StrEnum):
 
     CAUGHT = "caught"
     UNMET = "no case meets its conditions"
-    WITHOUT_PLACE = "changes no output"
+    NO_EFFECT = "changes no output"
     HIDDEN = "hidden by the data"
     UNNOTICED = "not noticed"
 
@@ -47,7 +47,7 @@ class SubjectFigure:
         if not self.met.cases:
             return Fate.UNMET
         if not self.tally.ran:
-            return Fate.WITHOUT_PLACE
+            return Fate.NO_EFFECT
         return Fate.HIDDEN if self.tally.hidden == self.tally.ran else Fate.UNNOTICED
 
     @property
@@ -67,7 +67,7 @@ class SubjectFigure:
                 return f"no case of {self.operator} has {' or '.join(unmet)}"
             texts = [one.text for one in self.defect.conditions]
             return f"no case of {self.operator} has all at once: {', '.join(texts)}"
-        if self.fate is Fate.WITHOUT_PLACE:
+        if self.fate is Fate.NO_EFFECT:
             return f"{count} of {having}, and it changes no output of those tried"
         if self.fate is Fate.HIDDEN:
             ran = self.tally.ran

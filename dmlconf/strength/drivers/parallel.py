@@ -55,8 +55,8 @@ def measure_drivers(
     strength = DriverStrength()
     with in_processes(jobs, _Worker.start, (suite_paths,)) as mapped:
 
-        def measure(places: Mapping[int, list[Subject]], done: Callable[[], None]) -> None:
-            tries = [(plan[place], subjects) for place, subjects in places.items()]
+        def measure(by_case: Mapping[int, list[Subject]], done: Callable[[], None]) -> None:
+            tries = [(plan[index], subjects) for index, subjects in by_case.items()]
             chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
             for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
                 strength.add(part)

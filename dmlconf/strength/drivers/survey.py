@@ -26,7 +26,7 @@ class Met:
     """How the cases of an operator meet a defect's conditions.
 
     Attributes:
-        cases: places in the plan of the cases that meet all conditions.
+        cases: indices in the plan of the cases that meet all conditions.
         single: how many cases meet each condition.
         of: how many cases the operator has.
     """
@@ -47,13 +47,13 @@ class Survey:
     met: Mapping[Subject, Met]
 
     def chosen(self, sample: int | None, seed: int) -> dict[int, list[Subject]]:
-        """Return the subjects to try for each place in the plan.
+        """Return the subjects to try with each case, by its index in the plan.
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
             seed: of the random choice.
         """
-        return _by_place(
+        return _by_case(
             {subject: _sample(subject, met, sample, seed) for subject, met in self.met.items()}
         )
 
@@ -64,23 +64,23 @@ class Survey:
         left: dict[Subject, Sequence[int]] = {}
         for subject in subjects:
             tried = set(_sample(subject, self.met[subject], sample, seed))
-            left[subject] = [place for place in self.met[subject].cases if place not in tried]
-        return _by_place(left)
+            left[subject] = [index for index in self.met[subject].cases if index not in tried]
+        return _by_case(left)
 
 
 def _sample(subject: Subject, met: Met, sample: int | None, seed: int) -> Sequence[int]:
-    """Return the places of at most so many cases."""
+    """Return the indices of at most so many cases."""
     if sample is None or len(met.cases) <= sample:
         return met.cases
     return Random(f"{seed} {subject}").sample(met.cases, sample)
 
 
-def _by_place(cases: Mapping[Subject, Sequence[int]]) -> dict[int, list[Subject]]:
-    """Return the subjects at each place, in the order of the plan."""
+def _by_case(cases: Mapping[Subject, Sequence[int]]) -> dict[int, list[Subject]]:
+    """Return the subjects of each case by its index, in the order of the plan."""
     tries: dict[int, list[Subject]] = {}
-    for subject, places in cases.items():
-        for place in places:
-            tries.setdefault(place, []).append(subject)
+    for subject, indices in cases.items():
+        for index in indices:
+            tries.setdefault(index, []).append(subject)
     return dict(sorted(tries.items()))
 
 
@@ -101,7 +101,7 @@ def survey(
         for operator in defect.operators:
             by_operator.setdefault(operator, []).append(defect)
     met: dict[Subject, Met] = {}
-    for place, case in enumerate(cases):
+    for index, case in enumerate(cases):
         known = by_operator.get(case.operator_name, [])
         if known and not isinstance(case.expectation, ExpectedRejection):
             names = features(case)
@@ -112,6 +112,6 @@ def survey(
                 entry.of += 1
                 entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
                 if all(holds):
-                    entry.cases.append(place)
+                    entry.cases.append(index)
         advance()
     return Survey(met)

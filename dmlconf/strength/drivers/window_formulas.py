@@ -26,14 +26,14 @@ def _maximum_from_clamped_start(run: Run, settings: Settings) -> Arrays | None:
         ends.append(np.minimum(reach, source.shape[2 + axis]))
     result = np.full(output.shape, _least(source), source.dtype)
     for steps in product(*map(range, window)):
-        places, inside = [], np.ones(output.shape[2:], np.bool_)
+        positions, inside = [], np.ones(output.shape[2:], np.bool_)
         for axis, step in enumerate(steps):
-            place = starts[axis] + step * dilations[axis]
+            position = starts[axis] + step * dilations[axis]
             shape = [1] * len(window)
             shape[axis] = -1
-            inside &= (place < ends[axis]).reshape(shape)
-            places.append(np.minimum(place, source.shape[2 + axis] - 1))
-        samples = source[(..., *np.ix_(*places))]
+            inside &= (position < ends[axis]).reshape(shape)
+            positions.append(np.minimum(position, source.shape[2 + axis] - 1))
+        samples = source[(..., *np.ix_(*positions))]
         result = np.where(inside, np.maximum(result, samples), result)
     return {"OutputTensor": result}
 
@@ -48,13 +48,15 @@ def _indices_of_padded_input(run: Run, settings: Settings) -> Arrays | None:
         return None
     sizes = run.inputs["InputTensor"].shape
     padded = list(sizes)
-    places = list(np.unravel_index(np.minimum(indices, np.prod(sizes) - 1).astype(np.int64), sizes))
+    positions = list(
+        np.unravel_index(np.minimum(indices, np.prod(sizes) - 1).astype(np.int64), sizes)
+    )
     for axis, (before, behind) in enumerate(
         zip(run.desc["StartPadding"], run.desc["EndPadding"], strict=True), 2
     ):
         padded[axis] += before + behind
-        places[axis] = places[axis] + before
-    result = np.ravel_multi_index(tuple(places), tuple(padded))
+        positions[axis] = positions[axis] + before
+    result = np.ravel_multi_index(tuple(positions), tuple(padded))
     return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 

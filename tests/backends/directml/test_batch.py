@@ -12,7 +12,7 @@ from dmlconf.backends.directml.api.vtable import IUNKNOWN, ComObject
 from dmlconf.backends.directml.dispatch import batch as limits
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
 from dmlconf.backends.directml.dispatch.operators import CompiledOperator
-from dmlconf.backends.directml.dispatch.placement import GUARD, place
+from dmlconf.backends.directml.dispatch.placement import GUARD, placement_of
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
@@ -35,7 +35,7 @@ def prepared(
     never_called = ComObject(IUNKNOWN, 1)
     needs = DML_BINDING_PROPERTIES(descriptors, temporary, persistent)
     compiled = CompiledOperator(never_called, never_called, needs, DML_BINDING_PROPERTIES(0, 7, 0))
-    return Prepared(result, compiled, place(plan(result)))
+    return Prepared(result, compiled, placement_of(plan(result)))
 
 
 def filled(*cases: Prepared) -> Batch:
@@ -63,7 +63,7 @@ def test_no_two_cases_share_memory_or_descriptors() -> None:
     assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
 
 
-def test_places_are_aligned_as_the_tensors_and_directml_ask() -> None:
+def test_tensors_are_aligned_as_the_tensors_and_directml_ask() -> None:
     batch = filled(
         *(prepared(n, temporary=n, persistent=n, alignment=1 << n) for n in range(1, 13))
     )
@@ -102,7 +102,7 @@ def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
     assert len(alone) == 1
 
 
-def test_operators_are_distinguished_by_their_desc_and_not_by_data_or_places() -> None:
+def test_operators_are_distinguished_by_their_desc_and_not_by_data_or_offsets() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
     assert plan(tile()).key() == plan(in_place).key()
     others = [

@@ -1,7 +1,7 @@
 """The binding against the official headers: sizes, offsets, constants, slots and IIDs.
 
 Needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
-another place of them can be given by DMLCONF_DIRECTX_HEADERS. For Windows the same is compiled
+another folder of them can be given by DMLCONF_DIRECTX_HEADERS. For Windows the same is compiled
 where MinGW's C compiler is installed, with the headers that it has.
 """
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.directml.dispatch.inspection import inspect
-from dmlconf.backends.directml.dispatch.placement import POISONS, Place, Placement, place
+from dmlconf.backends.directml.dispatch.placement import (
+    POISONS,
+    PlacedTensor,
+    Placement,
+    placement_of,
+)
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
@@ -21,18 +26,18 @@ class Arena:
     """Two dispatches of a case that did as they should, for a test to spoil."""
 
     def __init__(self, **desc: Any) -> None:
-        self.placement: Placement = place(plan(tile(**desc)))
+        self.placement: Placement = placement_of(plan(tile(**desc)))
         self.before = [self.placement.image(DATA, poison) for poison in POISONS]
         self.after = [image.copy() for image in self.before]
         for index in range(2):
             written = self.output(index)
             written[:] = np.resize(RIGHT, len(written))
 
-    def place(self, name: str) -> Place:
+    def placed(self, name: str) -> PlacedTensor:
         return next(found for found in self.placement.ordered() if found.name == name)
 
     def output(self, dispatch: int) -> Array:
-        result = self.place("OutputTensor")
+        result = self.placed("OutputTensor")
         return self.after[dispatch][result.offset : result.end].view(np.float32)
 
     def faults(self) -> list[Fault]:
@@ -53,7 +58,7 @@ def test_good_conduct_has_no_fault() -> None:
 @pytest.mark.parametrize("dispatch", [0, 1])
 def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
     arena = Arena()
-    arena.after[dispatch][arena.place("OutputTensor").end + 3] = 0
+    arena.after[dispatch][arena.placed("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
         FaultKind.GUARD_BAND,
         "1 byte of a guard band changed, 3 bytes after the end of OutputTensor",
@@ -62,7 +67,7 @@ def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
 
 def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
     arena = Arena()
-    offset = arena.place("InputTensor").offset
+    offset = arena.placed("InputTensor").offset
     arena.after[0][offset - 8 : offset] = 0
     kind, message = arena.only_fault()
     assert kind is FaultKind.GUARD_BAND
@@ -71,7 +76,7 @@ def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
 
 def test_changed_input_is_reported() -> None:
     arena = Arena()
-    arena.after[0][arena.place("InputTensor").offset + 5] = 77
+    arena.after[0][arena.placed("InputTensor").offset + 5] = 77
     assert arena.only_fault() == (
         FaultKind.INPUT,
         "1 byte of InputTensor changed, the first at byte 5",
@@ -135,7 +140,7 @@ def test_holes_of_an_output_may_be_written() -> None:
 
 
 def test_output_in_place_is_no_changed_input_and_may_keep_its_value() -> None:
-    placement = place(
+    placement = placement_of(
         plan(
             tile(
                 in_place={"OutputTensor": "InputTensor"},

@@ -30,7 +30,7 @@ def test_nothing_found_says_what_was_tried_and_what_to_install() -> None:
     assert library.PATH_VARIABLE in message
 
 
-def test_option_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_is_the_only_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other.dll"
     other.touch()
     monkeypatch.setenv(library.PATH_VARIABLE, str(other))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dmlconf.backends.directml.dispatch.placement import (
     GUARD,
     POISONS,
-    Place,
+    PlacedTensor,
     decode,
     encode,
-    place,
+    placement_of,
 )
 from dmlconf.cases.model import Case
 from dmlconf.cases.plans import plan
@@ -23,31 +23,31 @@ from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes
 from tests.backends.directml.cases import case, gather, tile
 
 
-def present(case: Case) -> dict[str, Place]:
-    result = place(plan(case))
+def present(case: Case) -> dict[str, PlacedTensor]:
+    result = placement_of(plan(case))
     return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 
 
 def test_guard_bands_lie_before_between_and_behind() -> None:
-    actual = place(plan(gather()))
-    places = actual.ordered()
-    ends = [0, *(found.end for found in places)]
-    begins = [*(found.offset for found in places), actual.span]
+    actual = placement_of(plan(gather()))
+    tensors = actual.ordered()
+    ends = [0, *(found.end for found in tensors)]
+    begins = [*(found.offset for found in tensors), actual.span]
     assert all(begin - end >= GUARD for end, begin in zip(ends, begins, strict=True))
 
 
 def test_tensors_are_aligned_as_their_descs_promise() -> None:
     desc = TensorDesc(DataType.FLOAT32, (2,), GuaranteedBaseOffsetAlignment=4096)
-    places = present(tile(InputTensor=desc))
-    assert places["InputTensor"].offset == 4096
-    assert places["OutputTensor"].offset % 256 == 0
+    tensors = present(tile(InputTensor=desc))
+    assert tensors["InputTensor"].offset == 4096
+    assert tensors["OutputTensor"].offset % 256 == 0
 
 
 def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
-    actual = place(plan(gather(IndicesTensor=None)))
+    actual = placement_of(plan(gather(IndicesTensor=None)))
     assert [found and found.name for found in actual.inputs] == ["InputTensor", None]
     desc = TensorDesc(DataType.FLOAT32, (1,))
-    join = place(plan(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc)))
+    join = placement_of(plan(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc)))
     assert [found and found.name for found in join.inputs] == [
         "InputTensors[0]",
         "InputTensors[1]",
@@ -56,19 +56,19 @@ def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
 
 
 def test_graph_has_no_bindings_for_absent_tensors() -> None:
-    actual = place(plan(gather(IndicesTensor=None), as_graph=True))
+    actual = placement_of(plan(gather(IndicesTensor=None), as_graph=True))
     assert [found and found.name for found in actual.inputs] == ["InputTensor"]
 
 
 def test_output_in_place_shares_the_input() -> None:
     shared = tile(in_place={"OutputTensor": "InputTensor"})
-    places = present(shared)
-    assert places["OutputTensor"].offset == places["InputTensor"].offset
-    assert [found.name for found in place(plan(shared)).ordered()] == ["OutputTensor"]
+    tensors = present(shared)
+    assert tensors["OutputTensor"].offset == tensors["InputTensor"].offset
+    assert [found.name for found in placement_of(plan(shared)).ordered()] == ["OutputTensor"]
 
 
 def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
-    actual = place(plan(tile()))
+    actual = placement_of(plan(tile()))
     (source,) = actual.inputs
     assert source is not None
     data = {"InputTensor": np.array([1, 2], np.float32)}
@@ -81,7 +81,7 @@ def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
 
 def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() -> None:
     owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
-    actual = place(plan(tile(InputTensor=owned)))
+    actual = placement_of(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
     assert actual.any_owned()
     assert (actual.image(data, 0xCD) == 0xCD).all()
@@ -91,7 +91,7 @@ def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() ->
 
 def test_bytes_behind_an_odd_size_count_as_the_tensors_own() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
-    actual = Place("InputTensor", desc, 256, False)
+    actual = PlacedTensor("InputTensor", desc, 256, False)
     assert (actual.size, actual.end) == (13, 256 + 16)
 
 
@@ -139,7 +139,7 @@ def test_another_poison_makes_the_image_that_it_would_have_made(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
-    actual = place(plan(tile(in_place, InputTensor=desc, OutputTensor=desc)))
+    actual = placement_of(plan(tile(in_place, InputTensor=desc, OutputTensor=desc)))
     data = {"InputTensor": np.arange(15).reshape(3, 5).astype(data_type.dtype) % 8}
     image = actual.image(data, POISONS[0])
     actual.poison(image, POISONS[1])

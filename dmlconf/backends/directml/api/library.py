@@ -109,7 +109,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; a place that the user names is the only one."""
+    """Yield where DirectML may be; if the user names a path, only that."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
@@ -173,7 +173,7 @@ def load(path: str | None = None) -> Libraries:
     Raises:
         LibraryError: a library is not found or cannot be used.
     """
-    place, origin = find(path)
+    chosen, origin = find(path)
     folder = None
     if sys.platform == "win32":
         d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
@@ -181,14 +181,14 @@ def load(path: str | None = None) -> Libraries:
         folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
         d3d12 = _wsl_libraries(folder)
     try:
-        directml = _loaded_library(str(place.resolve()), "DirectML")
+        directml = _loaded_library(str(chosen.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
     except LibraryError as error:
         origin_note = f"Found by {origin}; expected {_expected()}."
         raise LibraryError(f"{error}\n{origin_note}", _advice()) from error
-    content = place.read_bytes()
+    content = chosen.read_bytes()
     digest = sha256(content).hexdigest()
-    file = DirectMLFile(place, origin, native_version(content), digest)
+    file = DirectMLFile(chosen, origin, native_version(content), digest)
     return Libraries(directml, d3d12, file, folder)
 
 
@@ -282,9 +282,9 @@ def native_version(content: bytes) -> str:
     Args:
         content: the bytes of the file.
     """
-    place = content.find(_SIGNATURE)
-    if place >= 0 and len(content) >= place + 16:
-        high, low = struct.unpack_from("<II", content, place + 8)
+    offset = content.find(_SIGNATURE)
+    if offset >= 0 and len(content) >= offset + 16:
+        high, low = struct.unpack_from("<II", content, offset + 8)
         parts = (high >> 16, high & 0xFFFF, low >> 16, low & 0xFFFF)
         return ".".join(map(str, parts[: 4 if parts[3] else 3]))
     match = _TEXT.search(content)

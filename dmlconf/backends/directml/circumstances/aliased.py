@@ -1,4 +1,4 @@
-"""Aliased: each output in the place of an input, wherever the catalogue permits it.
+"""Aliased: each output in the buffer of an input, wherever the catalogue permits it.
 
 The two must have the same layout: data type, Sizes, Strides and number of bytes. In a graph, the
 operator must be the only one, as `in_place_pairs` says.
@@ -24,12 +24,12 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch with outputs in the place of inputs, and of other inputs if there is a choice."""
+    """Dispatch with outputs in the buffers of inputs, and of other inputs if there is a choice."""
     if len(case.graph.operator_nodes) > 1:
         return Inapplicable("no page permits it for a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
-        return Inapplicable("no output may share the place of an input with the same layout")
+        return Inapplicable("no output may share the buffer of an input with the same layout")
     seen = []
     for choice in choices:
         site = bench.site(replace(case, in_place=choice))
@@ -39,7 +39,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield which outputs may share which inputs' places, starting with each input once."""
+    """Yield which outputs may share which inputs' buffers, starting with each input once."""
     graph = case.graph
     pairs = [
         (output, source)

@@ -24,7 +24,7 @@ from dmlconf.backends.directml.devices.memory import Buffer, Buffers, Descriptor
 from dmlconf.backends.directml.dispatch.bindings import Resources, bind_initializer
 from dmlconf.backends.directml.dispatch.case_flags import flags_of
 from dmlconf.backends.directml.dispatch.operators import CompiledOperator, OperatorCache
-from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, place
+from dmlconf.backends.directml.dispatch.placement import POISONS, Placement, placement_of
 from dmlconf.cases.model import Case
 from dmlconf.cases.plans import plan
 from dmlconf.cases.variation import varied
@@ -123,7 +123,7 @@ class Bench:
         """
         compilation = plan(case, as_graph=self._graph)
         compiled = self._operators(flags).get(compilation, flags_of(case.tags))
-        placement = place(compilation)
+        placement = placement_of(compilation)
         if placement.span > MOST_BYTES >> 4:
             raise TooLargeError(f"its tensors take {placement.span >> 20:,} MiB")
         if beside is None:

@@ -33,8 +33,8 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
     larger = case.with_tensors(changed)
     base = bench.site(larger)
-    places = [place for place in (*base.placement.inputs, *base.placement.outputs) if place]
-    step = max([_ALIGNMENT, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])
+    tensors = [tensor for tensor in (*base.placement.inputs, *base.placement.outputs) if tensor]
+    step = max([_ALIGNMENT, *(tensor.desc.GuaranteedBaseOffsetAlignment for tensor in tensors)])
     if step >= _FURTHEST:
         return Inapplicable(f"its tensors are guaranteed to start at multiples of {step}")
     bench.initialize(base)

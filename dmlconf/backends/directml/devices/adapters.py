@@ -30,7 +30,7 @@ class Adapter:
     """One adapter.
 
     Attributes:
-        index: its place in the system's order, from 0.
+        index: its number in the system's order, from 0.
         description: its name.
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.

@@ -11,7 +11,7 @@ from dmlconf.backends.directml.api import dml
 from dmlconf.backends.directml.api.dml import DML_BINDING_DESC, DML_BINDING_TYPE, DML_BUFFER_BINDING
 from dmlconf.backends.directml.api.vtable import ComObject
 from dmlconf.backends.directml.devices.memory import Region
-from dmlconf.backends.directml.dispatch.placement import Place, Placement
+from dmlconf.backends.directml.dispatch.placement import PlacedTensor, Placement
 
 __all__ = ["Resources", "bind_initializer", "bind_operator"]
 
@@ -53,8 +53,8 @@ def bind_initializer(
         inputs = placement.inputs
         ranges = (DML_BUFFER_BINDING * len(inputs))(
             *(
-                _tensor(place, resources.arena) if place and place.owned else _NOTHING
-                for place in inputs
+                _tensor(tensor, resources.arena) if tensor and tensor.owned else _NOTHING
+                for tensor in inputs
             )
         )
         array = dml.DML_BUFFER_ARRAY_BINDING(len(inputs), ctypes.addressof(ranges))
@@ -83,7 +83,7 @@ def bind_operator(
         resources: the buffers.
     """
     # Inputs that DirectML took over at initialisation must not be bound again.
-    inputs = [None if place is None or place.owned else place for place in placement.inputs]
+    inputs = [None if tensor is None or tensor.owned else tensor for tensor in placement.inputs]
     _bind_tensors(table, "BindInputs", inputs, resources.arena)
     _bind_tensors(table, "BindOutputs", placement.outputs, resources.arena)
     _bind_whole(table, "BindTemporaryResource", resources.temporary, needs.TemporaryResourceSize)
@@ -94,21 +94,21 @@ def _range(region: Region, offset: int, size: int) -> DML_BUFFER_BINDING:
     return DML_BUFFER_BINDING(region.buffer.resource.address, region.offset + offset, size)
 
 
-def _tensor(place: Place, arena: Region) -> DML_BUFFER_BINDING:
-    return _range(arena, place.offset, place.size)
+def _tensor(tensor: PlacedTensor, arena: Region) -> DML_BUFFER_BINDING:
+    return _range(arena, tensor.offset, tensor.size)
 
 
 def _bind_tensors(
-    table: ComObject, call: str, places: Sequence[Place | None], arena: Region
+    table: ComObject, call: str, tensors: Sequence[PlacedTensor | None], arena: Region
 ) -> None:
-    ranges = (DML_BUFFER_BINDING * max(len(places), 1))()
-    bindings = (DML_BINDING_DESC * max(len(places), 1))()
-    for index, place in enumerate(places):
-        if place is not None:
-            ranges[index] = _tensor(place, arena)
+    ranges = (DML_BUFFER_BINDING * max(len(tensors), 1))()
+    bindings = (DML_BINDING_DESC * max(len(tensors), 1))()
+    for index, tensor in enumerate(tensors):
+        if tensor is not None:
+            ranges[index] = _tensor(tensor, arena)
             address = ctypes.addressof(ranges[index])
             bindings[index] = DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER, address)
-    table.call(call, len(places), bindings)
+    table.call(call, len(tensors), bindings)
 
 
 def _bind_whole(table: ComObject, call: str, region: Region | None, size: int) -> None:

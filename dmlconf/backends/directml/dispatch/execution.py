@@ -33,7 +33,7 @@ from dmlconf.backends.directml.dispatch.bindings import Resources, bind_initiali
 from dmlconf.backends.directml.dispatch.case_flags import flags_of
 from dmlconf.backends.directml.dispatch.inspection import Inspection, inspect
 from dmlconf.backends.directml.dispatch.operators import MOST_KEPT, OperatorCache
-from dmlconf.backends.directml.dispatch.placement import POISONS, place
+from dmlconf.backends.directml.dispatch.placement import POISONS, placement_of
 from dmlconf.backends.directml.dispatch.staging import STAGED_BYTES, Staging, mapped
 from dmlconf.backends.directml.dispatch.timestamps import Timestamps
 from dmlconf.backends.protocol import Fault
@@ -122,7 +122,7 @@ class Executor:
         """
         began = perf_counter()
         compilation = plan(case, as_graph=self._graph)
-        placement = place(compilation)
+        placement = placement_of(compilation)
         compiled = self._operators.get(compilation, flags_of(case.tags))
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 

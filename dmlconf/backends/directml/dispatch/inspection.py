@@ -11,7 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.directml.dispatch.placement import Place, Placement, decode, elements_of
+from dmlconf.backends.directml.dispatch.placement import (
+    PlacedTensor,
+    Placement,
+    decode,
+    elements_of,
+)
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.tensors.datatypes import Array
 
@@ -39,16 +44,16 @@ def inspect(
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """A part of the arena that no dispatch may change: a guard band, or the input `place`."""
+    """A part of the arena that no dispatch may change: a guard band, or the input `tensor`."""
 
     begin: int
     end: int
-    previous: Place | None
-    place: Place | None
+    previous: PlacedTensor | None
+    tensor: PlacedTensor | None
 
     @property
     def is_input(self) -> bool:
-        return self.place is not None and self.begin == self.place.offset
+        return self.tensor is not None and self.begin == self.tensor.offset
 
 
 class Inspection:
@@ -78,23 +83,23 @@ class Inspection:
             touched = _where_different(before[part], after[part])
             if len(touched):
                 self._touched[index] = np.union1d(self._touched[index], touched)
-        for place in self._placement.outputs:
-            if place is not None:
-                part = slice(place.offset, place.end)
-                self._output(place, before[part], after[part])
+        for tensor in self._placement.outputs:
+            if tensor is not None:
+                part = slice(tensor.offset, tensor.end)
+                self._output(tensor, before[part], after[part])
 
-    def _output(self, place: Place, before: Array, after: Array) -> None:
-        first = self.arrays.get(place.name)
-        if place.in_place is None:
-            among = self._unwritten.get(place.name)
-            unwritten = _where_same(place, before, after, among)
-            self._unwritten[place.name] = unwritten
+    def _output(self, tensor: PlacedTensor, before: Array, after: Array) -> None:
+        first = self.arrays.get(tensor.name)
+        if tensor.in_place is None:
+            among = self._unwritten.get(tensor.name)
+            unwritten = _where_same(tensor, before, after, among)
+            self._unwritten[tensor.name] = unwritten
         if first is None:
-            self.arrays[place.name] = decode(place.desc, after)
+            self.arrays[tensor.name] = decode(tensor.desc, after)
             return
-        now = elements_of(place.desc, after).ravel()
+        now = elements_of(tensor.desc, after).ravel()
         different = _where_different(_bits(first), _bits(now))
-        self._different[place.name] = different, now[different]
+        self._different[tensor.name] = different, now[different]
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the faults of all dispatches."""
@@ -106,40 +111,42 @@ class Inspection:
             if not len(touched):
                 continue
             if region.is_input:
-                assert region.place is not None
+                assert region.tensor is not None
                 count = _bytes(len(touched))
-                message = f"{count} of {region.place.name} changed, the first at byte {touched[0]}"
+                message = f"{count} of {region.tensor.name} changed, the first at byte {touched[0]}"
                 yield Fault(FaultKind.INPUT, message)
             else:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
     def _output_faults(self) -> Iterator[Fault]:
         """Yield a fault for each output that was not written, or differs between dispatches."""
-        for place in self._placement.outputs:
-            if place is None:
+        for tensor in self._placement.outputs:
+            if tensor is None:
                 continue
-            unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
+            unwritten = self._unwritten.get(tensor.name, np.empty(0, np.int64))
             if len(unwritten):
-                message = f"{_place_text(place, unwritten)} were not written"
-                yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
-            different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
+                message = f"{_elements_text(tensor, unwritten)} were not written"
+                yield Fault(FaultKind.NOT_WRITTEN, message, tensor.name, unwritten)
+            different, second = self._different.get(tensor.name, (unwritten[:0], unwritten[:0]))
             others = np.setdiff1d(different, unwritten) if len(different) else different
             if len(others):
-                values = self.arrays[place.name].ravel()[others[0]]
+                values = self.arrays[tensor.name].ravel()[others[0]]
                 again = second[np.searchsorted(different, others[0])]
                 examples = f"{values} and {again}"
-                message = f"{_place_text(place, others)} differ between two dispatches: {examples}"
-                yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
+                message = (
+                    f"{_elements_text(tensor, others)} differ between two dispatches: {examples}"
+                )
+                yield Fault(FaultKind.NOT_DETERMINISTIC, message, tensor.name, others)
 
 
 def _regions(placement: Placement) -> Iterator[_Region]:
-    previous: Place | None = None
-    for place in [*placement.ordered(), None]:
+    previous: PlacedTensor | None = None
+    for tensor in [*placement.ordered(), None]:
         begin = previous.end if previous else 0
-        yield _Region(begin, place.offset if place else placement.span, previous, place)
-        if place and not place.is_output:
-            yield _Region(place.offset, place.end, previous, place)
-        previous = place
+        yield _Region(begin, tensor.offset if tensor else placement.span, previous, tensor)
+        if tensor and not tensor.is_output:
+            yield _Region(tensor.offset, tensor.end, previous, tensor)
+        previous = tensor
 
 
 def _where_different(one: Array, other: Array) -> Array:
@@ -152,9 +159,9 @@ def _where_different(one: Array, other: Array) -> Array:
     return np.concatenate(differences) if differences else np.empty(0, np.int64)
 
 
-def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
+def _where_same(tensor: PlacedTensor, before: Array, after: Array, among: Array | None) -> Array:
     """Return which elements of an output, or `among` them, have their old value."""
-    old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
+    old, new = (_bits(elements_of(tensor.desc, content).ravel()) for content in (before, after))
     if among is not None:
         unchanged: Array = among[old[among] == new[among]]
         return unchanged
@@ -174,9 +181,9 @@ def _guard_message(region: _Region, touched: Array) -> str:
     if region.previous is not None:
         where = f"{_bytes(int(touched[0]))} after the end of {region.previous.name}"
     else:
-        assert region.place is not None
-        count_before = region.place.offset - int(touched[-1])
-        where = f"{_bytes(count_before)} before the start of {region.place.name}"
+        assert region.tensor is not None
+        count_before = region.tensor.offset - int(touched[-1])
+        where = f"{_bytes(count_before)} before the start of {region.tensor.name}"
     return f"{count} of a guard band changed, {where}"
 
 
@@ -189,7 +196,7 @@ def _bits(array: Array) -> Array:
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 
-def _place_text(place: Place, elements: Array) -> str:
-    first = [int(i) for i in np.unravel_index(elements[0], place.desc.Sizes)]
-    total = int(np.prod(place.desc.Sizes, dtype=np.int64))
-    return f"{len(elements):,} of {total:,} elements of {place.name}, the first at {first},"
+def _elements_text(tensor: PlacedTensor, elements: Array) -> str:
+    first = [int(i) for i in np.unravel_index(elements[0], tensor.desc.Sizes)]
+    total = int(np.prod(tensor.desc.Sizes, dtype=np.int64))
+    return f"{len(elements):,} of {total:,} elements of {tensor.name}, the first at {first},"

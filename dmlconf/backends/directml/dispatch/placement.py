@@ -22,7 +22,16 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["GUARD", "POISONS", "Place", "Placement", "decode", "elements_of", "encode", "place"]
+__all__ = [
+    "GUARD",
+    "POISONS",
+    "PlacedTensor",
+    "Placement",
+    "decode",
+    "elements_of",
+    "encode",
+    "placement_of",
+]
 
 GUARD: Final = 256
 """Minimum bytes of a guard band, and the alignment of tensors."""
@@ -32,15 +41,15 @@ POISONS: Final = (0xCD, 0xFF)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The place of one tensor.
+class PlacedTensor:
+    """A tensor of a case, and where it lies in the arena.
 
     Attributes:
         name: the tensor, as in `Binding`.
         desc: its desc.
         offset: the offset of its first byte in the arena.
         is_output: whether it is written.
-        in_place: for an output, the input whose place it shares, or None.
+        in_place: for an output, the input whose buffer it shares, or None.
     """
 
     name: str
@@ -67,7 +76,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The places of all tensors of a case.
+    """Where all tensors of a case lie in the arena.
 
     Attributes:
         inputs: in the order of their bindings; None for an absent tensor.
@@ -75,26 +84,26 @@ class Placement:
         span: used bytes of the arena, including guard bands.
     """
 
-    inputs: tuple[Place | None, ...]
-    outputs: tuple[Place | None, ...]
+    inputs: tuple[PlacedTensor | None, ...]
+    outputs: tuple[PlacedTensor | None, ...]
     span: int
 
     @property
     def alignment(self) -> int:
         """The required alignment of the arena itself in a larger buffer."""
-        places = (place for place in (*self.inputs, *self.outputs) if place)
-        return max([GUARD, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])
+        tensors = (tensor for tensor in (*self.inputs, *self.outputs) if tensor)
+        return max([GUARD, *(tensor.desc.GuaranteedBaseOffsetAlignment for tensor in tensors)])
 
-    def ordered(self) -> list[Place]:
-        """Return the present tensors by offset; of those that share a place, the output only."""
+    def ordered(self) -> list[PlacedTensor]:
+        """Return the present tensors by offset; of those that share an offset, the output only."""
         shared = {output.in_place for output in self.outputs if output}
-        inputs = [place for place in self.inputs if place and place.name not in shared]
-        outputs = [place for place in self.outputs if place]
-        return sorted(inputs + outputs, key=lambda place: place.offset)
+        inputs = [tensor for tensor in self.inputs if tensor and tensor.name not in shared]
+        outputs = [tensor for tensor in self.outputs if tensor]
+        return sorted(inputs + outputs, key=lambda tensor: tensor.offset)
 
     def any_owned(self) -> bool:
         """Return whether DirectML takes over the data of any input."""
-        return any(place.owned for place in self.inputs if place)
+        return any(tensor.owned for tensor in self.inputs if tensor)
 
     def initial(self, data: Mapping[str, Array]) -> Array:
         """Return the arena's bytes for the initialisation: the inputs that DirectML takes over."""
@@ -113,19 +122,19 @@ class Placement:
 
     def _image(self, data: Mapping[str, Array], poison: int, *, owned: bool) -> Array:
         image = np.full(self.span, poison, np.uint8)
-        for place in self.inputs:
-            if place and place.owned is owned:
-                encode(data[place.name], place.desc, image[place.offset : place.end])
+        for tensor in self.inputs:
+            if tensor and tensor.owned is owned:
+                encode(data[tensor.name], tensor.desc, image[tensor.offset : tensor.end])
         return image
 
     def poison(self, image: Array, poison: int) -> None:
         """Change the fill value of what `image` returned, and keep the inputs' elements."""
-        inputs = {place.offset: place for place in self.inputs if place and not place.owned}
+        inputs = {tensor.offset: tensor for tensor in self.inputs if tensor and not tensor.owned}
         end = 0
-        for place in self.ordered():
-            image[end : place.offset] = poison
-            region = image[place.offset : place.end]
-            source = inputs.get(place.offset)
+        for tensor in self.ordered():
+            image[end : tensor.offset] = poison
+            region = image[tensor.offset : tensor.end]
+            source = inputs.get(tensor.offset)
             if source is None:
                 region[...] = poison
             elif source.desc.Strides is None and source.desc.DataType.bits >= 8:
@@ -134,30 +143,30 @@ class Placement:
                 elements = decode(source.desc, region)
                 region[...] = poison
                 encode(elements, source.desc, region)
-            end = place.end
+            end = tensor.end
         image[end:] = poison
 
 
-def place(plan: Plan) -> Placement:
+def placement_of(plan: Plan) -> Placement:
     """Return where the tensors of an operator or a graph lie."""
     end = 0
-    inputs_by_name: dict[str, Place] = {}
+    inputs_by_name: dict[str, PlacedTensor] = {}
 
-    def put(binding: Binding | None, *, is_output: bool) -> Place | None:
+    def put(binding: Binding | None, *, is_output: bool) -> PlacedTensor | None:
         nonlocal end
         if binding is None:
             return None
         name, desc = binding.name, binding.desc
         source = plan.in_place.get(name) if is_output else None
         if source is not None:
-            return Place(name, desc, inputs_by_name[source].offset, True, source)
+            return PlacedTensor(name, desc, inputs_by_name[source].offset, True, source)
         alignment = max(GUARD, desc.GuaranteedBaseOffsetAlignment)
         offset = -(-(end + GUARD) // alignment) * alignment
-        place = Place(name, desc, offset, is_output)
+        tensor = PlacedTensor(name, desc, offset, is_output)
         if not is_output:
-            inputs_by_name[name] = place
-        end = place.end
-        return place
+            inputs_by_name[name] = tensor
+        end = tensor.end
+        return tensor
 
     inputs = tuple(put(binding, is_output=False) for binding in plan.inputs)
     outputs = tuple(put(binding, is_output=True) for binding in plan.outputs)

@@ -111,7 +111,7 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
         if source is ParameterSource.ENVIRONMENT and isinstance(parameter, click.Option):
             origin = next(name for name in parameter.envvar or () if os.environ.get(name))
         elif source is ParameterSource.DEFAULT_MAP:
-            origin = settings[key].place
+            origin = settings[key].location
         elif not isinstance(value, str | int | float | bool | list | tuple):
             value = None
         needs = None

@@ -107,8 +107,8 @@ def _directml() -> Iterator[_Finding]:
         yield _Finding("DirectML", _State.ABSENT, text, _directml_advice())
         return
     yield _Finding("DirectML", _State.FINE, f"{surveyed.file.version}, {surveyed.file.path}")
-    for place, each in enumerate(surveyed.adapters):
-        name = f"adapter {place}"
+    for index, each in enumerate(surveyed.adapters):
+        name = f"adapter {index}"
         if each.capabilities is None:
             advice = "update its driver, or choose another adapter with -b directml:adapter=INDEX"
             yield _Finding(
@@ -116,7 +116,7 @@ def _directml() -> Iterator[_Finding]:
             )
         else:
             level = each.capabilities.feature_level
-            advice = f"dmlconf run -b directml:adapter={place}"
+            advice = f"dmlconf run -b directml:adapter={index}"
             yield _Finding(name, _State.FINE, f"{each.adapter.description}, level {level}", advice)
 
 
@@ -164,7 +164,7 @@ def _configuration() -> Iterator[_Finding]:
         configuration = read_configuration()
     except InvalidFilesError as error:
         text = "; ".join(f"{each.path}:{each.line}: {each.message}" for each in error.problems)
-        yield _Finding("configuration", _State.BROKEN, text, "dmlconf config shows each place")
+        yield _Finding("configuration", _State.BROKEN, text, "dmlconf config shows each line")
         return
     text = str(configuration.path) if configuration else "no file"
     yield _Finding("configuration", _State.FINE, text)

@@ -180,8 +180,8 @@ def _print_struct(console: Console, entry: Operator) -> None:
 def _print_support(console: Console, entry: Operator) -> None:
     table = _table("Since", "Tensor", "Ranks", "Data types")
     for index, listed in enumerate(entry.support):
-        for place, (tensor, support) in enumerate(listed.tensors.items()):
-            level = str(max(listed.since, entry.since)) if place == 0 else ""
+        for row, (tensor, support) in enumerate(listed.tensors.items()):
+            level = str(max(listed.since, entry.since)) if row == 0 else ""
             table.add_row(level, tensor, ranks_text(support), " ".join(support.data_types))
         if index < len(entry.support) - 1:
             table.add_row("", "", "", "")

@@ -78,7 +78,7 @@ def _thresholds(
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="The random seed for samples and places of perturbations.",
+    help="The random seed for samples and for the elements to perturb.",
 )
 @report_option(STRENGTH_FORMATS)
 @option(
@@ -118,8 +118,8 @@ def command(
     hardware may legitimately show are injected too, and must not fail. Graphs have their own
     figure.
 
-    By perturbation: one element of each output is 1% off, zeroed, swapped with another, negated,
-    off by one, or some ULP away, at a random place.
+    By perturbation: a random element of each output is 1% off, zeroed, swapped with another,
+    negated, off by one, or some ULP away.
 
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
     tried on the cases that meet its conditions. A defect that survives names the missing case.
@@ -131,7 +131,7 @@ def command(
     recorded is spoiled as by perturbation, and the case must fail.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
-    allowed, tried at every place of every graph.
+    allowed, tried at every node and edge of every graph.
 
     By rewrite, only with --figure rewrites: each rewrite of the catalogue has a graph in which the
     rewritten graph passes, and each of its conditions one in which it fails.

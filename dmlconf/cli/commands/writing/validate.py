@@ -48,7 +48,7 @@ def command(
 ) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
-    All problems are shown at once, each with its place. Outputs that a case states must be
+    All problems are shown at once, each with its line. Outputs that a case states must be
     permitted by its rules around what the reference computes, unless the case disputes the
     reference; with --recordings, recorded outputs too. A case in which the precision rules permit
     any value of every element gets a warning, unless it has the tag `undefined`. Finding these

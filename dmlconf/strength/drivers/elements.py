@@ -1,4 +1,4 @@
-"""Faults at some places of a tensor, where a driver writes or reads other elements."""
+"""Driver defects that write or read some elements of a tensor wrongly."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["overflow", "read", "write"]
 
 
 def write(run: Run, settings: Settings) -> Arrays | None:
-    """Return outputs with other elements at some places.
+    """Return outputs some of whose elements are other ones.
 
-    Settings: `output` (all where absent), the places as in `_chosen`, and `value`.
+    Settings: `output` (all where absent), which elements as in `_chosen`, and `value`.
     """
     names = [settings["output"]] if "output" in settings else list(run.outputs)
     changed = {
@@ -27,9 +27,9 @@ def write(run: Run, settings: Settings) -> Arrays | None:
 
 
 def read(run: Run, settings: Settings) -> Arrays | None:
-    """Return the outputs for an input with other elements at some places.
+    """Return the outputs for an input some of whose elements are other ones.
 
-    Settings: `input`, the places as in `_chosen`, and `value`.
+    Settings: `input`, which elements as in `_chosen`, and `value`.
     """
     name = settings["input"]
     if name not in run.inputs:
@@ -42,7 +42,7 @@ def overflow(run: Run, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. An input's elements beyond are read
-    from its beginning; an output's are written there, and their own places stay zero.
+    from its beginning; an output's are written to its beginning, and stay zero themselves.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
@@ -155,8 +155,8 @@ def _axes(run: Run, array: Array, axis: int | str) -> list[int]:
         return [rank - 2 if desc.get("TransA") == "TRANSPOSE" else rank - 1]
     if axis == "batch":
         return [next((i for i, size in enumerate(array.shape[:-2]) if size > 1), 0)]
-    place = int(axis)
-    return [max(place + rank, 0) if place < 0 else min(place, rank - 1)]
+    index = int(axis)
+    return [max(index + rank, 0) if index < 0 else min(index, rank - 1)]
 
 
 _Value = Callable[[Array, Array, int, Mapping[str, Any]], Array | None]
@@ -245,4 +245,4 @@ VALUES: Final[Mapping[str, _Value]] = {
     "less_carry": _less_carry,
     "modulo_last_axis": _modulo_last_axis,
 }
-"""The replacements at the chosen places, by name."""
+"""What replaces the chosen elements, by name."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.reports.runs.places import file_and_line
+from dmlconf.reports.runs.location import file_and_line
 from dmlconf.resources import cases_directory
 
 
@@ -21,7 +21,7 @@ def test_files_of_the_bundled_suite_begin_with_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    place = f"{cases_directory() / 'tile' / 'documented.yaml'}:7"
-    assert file_and_line(place) == ("cases/tile/documented.yaml", 7)
+    location = f"{cases_directory() / 'tile' / 'documented.yaml'}:7"
+    assert file_and_line(location) == ("cases/tile/documented.yaml", 7)
     outside = tmp_path.parent / "other.yaml"
     assert file_and_line(f"{outside}:1") == (outside.as_posix(), 1)
