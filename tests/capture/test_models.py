@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from dmlconf.capture.models import write_models
 from dmlconf.capture.partition import captured_partitions
 from dmlconf.cases.loading.loader import load_suite, valid_case
@@ -52,6 +54,16 @@ def test_coverage_says_what_models_use_and_other_cases_lack(tmp_path: Path) -> N
     listed = dmlconf_here(tmp_path, "coverage", ".", "--missing").stdout
     assert "only captured cases have: operator GEMM" in listed
     assert "only captured cases have: operator MAX_POOLING" not in listed
+
+
+@pytest.mark.whole
+def test_every_pair_of_operators_that_models_have_is_in_another_graph_too(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "coverage", cases_directory() / "graphs", "--report", "json")
+    assert done.returncode == 0, done.stderr
+    uses = json.loads(done.stdout)["captured"]["uses"]
+    pairs = {use["name"]: use["other_cases"] for use in uses if use["kind"] == "neighbours"}
+    assert len(pairs) > 200
+    assert [name for name, others in pairs.items() if not others] == []
 
 
 def test_every_captured_case_of_the_suite_names_its_models() -> None:
