@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.cases.building.attributes import require_scalars
 from dmlconf.cases.model import About, Case, Fill, Location
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
@@ -149,13 +150,20 @@ def _fill(kind: str, data_type: DataType, seed: int) -> dict[str, Any]:
 
 
 def case_of(operator: Operator, draft: Draft) -> Case:
-    """Return the draft as a case."""
+    """Return the draft as a case.
+
+    Raises:
+        ValueError: its numbers do not fit its tensors or scalars.
+    """
+    require_scalars(operator, draft.desc)
     data: dict[str, Any] = {}
     tensors = {name: t for name, _, t in tensors_of(operator, draft.desc, FieldKind.INPUT)}
     for name, entry in entry_of(operator, draft).items():
         if "fill" in entry:
             fill = entry["fill"]
             kind, arguments = (fill, {}) if isinstance(fill, str) else next(iter(fill.items()))
+            if arguments.get("low", 0) < 0 and not tensors[name].DataType.is_signed:
+                raise ValueError("negative numbers do not fit unsigned types")
             data[name] = Fill(kind, dict(arguments))
         else:
             tensor = tensors[name]
