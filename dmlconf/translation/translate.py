@@ -185,7 +185,8 @@ class _Builder:
             raise NotExpressibleError(f"{self.table.title} has no counterpart of this {operator}")
         if form.declined:
             raise NotExpressibleError(f"{operator}: {form.declined}")
-        if form.wide and any(_is_half(value) for value in desc.values()):
+        wide = form.wide or desc.get("ScaleBias") is not None
+        if wide and any(map(_is_half, desc.values())):
             self._add_wide(operator, desc, slots)
             return
         scope = _Scope(self, operator, names, slots)

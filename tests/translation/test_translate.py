@@ -55,6 +55,14 @@ def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> No
     assert program.steps[0].attributes["coordinate_transformation_mode"] == "half_pixel"
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: str) -> None:
+    plan = load_suite([CASES / "element_wise_sqrt" / "boundary.yaml"]).plan()
+    scaled = valid_case(next(p for p in plan if p.identifier.endswith("/bias-beyond-float16")))
+    operations = [step.operation.lower() for step in translated(scaled, target).steps]
+    assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
+
+
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
     with pytest.raises(NotExpressibleError, match="must refuse"):
         translated(case("gather", file="invalid"), "onnx")
