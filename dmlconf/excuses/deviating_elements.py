@@ -14,11 +14,6 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["ELEMENTS"]
 
 
-def _any(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """All elements, where the deviation's condition on the desc holds."""
-    return np.ones(right.shape, bool)
-
-
 def _near(
     case: Case,
     inputs: Mapping[str, Array],
@@ -50,6 +45,19 @@ def _ulp(
     limit = float16 if right.dtype == np.float16 else float32
     with np.errstate(invalid="ignore"):
         within: Array = ulp_distance(actual, right) <= limit
+    return within
+
+
+def _sigmoid(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
+) -> Array:
+    """Products of a number and a sigmoid that is off by an absolute error: x 1e-7 for x."""
+    if right.dtype.kind != "f":
+        return np.zeros(right.shape, bool)
+    with np.errstate(all="ignore"):
+        number = sum(np.abs(each.astype(np.float64)) for each in inputs.values())
+        limit = absolute * number + np.spacing(np.abs(right)).astype(np.float64)
+        within: Array = np.abs(actual.astype(np.float64) - right.astype(np.float64)) <= limit
     return within
 
 
@@ -196,9 +204,9 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 
 
 ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
-    "any": _any,
     "near": _near,
     "ulp": _ulp,
+    "error of a sigmoid": _sigmoid,
     "nan": _nan,
     "nan anywhere": _nan_anywhere,
     "not a number": _not_a_number,

@@ -17,10 +17,13 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
+from dmlconf.excuses.computed_elements import computed_elements, same_bits
 from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.permitted_refusals import REFUSALS
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
+from dmlconf.faults.computed import Formula
+from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
@@ -48,6 +51,7 @@ class Deviation:
         elements: which elements of outputs may be others: those to which all of these names of
             `ELEMENTS` apply; none if the target may only refuse the case.
         arguments: of such a function, such as the permitted error.
+        formula: computes what elements may be in place of naming them; None if names do.
         refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
         says: the sentence of the target's specification, and what it leaves open.
         link: where the sentence is.
@@ -57,14 +61,17 @@ class Deviation:
     scope: Scope
     elements: tuple[str, ...] = ()
     arguments: Mapping[str, float] = field(default_factory=dict)
+    formula: Formula | None = None
     refuses: str = ""
     says: str = ""
     link: str = ""
 
     def concerned(
-        self, case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
+        self, case: Case, output: str, inputs: Mapping[str, Array], right: Array, actual: Array
     ) -> Array:
         """Return which elements of an output may be others than DirectML's."""
+        if self.formula is not None:
+            return computed_elements(case, output, self.formula, actual, **self.arguments)
         concerned = np.full(right.shape, bool(self.elements))
         for name in self.elements:
             concerned &= ELEMENTS[name](case, inputs, right, actual, **self.arguments)
@@ -143,24 +150,17 @@ def patched(
         actual = arrays.get(name)
         if actual is None or (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             continue
-        differs = _differs(actual, expected)
+        differs = ~same_bits(actual, expected)
         concerned = np.zeros(expected.shape, bool)
         for each in deviations:
             if not differs.any():
                 break
-            its = each.concerned(case, inputs, expected, actual) & differs
+            its = each.concerned(case, name, inputs, expected, actual) & differs
             if (its & ~concerned).any():
                 used[each.name] = each
             concerned |= its
         arrays[name] = np.where(concerned, expected, actual)
     return list(used.values()), replace(outcome, arrays=arrays)
-
-
-def _differs(actual: Array, expected: Array) -> Array:
-    bits = f"u{actual.dtype.itemsize}"
-    first, second = (np.ascontiguousarray(each).reshape(-1) for each in (actual, expected))
-    differs: Array = (first.view(bits) != second.view(bits)).reshape(actual.shape)
-    return differs
 
 
 def _waived(verdict: Verdict, deviations: list[Deviation]) -> Verdict:
@@ -201,6 +201,7 @@ def _deviation(data: Mapping[str, Any]) -> Deviation:
         scope=Scope(frozenset(data["operators"]), None, where),
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
+        formula=RUNTIME_FORMULAS[data["computed_by"]] if "computed_by" in data else None,
         refuses=data.get("refuses", ""),
         says=data["says"],
         link=data["link"],

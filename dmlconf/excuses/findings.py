@@ -19,6 +19,7 @@ from dmlconf.documents.reader import read_document
 from dmlconf.excuses.deviations import Deviation, Deviations, patched
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
+from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
@@ -176,9 +177,16 @@ def _finding(data: Mapping[str, Any]) -> Finding:
         cases=frozenset(data["cases"]) if "cases" in data else None,
         where=Expression(data["where"]) if "where" in data else None,
     )
-    elements = (data["elements"],) if "elements" in data else ()
+    elements = data.get("elements", ())
+    wrong = Deviation(
+        name=data["name"],
+        scope=scope,
+        elements=(elements,) if isinstance(elements, str) else tuple(elements),
+        arguments=data.get("arguments", {}),
+        formula=RUNTIME_FORMULAS[data["computed_by"]] if "computed_by" in data else None,
+    )
     return Finding(
-        wrong=Deviation(data["name"], scope, elements, data.get("arguments", {})),
+        wrong=wrong,
         title=data["title"],
         fails=ReasonKind(data["fails"]),
         message=re.compile(data.get("message", "")),

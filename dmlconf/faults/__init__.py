@@ -1,7 +1,7 @@
-"""What DirectML computes instead of the right result, one small pure function for each fault.
+"""What runtimes compute instead of the right result, one small pure function for each fault.
 
 A fault is a wrong formula. Its function takes a case with its inputs and returns the outputs that a
-DirectML with the fault gives, or None where the fault does not concern the case. `formulas` has the
-functions by the names that `schemas/known-faults.yaml` uses, and `prediction` applies them to a
-case or to the nodes of a graph.
+runtime with the fault gives, or None where the fault does not concern the case. `formulas` has the
+functions of DirectML by the names that `schemas/known-faults.yaml` uses, `runtime_formulas` those
+of ONNX Runtime and WebNN, and `prediction` applies them to a case or to the nodes of a graph.
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Computed", "Formula"]
+__all__ = ["Computed", "Formula", "of_operators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,16 @@ Formula = Callable[[Case], Computed | None]
 It is given one operator with its inputs, which may be a node of a graph; a formula of what several
 nodes give together is given the graph.
 """
+
+
+def of_operators(*names: str) -> Callable[[Formula], Formula]:
+    """Return a decorator of formulas that concern these operators, and no others and no graphs."""
+
+    def decorator(formula: Formula) -> Formula:
+        @wraps(formula)
+        def of_these(case: Case) -> Computed | None:
+            return formula(case) if case.operator_name in names else None
+
+        return of_these
+
+    return decorator

@@ -13,7 +13,9 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema
+from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.findings import NO_FINDINGS, findings_of
+from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Status
@@ -56,6 +58,42 @@ def test_a_finding_names_refusals_by_their_message(message: str, named: bool) ->
     assert found.startswith("known finding padding-as-wide-as-a-window ") is named
 
 
+# What ONNX Runtime 1.32.0 gives, and another wrong result of the same operator.
+COMPUTED = [
+    ("reduce/boundary/sum-wraps-around-int32", "sums-of-integers", [2147483647], [2147483646]),
+    (
+        "element_wise_pow/boundary/int32-wrap-around",
+        "integer-powers-in-float64",
+        [-2147483648, -2147483648, -2147483648, -2147483648, -2147483648, -2147483648],
+        [-2147483648, -2147483648, -2147483648, -2147483648, -2147483648, -2147483647],
+    ),
+    (
+        "quantized_linear_average_pooling/boundary/zero-point-is-added-after-rounding",
+        "zero-point-before-rounding",
+        [2, 4, 4, 6],
+        [4, 4, 4, 6],
+    ),
+    (
+        "element_wise_dequantize_linear/boundary/int32-limits",
+        "zero-points-of-int32-that-wrap-around",
+        [1, -1, 0],
+        [1, 1, 0],
+    ),
+    ("gemm/boundary/beta-of-0-multiplies", "beta-of-zero", [3, 8], [3.5, 8]),
+]
+
+
+@pytest.mark.parametrize(("name", "finding", "given", "other"), COMPUTED)
+def test_a_finding_names_what_the_runtime_gives_and_no_other_wrong_result(
+    name: str, finding: str, given: list[float], other: list[float]
+) -> None:
+    output = right(case(name))
+    for values, named in ((given, True), (other, False)):
+        array = np.array(values, np.float64).astype(output.dtype).reshape(output.shape)
+        found = reason(name, Outputs({"OutputTensor": array}))
+        assert found.startswith(f"known finding {finding} ") is named, found
+
+
 def test_findings_are_those_of_the_provider_and_directml_has_none() -> None:
     assert findings_of(CPU).title == "ONNX Runtime 1.32.0, CPU provider"
     other = {"provider": "OpenVINOExecutionProvider"}
@@ -72,6 +110,8 @@ def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
     assert len(set(names)) == len(names)
     for each in data["findings"]:
         assert set(each.get("operators", ())) <= {*operator_names(), GRAPHS}, each["name"]
+        assert each.get("computed_by", "zeros_without_sign") in RUNTIME_FORMULAS, each["name"]
+        assert each.get("elements", "near") in ELEMENTS, each["name"]
         assert each["example"].split("/")[0].upper() in each.get("operators", [GRAPHS]) or (
             each["example"].startswith(tuple(each.get("cases", ())))
         )

@@ -70,15 +70,40 @@ def roi_pooling(
 LOWEST: Final = np.finfo(np.float32).min
 
 
+def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
+    """Return where each part of each region begins within an axis, and how many elements it has."""
+    extent = np.maximum(last - first + 1, 1)[:, np.newaxis]
+    part = np.arange(parts)
+    begin = part * extent // parts + first[:, np.newaxis]
+    end = -(-(part + 1) * extent // parts) + first[:, np.newaxis]
+    begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
+    return begin, end - begin
+
+
 def greatest_of_parts(
-    tensor: Array, regions: Array, scale: float, pooled: Mapping[str, int], lowest: np.float32
+    tensor: Array,
+    regions: Array,
+    scale: float,
+    pooled: Mapping[str, int],
+    lowest: np.float32,
+    divided: Callable[[Array, Array, int, int], tuple[Array, Array]] = _parts,
 ) -> Array:
-    """Return the greatest number in each part, FLOAT32, and at least the lowest one."""
+    """Return the greatest number in each part, FLOAT32, and at least the lowest one.
+
+    Args:
+        tensor: InputTensor.
+        regions: ROITensor.
+        scale: SpatialScale.
+        pooled: PooledSize.
+        lowest: what no number is less than.
+        divided: returns where parts begin, and how many elements they have, of the first and the
+            last element of each region, how many parts there are, and the size of the axis.
+    """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
     batch = np.clip(batch, 0, batches - 1)
-    rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
-    columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
+    rows = divided(corners[:, 1], corners[:, 3], pooled["Height"], height)
+    columns = divided(corners[:, 0], corners[:, 2], pooled["Width"], width)
     values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
     best = np.empty((*rows[1].shape, columns[1].shape[1], values.shape[-1]), np.float32)
     for some in slices(len(batch), best[0, :, 0].size * width):
@@ -119,16 +144,6 @@ def _of_parts(
     begin, count = (part[:, np.newaxis] for part in columns)
     bands = _greatest(lambda at: values[batch[:, np.newaxis], at], rows, height, lowest)
     return _greatest(lambda at: bands[region, row, at], (begin, count), width, lowest)
-
-
-def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
-    """Return where each part of each region begins within an axis, and how many elements it has."""
-    extent = np.maximum(last - first + 1, 1)[:, np.newaxis]
-    part = np.arange(parts)
-    begin = part * extent // parts + first[:, np.newaxis]
-    end = -(-(part + 1) * extent // parts) + first[:, np.newaxis]
-    begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
-    return begin, end - begin
 
 
 def _greatest(

@@ -1,0 +1,61 @@
+"""Which elements of an output are what a formula says that a runtime gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Formula
+from dmlconf.faults.prediction import predictions
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["computed_elements", "same_bits"]
+
+
+def computed_elements(
+    case: Case,
+    output: str,
+    formula: Formula,
+    actual: Array,
+    relative: float = 0.0,
+    absolute: float = 0.0,
+) -> Array:
+    """Return which elements have the bits that a formula gives, or are within an error of it.
+
+    NaN is any NaN. In a graph, the formula gives what nodes compute.
+
+    Args:
+        case: an operator or a graph.
+        output: the name of its output.
+        formula: computes what the runtime gives.
+        actual: what the runtime gave.
+        relative: the error as a share of the computed number.
+        absolute: and apart from that.
+    """
+    given = np.zeros(actual.shape, bool)
+    for prediction in predictions(case, formula):
+        computed = prediction.outputs[output]
+        given |= same_bits(actual, computed)
+        if actual.dtype.kind == "f":
+            given |= np.isnan(actual) & np.isnan(computed)
+        if relative or absolute:
+            with np.errstate(invalid="ignore"):
+                limit = absolute + relative * np.abs(computed.astype(np.float64))
+                given |= _difference(actual, computed) <= limit
+    return given
+
+
+def same_bits(actual: Array, computed: Array) -> Array:
+    """Return which elements of two arrays of one type have the same bits."""
+    bits = f"u{actual.dtype.itemsize}"
+    first, second = (np.ascontiguousarray(each).reshape(-1) for each in (actual, computed))
+    same: Array = (first.view(bits) == second.view(bits)).reshape(actual.shape)
+    return same
+
+
+def _difference(actual: Array, computed: Array) -> Array:
+    """Return how far numbers are apart; integers of 64 bits exactly."""
+    if actual.dtype.kind == "f":
+        return np.abs(actual.astype(np.float64) - computed.astype(np.float64))
+    high, low = np.maximum(actual, computed), np.minimum(actual, computed)
+    return high.astype(np.uint64) - low.astype(np.uint64)  # Modulo 2^64, so that it is exact.

@@ -1,0 +1,212 @@
+"""What ONNX Runtime's CPU provider computes instead of the right outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.regions.outputs import LOWEST, greatest_of_parts
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "c_left_out_where_beta_is_0",
+    "columns_by_dilated_windows",
+    "integer_powers_in_float64",
+    "integer_reductions_in_float64",
+    "parts_bounded_in_float32",
+    "running_sums_of_squares",
+    "scale_of_1_for_zeros",
+    "zero_points_subtracted_in_32_bits",
+    "zeros_without_sign",
+]
+
+_INT32: Final = np.iinfo(np.int32)
+_COMBINED: Final[Mapping[str, np.ufunc]] = {
+    "SUM": np.add,
+    "L1": np.add,
+    "MULTIPLY": np.multiply,
+}
+
+
+@of_operators(
+    *("DIAGONAL_MATRIX", "DIAGONAL_MATRIX1", "ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"),
+    *("ELEMENT_WISE_IF", "ELEMENT_WISE_ROUND"),
+)
+def zeros_without_sign(case: Case) -> Computed | None:
+    """Return what is right with 0 in place of -0, as a sum with 0 gives it."""
+    right = evaluate(case)
+    real = {name: array for name, array in right.items() if array.dtype.kind == "f"}
+    return Computed(
+        {**right, **{name: array + array.dtype.type(0) for name, array in real.items()}}
+    )
+
+
+@of_operators("FOLD")
+def columns_by_dilated_windows(case: Case) -> Computed | None:
+    """Return what FOLD gives if columns are counted by windows that are as wide as dilated.
+
+    Column k of a channel belongs to place k of the window. With WindowSizes {2, 2, 2} and Dilations
+    {2, 2, 2} the places are counted as if the window had 3 x 3 x 3: column 3 is at (0, 1, 0), not
+    (0, 1, 1). Places beyond the output are left out. With two dimensions all is right.
+    """
+    desc = case.desc
+    rank = desc["DimensionCount"]
+    if rank == 2:
+        return None
+    dilations, strides, start = desc["Dilations"], desc["Strides"], desc["StartPadding"]
+    sizes = desc["OutputTensor"].Sizes
+    batches, channels, image = sizes[0], sizes[1], sizes[2:]
+    dilated = [(n - 1) * step + 1 for n, step in zip(desc["WindowSizes"], dilations, strict=True)]
+    counts = [
+        (size + before + behind - window) // stride + 1
+        for size, before, behind, window, stride in zip(
+            image, start, desc["EndPadding"], dilated, strides, strict=True
+        )
+    ]
+    columns = case.inputs()["InputTensor"].reshape(batches, -1, *counts)
+    folded = np.zeros((batches, channels * prod(image)), columns.dtype)
+    for column in range(columns.shape[1]):
+        place = np.unravel_index(column % prod(dilated), dilated)
+        first = column // prod(dilated) * prod(image)
+        for at in product(*map(range, counts)):
+            pixel = [
+                n * stride - before + k * dilation
+                for n, stride, before, k, dilation in zip(
+                    at, strides, start, place, dilations, strict=True
+                )
+            ]
+            if all(0 <= n < size for n, size in zip(pixel, image, strict=True)):
+                index = first + np.ravel_multi_index(pixel, image)
+                folded[:, index] += columns[:, column].reshape(batches, -1)[
+                    :, np.ravel_multi_index(at, counts)
+                ]
+    return Computed({"OutputTensor": folded.reshape(sizes)})
+
+
+@of_operators("DYNAMIC_QUANTIZE_LINEAR")
+def scale_of_1_for_zeros(case: Case) -> Computed | None:
+    """Return what DYNAMIC_QUANTIZE_LINEAR gives of zeros: the scale 1, not 0."""
+    if case.inputs()["InputTensor"].any():
+        return None
+    right = evaluate(case)
+    scale = right["OutputScaleTensor"]
+    return Computed({**right, "OutputScaleTensor": np.ones_like(scale)})
+
+
+@of_operators("ELEMENT_WISE_DEQUANTIZE_LINEAR")
+def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_DEQUANTIZE_LINEAR gives if differences of INT32 wrap around."""
+    inputs = case.inputs()
+    tensor, zero_point = inputs["InputTensor"], inputs.get("ZeroPointTensor")
+    if tensor.dtype != np.int32 or zero_point is None:
+        return None
+    with np.errstate(over="ignore"):
+        difference = tensor - zero_point
+        real = difference.astype(np.float32) * inputs["ScaleTensor"]
+    return Computed({"OutputTensor": real.astype(inputs["ScaleTensor"].dtype)})
+
+
+@of_operators("ELEMENT_WISE_POW")
+def integer_powers_in_float64(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives if powers beyond INT32 are its lowest integer."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
+    if base.dtype != np.int32 or exponent.dtype != np.int32:
+        return None
+    with np.errstate(all="ignore"):
+        power = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    held = (power > _INT32.min - 1.0) & (power < _INT32.max + 1.0)
+    return Computed({"OutputTensor": np.where(held, power, _INT32.min).astype(np.int32)})
+
+
+@of_operators("GEMM")
+def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
+    """Return what GEMM gives if Beta is 0 and NaN in C counts for nothing."""
+    if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
+        return None
+    data = {name: each for name, each in case.data.items() if name != "CTensor"}
+    without = replace(case, desc={**case.desc, "CTensor": None}, data=data)
+    return Computed(evaluate(without), around=without)
+
+
+@of_operators("REDUCE")
+def integer_reductions_in_float64(case: Case) -> Computed | None:
+    """Return what REDUCE gives if SUM, L1 and MULTIPLY of INT32 and INT64 go through FLOAT64.
+
+    2147483647 + 1 is 2147483647, since what INT32 does not hold becomes the next integer.
+    """
+    desc, tensor = case.desc, case.inputs()["InputTensor"]
+    if desc["Function"] not in _COMBINED or tensor.dtype not in (np.int32, np.int64):
+        return None
+    numbers = tensor.astype(np.float64)
+    if desc["Function"] == "L1":
+        numbers = np.abs(numbers)
+    with np.errstate(over="ignore"):
+        reduced = _COMBINED[desc["Function"]].reduce(
+            numbers, axis=tuple(desc["Axes"]), keepdims=True
+        )
+    limits = np.iinfo(tensor.dtype)
+    held = (reduced >= limits.min) & (reduced < float(limits.max))
+    nearest = np.where(reduced < 0, limits.min, limits.max)
+    whole = np.where(held, np.where(held, reduced, 0).astype(tensor.dtype), nearest)
+    output = desc["OutputTensor"]
+    return Computed({"OutputTensor": whole.astype(output.DataType.dtype).reshape(output.Sizes)})
+
+
+@of_operators("LOCAL_RESPONSE_NORMALIZATION")
+def running_sums_of_squares(case: Case) -> Computed | None:
+    """Return what LOCAL_RESPONSE_NORMALIZATION gives if squares are subtracted from a running sum.
+
+    Behind an infinite square, the sum is infinity minus infinity: of [1e20, 2, -3] with LocalSize 3
+    the last is NaN.
+    """
+    desc, tensor = case.desc, case.inputs()["InputTensor"]
+    if not desc["CrossChannel"]:
+        return None
+    size, channels = desc["LocalSize"], tensor.shape[1]
+    running = np.empty(tensor.shape, np.float32)
+    with np.errstate(all="ignore"):
+        squares = np.square(tensor.astype(np.float32))
+        total = np.zeros_like(squares[:, 0])
+        for channel in range(-(size // 2), channels):
+            entering, leaving = channel + size // 2, channel - (size - size // 2)
+            if entering < channels:
+                total = total + squares[:, entering]
+            if leaving >= 0:
+                total = total - squares[:, leaving]
+            if channel >= 0:
+                running[:, channel] = total
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(np.isnan(running), right.dtype.type(np.nan), right)})
+
+
+@of_operators("ROI_POOLING")
+def parts_bounded_in_float32(case: Case) -> Computed | None:
+    """Return what ROI_POOLING gives if the bounds of parts are FLOAT32 numbers.
+
+    Part i of a region begins at floor(i (extent / parts)), not at floor(i extent / parts): of 7,525
+    columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.
+    """
+    desc, inputs = case.desc, case.inputs()
+    regions = inputs["InputTensor"], inputs["ROITensor"], desc["SpatialScale"], desc["PooledSize"]
+    pooled = greatest_of_parts(*regions, LOWEST, _parts_in_float32)
+    dtype = desc["OutputTensor"].DataType.dtype
+    return Computed({"OutputTensor": np.maximum(pooled, np.finfo(dtype).min).astype(dtype)})
+
+
+def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
+    """Return where each part of each region begins within an axis, and how many elements it has."""
+    extent = np.maximum(last - first + 1, 1)[:, np.newaxis].astype(np.float32)
+    width, part = extent / np.float32(parts), np.arange(parts + 1).astype(np.float32)
+    begin = np.floor(part[:-1] * width).astype(np.int64) + first[:, np.newaxis]
+    end = np.ceil(part[1:] * width).astype(np.int64) + first[:, np.newaxis]
+    begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
+    return begin, np.maximum(end - begin, 0)

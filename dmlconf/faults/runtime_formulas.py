@@ -1,0 +1,26 @@
+"""The formulas of other runtimes than DirectML by the names that findings and targets use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final
+
+from dmlconf.faults import onnxruntime, openvino, quantization, specifications, webnn
+from dmlconf.faults.computed import Formula
+
+__all__ = ["RUNTIME_FORMULAS"]
+
+
+def _of(module: ModuleType) -> Mapping[str, Formula]:
+    return {name: getattr(module, name) for name in module.__all__}
+
+
+RUNTIME_FORMULAS: Final[Mapping[str, Formula]] = {
+    **_of(onnxruntime),
+    **_of(openvino),
+    **_of(quantization),
+    **_of(specifications),
+    **_of(webnn),
+}
+"""Each function by its name."""
