@@ -5,6 +5,7 @@ YAML has a reader of its own, `dmlconf.documents.reader`, with the same limits.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -126,13 +127,14 @@ def require_shallow(value: Any, levels: int) -> None:
     Raises:
         TreeError: it has more levels of lists and mappings than these, or such an integer.
     """
-    waiting = [(value, 0)]
-    while waiting:
-        item, depth = waiting.pop()
-        if isinstance(item, dict | list):
-            if depth == levels:
-                raise TreeError(f"nested deeper than {levels} levels")
-            items = item.values() if isinstance(item, dict) else item
-            waiting += [(each, depth + 1) for each in items]
-        elif isinstance(item, int) and item.bit_length() > _MOST_INTEGER_BITS:
+    level = [value]
+    for depth in itertools.count():
+        if any(type(each) is int and each.bit_length() > _MOST_INTEGER_BITS for each in level):
             raise TreeError(f"a number of more than {LONGEST_NUMBER} characters")
+        inner = [each for each in level if isinstance(each, dict | list)]
+        if not inner:
+            return
+        if depth == levels:
+            raise TreeError(f"nested deeper than {levels} levels")
+        contents = (each.values() if isinstance(each, dict) else each for each in inner)
+        level = list(itertools.chain.from_iterable(contents))

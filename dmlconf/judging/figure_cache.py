@@ -17,6 +17,7 @@ import platform
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -206,6 +207,7 @@ def _bounded(group: _Group) -> _Group:
     return {key: group[key] for key in reversed(newest)}
 
 
+@cache
 def _sources_digest() -> bytes:
     """Return a digest of everything besides a case and its values that figures depend on."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"

@@ -17,6 +17,7 @@ __all__ = [
     "elements_digest",
     "has_digest",
     "little_endian",
+    "require_sample",
     "sample_indices",
     "sample_of",
     "with_one_nan",
@@ -58,6 +59,16 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
     return Sample(array.dtype, array.shape, elements_digest(array), indices, values)
 
 
+def require_sample(size: int, count: int) -> None:
+    """Raise an error if no sample of `count` elements can be taken from so many.
+
+    Raises:
+        ValueError: none can.
+    """
+    if not 2 <= count <= size:
+        raise ValueError(f"no sample of {count} elements can be taken from {size}")
+
+
 def sample_indices(size: int, seed: str, count: int) -> Array:
     """Return distinct indices of elements, INT64, ascending: the first, the last, and others.
 
@@ -71,8 +82,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
     Raises:
         ValueError: the array has too few elements.
     """
-    if not 2 <= count <= size:
-        raise ValueError(f"no sample of {count} elements can be taken from {size}")
+    require_sample(size, count)
     indices = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
     for blocks in _blocks(seed, -(-count // _NUMBERS)):
         indices.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))

@@ -422,7 +422,16 @@ def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[s
     assert "the case a: X lies beyond the end of outputs.bin" in refusal(path)
 
 
-@pytest.mark.parametrize("output", [{"sample": 3}, {"sizes": [1]}, {"sample": 1 << 40}, {"at": 1}])
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"sample": 3},
+        {"sizes": [1]},
+        {"sizes": [1 << 40, 1 << 40]},
+        {"sample": 1 << 40},
+        {"at": 1},
+    ],
+)
 def test_refuses_samples_that_are_not_in_the_file_or_the_output(
     tmp_path: Path, output: dict[str, Any]
 ) -> None:

@@ -6,18 +6,18 @@ Certificates are there for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from dmlconf.backends.protocol import Outputs
-from dmlconf.backends.recording.model import Recording
+from dmlconf.backends.recording.entries import STORED, Kind, StoredEntries
+from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample
 
 __all__ = ["contradiction"]
 
@@ -54,28 +54,41 @@ def _directml(recording: Recording, details: Any) -> Iterator[str]:
 
 def _beyond_capabilities(recording: Recording) -> Iterator[str]:
     capabilities = recording.capabilities
-    for identifier, entry in recording.entries.items():
-        if not isinstance(entry.outcome, Outputs):
-            continue
+    for (folder, data_type), identifier in _kinds(recording.entries).items():
         with suppress(LookupError):
-            since = catalogue.entry_of(identifier.partition("/")[0].upper()).since
+            since = catalogue.entry_of(folder.upper()).since
             if since > capabilities.feature_level:
                 yield (
                     f"it has outputs of {identifier}, which needs feature level {since}, but its "
                     f"capabilities say {capabilities.feature_level}"
                 )
-        outcome = entry.outcome
-        stored = [array.dtype for array in outcome.arrays.values()]
-        for dtype in stored + [sample.dtype for sample in outcome.samples.values()]:
-            types = _stored_as(dtype)
-            if types.isdisjoint(capabilities.data_types):
-                yield (
-                    f"it has an output of {identifier} in {min(types)}, which its capabilities do "
-                    "not list"
-                )
+        if data_type is None:
+            continue
+        types = _stored_alike(DataType(data_type))
+        if types.isdisjoint(capabilities.data_types):
+            yield (
+                f"it has an output of {identifier} in {min(types)}, which its capabilities do "
+                "not list"
+            )
+
+
+def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
+    """Return what outputs there are, each with the first case that has it."""
+    if isinstance(entries, StoredEntries):
+        return entries.kinds
+    kinds: dict[Kind, str] = {}
+    for identifier, entry in entries.items():
+        if isinstance(entry.outcome, Outputs):
+            known: list[Array | Sample] = [
+                *entry.outcome.arrays.values(),
+                *entry.outcome.samples.values(),
+            ]
+            for each in (None, *(str(STORED[output.dtype]) for output in known)):
+                kinds.setdefault((identifier.partition("/")[0], each), identifier)
+    return kinds
 
 
 @cache
-def _stored_as(dtype: np.dtype[Any]) -> frozenset[DataType]:
-    """Return the data types whose elements are stored as this dtype."""
-    return frozenset(data_type for data_type in DataType if data_type.dtype == dtype)
+def _stored_alike(data_type: DataType) -> frozenset[DataType]:
+    """Return the data types whose elements are stored as those of this one."""
+    return frozenset(each for each in DataType if each.dtype == data_type.dtype)

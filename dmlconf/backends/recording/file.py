@@ -7,8 +7,6 @@ executed or trusted: a file that is damaged, foreign or in a newer format raises
 from __future__ import annotations
 
 import json
-import math
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,12 +15,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from dmlconf.backends.errors import RecordingError
-from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
+from dmlconf.backends.protocol import BackendError, Capabilities, Rejection
 from dmlconf.backends.recording.consistency import contradiction
-from dmlconf.backends.recording.model import Entry, Recording, sample_seed
+from dmlconf.backends.recording.entries import OUTPUTS, STORED, FaultyEntryError, StoredEntries
+from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError
 from dmlconf.documents.schema import Checker, bundled_schema, validator
@@ -30,7 +27,7 @@ from dmlconf.documents.trees import TreeError, parsed_json
 from dmlconf.documents.zip_members import DamagedArchiveError, opened_archive
 from dmlconf.limits import LARGEST_RECORDING_MEMBER
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.sample import Sample, little_endian, sample_indices
+from dmlconf.tensors.sample import Sample, little_endian
 
 __all__ = [
     "FORMAT",
@@ -50,11 +47,7 @@ SUFFIX: Final = ".dmlrec"
 
 _HEAD_BYTES: Final = 1 << 16
 _MANIFEST: Final = "recording.json"
-_OUTPUTS: Final = "outputs.bin"
 _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
-_STORED: Final = {t.dtype: t for t in DataType if t.bits >= 8}
-_BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in _STORED.items()}
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 class _Blob:
@@ -108,7 +101,7 @@ def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
 def _output(output: Array | Sample, blob: _Blob) -> dict[str, Any]:
     values = output.values if isinstance(output, Sample) else output
     manifest = {
-        "type": str(_STORED[output.dtype]),
+        "type": str(STORED[output.dtype]),
         "sizes": list(output.shape),
         "at": blob.add(little_endian(values)),
     }
@@ -134,7 +127,7 @@ def recording_bytes(recording: Recording) -> bytes:
             )
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in ((_MANIFEST, text), (_OUTPUTS, outputs)):
+        for name, content in ((_MANIFEST, text), (OUTPUTS, outputs)):
             member = zipfile.ZipInfo(name, _TIMESTAMP)
             member.create_system = 3  # Else it would differ between Windows and Unix.
             member.external_attr = 0o644 << 16
@@ -179,7 +172,7 @@ def read_recording(path: Path) -> Recording:
         reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    except _FaultyError as error:
+    except (_FaultyError, FaultyEntryError) as error:
         reason = str(error)
     except DamagedArchiveError as error:
         reason = f"not a recording, or a damaged one: {error}"
@@ -220,8 +213,8 @@ _DAMAGES: Final = (
 
 def _members(path: Path) -> tuple[bytes, bytes]:
     with opened_archive(path, LARGEST_RECORDING_MEMBER) as members:
-        members.require((_MANIFEST, _OUTPUTS))
-        return members.read(_MANIFEST), members.read(_OUTPUTS)
+        members.require((_MANIFEST, OUTPUTS))
+        return members.read(_MANIFEST), members.read(OUTPUTS)
 
 
 def _manifest(text: bytes) -> Mapping[str, Any]:
@@ -234,8 +227,8 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
         raise _FaultyError(f"a recording {description}; this dmlconf reads formats {known}")
-    # Checking thousands of cases against the schema takes longer than running them; `_outcome`
-    # accepts only what the schema permits.
+    # Checking thousands of cases against the schema takes longer than running them;
+    # `StoredEntries` accepts only what the schema permits.
     for fault in _checker().iter_errors({**manifest, "cases": {}}):
         raise _FaultyError(f"{fault.json_path}: {fault.message}")
     checked: Mapping[str, Any] = manifest
@@ -253,12 +246,6 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
     cases = manifest["cases"]
     if not isinstance(cases, dict):
         raise _FaultyError("$.cases is not an object")
-    entries = {}
-    for identifier, case in cases.items():
-        try:
-            entries[identifier] = Entry(_digest(case), _outcome(case, outputs))
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _FaultyError(f"the case {identifier}: {_reason(error)}") from error
     return Recording(
         dmlconf=manifest["dmlconf"],
         backend=manifest["backend"],
@@ -267,70 +254,5 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
             FeatureLevel.parse(capabilities["feature_level"]),
             frozenset(map(DataType, capabilities["data_types"])),
         ),
-        entries=entries,
+        entries=StoredEntries(cases, outputs),
     )
-
-
-def _reason(error: Exception) -> str:
-    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-
-
-def _digest(case: Any) -> str:
-    digest = case["digest"]
-    if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
-        raise ValueError("its digest is not 64 hexadecimal digits")
-    return digest
-
-
-def _outcome(case: Mapping[str, Any], outputs: bytes) -> Outputs | Rejection:
-    if "outputs" not in case:
-        _require(case, {"digest", "stage", "hresult"})
-        stage, hresult = case["stage"], case["hresult"]
-        if not isinstance(stage, str) or not isinstance(hresult, str):
-            raise TypeError("its stage and HRESULT are not both strings")
-        return Rejection(stage, hresult)
-    _require(case, {"digest", "outputs"})
-    arrays, samples = {}, {}
-    for name, output in case["outputs"].items():
-        if "sample" in output:
-            samples[name] = _sample(name, output, outputs, case["digest"])
-        else:
-            arrays[name] = _array(name, output, outputs)
-    return Outputs(arrays, samples=samples)
-
-
-def _require(mapping: Mapping[str, Any], keys: set[str]) -> None:
-    if mapping.keys() != keys:
-        raise ValueError(f"it has {', '.join(mapping)}, not {', '.join(sorted(keys))}")
-
-
-def _sample(name: str, output: Mapping[str, Any], outputs: bytes, digest: str) -> Sample:
-    _require(output, {"type", "sizes", "at", "sample", "sha256"})
-    count, elements, sizes = output["sample"], output["sha256"], output["sizes"]
-    if not isinstance(elements, str) or _DIGEST.fullmatch(elements) is None:
-        raise ValueError(f"the SHA-256 of {name} is not 64 hexadecimal digits")
-    stored = {"type": output["type"], "sizes": [count], "at": output["at"]}
-    values = _array(name, stored, outputs)
-    if not isinstance(sizes, list) or not all(map(_is_count, sizes)):
-        raise ValueError(f"the sizes of {name} are not non-negative integers")
-    indices = sample_indices(math.prod(sizes), sample_seed(digest, name), count)
-    return Sample(values.dtype, tuple(sizes), elements, indices, values)
-
-
-def _array(name: str, output: Mapping[str, Any], outputs: bytes) -> Array:
-    _require(output, {"type", "sizes", "at"})
-    sizes, at = output["sizes"], output["at"]
-    if not isinstance(sizes, list) or not all(_is_count(number) for number in (*sizes, at)):
-        raise ValueError(f"the sizes or the offset of {name} are not non-negative integers")
-    if output["type"] not in _BY_NAME:
-        raise ValueError(f"{name} has no data type that can be stored")
-    dtype = _BY_NAME[output["type"]]
-    count = math.prod(sizes)
-    if at + count * dtype.itemsize > len(outputs):
-        raise ValueError(f"{name} lies beyond the end of {_OUTPUTS}")
-    stored = np.frombuffer(outputs, dtype, count, at) if count else np.empty(0, dtype)
-    return stored.reshape(sizes).astype(dtype.newbyteorder("="), copy=False)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 48

@@ -1,0 +1,183 @@
+"""The entries of a recording's file: all are checked when it is read, and each is built when asked.
+
+A recording has thousands of entries, and a process that runs a part of a suite asks for few of
+them; making arrays of all takes several times as long as checking them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Outputs, Rejection
+from dmlconf.backends.recording.model import Entry, sample_seed
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample, require_sample, sample_indices
+
+__all__ = ["OUTPUTS", "STORED", "FaultyEntryError", "Kind", "StoredEntries"]
+
+STORED: Final = {t.dtype: t for t in DataType if t.bits >= 8}
+"""The data types whose elements a recording stores, by their dtype."""
+
+_BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in STORED.items()}
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+_ARRAY: Final = frozenset({"type", "sizes", "at"})
+_SAMPLE: Final = _ARRAY | {"sample", "sha256"}
+
+OUTPUTS: Final = "outputs.bin"
+"""The file of the elements."""
+
+_MOST_PLAIN: Final = 8
+"""Every array may have so many dimensions, if it has elements that lie in memory."""
+
+_MOST_ELEMENTS: Final = 1 << 63
+"""Elements of a tensor whose indices INT64 can hold."""
+
+Kind = tuple[str, str | None]
+"""A folder of cases, and a data type of their outputs by name; None for cases without outputs."""
+
+
+class FaultyEntryError(Exception):
+    """What is wrong with an entry."""
+
+
+class StoredEntries(Mapping[str, Entry]):
+    """Entries by the case's identifier.
+
+    Attributes:
+        kinds: what outputs there are, each with the first case that has it.
+    """
+
+    def __init__(self, cases: Mapping[str, Any], outputs: bytes) -> None:
+        """Check all entries.
+
+        Args:
+            cases: by identifier, as the manifest has them.
+            outputs: the elements that they point into.
+
+        Raises:
+            FaultyEntryError: an entry is not what the schema permits, or points elsewhere.
+        """
+        self._entries: dict[str, Any] = dict(cases)
+        self._outputs = outputs
+        self.kinds: dict[Kind, str] = {}
+        for identifier, case in cases.items():
+            try:
+                types = _checked(case, len(outputs))
+            except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+                raise FaultyEntryError(f"the case {identifier}: {_reason(error)}") from error
+            folder = identifier.partition("/")[0]
+            for each in types:
+                self.kinds.setdefault((folder, each), identifier)
+
+    def __getitem__(self, identifier: str) -> Entry:
+        """Return an entry; the first time, it is built."""
+        known = self._entries[identifier]
+        if not isinstance(known, Entry):
+            known = self._entries[identifier] = Entry(known["digest"], self._outcome(known))
+        return known
+
+    def __contains__(self, identifier: object) -> bool:
+        """Return whether there is an entry, without building it."""
+        return identifier in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the identifiers, in the order of the manifest."""
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        """Return how many entries there are."""
+        return len(self._entries)
+
+    def _outcome(self, case: Mapping[str, Any]) -> Outputs | Rejection:
+        if "outputs" not in case:
+            return Rejection(case["stage"], case["hresult"])
+        arrays, samples = {}, {}
+        for name, output in case["outputs"].items():
+            if "sample" in output:
+                samples[name] = self._sample(output, sample_seed(case["digest"], name))
+            else:
+                arrays[name] = self._array(output["type"], output["sizes"], output["at"])
+        return Outputs(arrays, samples=samples)
+
+    def _sample(self, output: Mapping[str, Any], seed: str) -> Sample:
+        count, sizes = output["sample"], output["sizes"]
+        values = self._array(output["type"], [count], output["at"])
+        indices = sample_indices(math.prod(sizes), seed, count)
+        return Sample(values.dtype, tuple(sizes), output["sha256"], indices, values)
+
+    def _array(self, data_type: str, sizes: list[int], at: int) -> Array:
+        dtype, count = _BY_NAME[data_type], math.prod(sizes)
+        elements = np.frombuffer(self._outputs, dtype, count, at) if count else np.empty(0, dtype)
+        return elements.reshape(sizes).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _reason(error: Exception) -> str:
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _checked(case: Any, length: int) -> list[str | None]:
+    """Return the data types of a case's outputs, by name; none of them for a refused case.
+
+    Args:
+        case: as the manifest has it.
+        length: bytes of all elements.
+    """
+    digest = case["digest"]
+    if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
+        raise ValueError("its digest is not 64 hexadecimal digits")
+    if "outputs" not in case:
+        _require(case, {"digest", "stage", "hresult"})
+        if not isinstance(case["stage"], str) or not isinstance(case["hresult"], str):
+            raise TypeError("its stage and HRESULT are not both strings")
+        return []
+    _require(case, {"digest", "outputs"})
+    types: list[str | None] = [None]
+    for name, output in case["outputs"].items():
+        if "sample" in output:
+            _check_sample(name, output, length)
+        else:
+            _require(output, _ARRAY)
+            _check_array(name, output["type"], output["sizes"], output["at"], length)
+        types.append(output["type"])
+    return types
+
+
+def _require(mapping: Mapping[str, Any], keys: Collection[str]) -> None:
+    if mapping.keys() != keys:
+        raise ValueError(f"it has {', '.join(mapping)}, not {', '.join(sorted(keys))}")
+
+
+def _check_sample(name: str, output: Mapping[str, Any], length: int) -> None:
+    _require(output, _SAMPLE)
+    count, elements, sizes = output["sample"], output["sha256"], output["sizes"]
+    if not isinstance(elements, str) or _DIGEST.fullmatch(elements) is None:
+        raise ValueError(f"the SHA-256 of {name} is not 64 hexadecimal digits")
+    _check_array(name, output["type"], [count], output["at"], length)
+    if not isinstance(sizes, list) or not all(map(_is_count, sizes)):
+        raise ValueError(f"the sizes of {name} are not non-negative integers")
+    if math.prod(sizes) >= _MOST_ELEMENTS:
+        raise ValueError(f"{name} has more elements than indices can name")
+    require_sample(math.prod(sizes), count)
+
+
+def _check_array(name: str, data_type: Any, sizes: Any, at: Any, length: int) -> None:
+    if not isinstance(sizes, list) or not all(map(_is_count, sizes)) or not _is_count(at):
+        raise ValueError(f"the sizes or the offset of {name} are not non-negative integers")
+    if data_type not in _BY_NAME:
+        raise ValueError(f"{name} has no data type that can be stored")
+    dtype, count = _BY_NAME[data_type], math.prod(sizes)
+    if at + count * dtype.itemsize > length:
+        raise ValueError(f"{name} lies beyond the end of {OUTPUTS}")
+    if not count or len(sizes) > _MOST_PLAIN:
+        shape = [1] * len(sizes) if count else sizes
+        np.empty(math.prod(shape), dtype).reshape(shape)  # Raises an error if no array has it.
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 48
