@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -22,14 +23,18 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Poles", "beyond_poles", "poles_of"]
 
+_BESIDE_ZERO: Final = frozenset({"ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW"})
+"""Operators that have a pole beside zero: 1e-30 to the power of -2 is infinite, and 0 to any power
+is 0, as measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class Poles:
     """What follows from intermediates that may lie on both sides of zero.
 
     Attributes:
-        zeros: what the nodes compute from zeros of both signs in their place; empty if there are
-            no such intermediates.
+        zeros: what the nodes compute from zeros of both signs in their place, and where a pole is
+            beside zero, from the numbers next to it; empty if there are no such intermediates.
         elements: where that is infinite, and numbers near it are not; by output of a node.
     """
 
@@ -77,6 +82,11 @@ def poles_of(
         evaluated({slot: np.full(mask.shape, zero) for slot, mask in across.items()})
         for zero in (0.0, -0.0)
     ]
+    if _BESIDE_ZERO & set(case.graph.operators):
+        zeros += [
+            evaluated({slot: _beside_zero(ranges[slot], rooms[slot].right, end) for slot in across})
+            for end in (1.0, -1.0)
+        ]
     ends = [
         evaluated({slot: stored(ranges[slot][end], rooms[slot].right) for slot in across})
         for end in (0, 1)
@@ -90,6 +100,13 @@ def poles_of(
         if (infinite & finite).any():
             elements[slot] = infinite & finite
     return Poles(zeros, elements)
+
+
+def _beside_zero(interval: Interval, like: Array, end: float) -> Array:
+    """Return the numbers next to zero in a data type, toward 1 or -1, where a range has them."""
+    beside = np.nextafter(np.zeros_like(like), like.dtype.type(end))
+    clipped: Array = np.clip(beside, *interval).astype(like.dtype)
+    return clipped
 
 
 def _range(slot: Slot, room: Room, moved: Sequence[NodeValues]) -> Interval:

@@ -499,3 +499,30 @@ def test_a_store_toward_zero_may_hold_the_largest_float16_number(tmp_path: Path)
     )
     assert accepts(case, "y", [-65504] * 7)
     assert not accepts(case, "y", [-60000, *[-65504] * 6])
+
+
+POWER = """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  base: {operator: ACTIVATION, desc: {InputTensor: cosine, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_CONSTANT_POW,
+         desc: {InputTensor: base, OutputTensor: {}, Exponent: EXPONENT}}"""
+
+
+@pytest.mark.parametrize(
+    ("activation", "exponent", "infinities"),
+    [
+        ("ACTIVATION_IDENTITY", -3, [np.inf, -np.inf]),
+        ("ACTIVATION_IDENTITY", -2, [np.inf]),
+        ("ACTIVATION_RELU", -3, [np.inf]),
+        ("ACTIVATION_RELU", 3, []),
+    ],
+)
+def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
+    tmp_path: Path, activation: str, exponent: int, infinities: Values
+) -> None:
+    """The cosine of 1.5707964 is 0 with an error of 0.0008; 0 to any power is 0."""
+    nodes = POWER.replace("ACTIVATION", activation).replace("EXPONENT", str(exponent))
+    case = graph(tmp_path, "\n  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}", nodes)
+    for value in (0, np.inf, -np.inf):
+        assert accepts(case, "y", [value, 1]) == (value in [0, *infinities]), value
+    assert not accepts(case, "y", [0, np.inf])
