@@ -45,7 +45,7 @@ def gather(
     Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
     dimensions, each of which then has indices of its own. Where the output has fewer dimensions
     than that makes, the leading ones are read at 0. Reads outside of the tensor read its last
-    element.
+    element; so does what an IndexDimensions of 0 leaves in an output of more elements.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
     dimensions that do not fit, and reads out of range were measured.
@@ -66,7 +66,11 @@ def gather(
         offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
         output = InputTensor.reshape(-1).take(offsets, mode="clip")
         output = output.reshape(before + used + after)
-    return _right_aligned(output, OutputTensor.DimensionCount)
+    aligned = _right_aligned(output, OutputTensor.DimensionCount)
+    beyond = OutputTensor.ElementCount - aligned.size
+    if beyond <= 0:
+        return aligned
+    return np.concatenate([aligned.reshape(-1), np.repeat(InputTensor.reshape(-1)[-1:], beyond)])
 
 
 def gather_elements(
