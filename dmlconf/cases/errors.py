@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 from dmlconf.catalogue.tensor_ref import TensorRef
 
-__all__ = ["CaseError", "Faults", "desc_location"]
+__all__ = ["CaseError", "CaseErrors", "desc_location"]
 
 
 class CaseError(ValueError):
     """A case that cannot be built.
 
     Attributes:
-        where: keys and indices that lead to the fault, from the case's entry.
+        where: keys and indices that lead to the error, from the case's entry.
         message: what was found and expected.
         hint: what to do, or None.
-        others: further faults of the same case.
+        others: further errors of the same case.
     """
 
     def __init__(
@@ -32,8 +32,8 @@ class CaseError(ValueError):
         super().__init__(message)
 
     def all(self) -> list[CaseError]:
-        """Return this fault and the further ones."""
-        return [self, *(fault for other in self.others for fault in other.all())]
+        """Return this error and the further ones."""
+        return [self, *(error for other in self.others for error in other.all())]
 
 
 def desc_location(field: str) -> tuple[str | int, ...]:
@@ -45,15 +45,15 @@ def desc_location(field: str) -> tuple[str | int, ...]:
     return where if tensor.index is None else (*where, tensor.index)
 
 
-class Faults:
-    """Collects the faults of a case, so that all of them are reported at once."""
+class CaseErrors:
+    """Collects the errors of a case, so that all of them are reported at once."""
 
     def __init__(self) -> None:
-        self._faults: list[CaseError] = []
+        self._errors: list[CaseError] = []
 
     def __len__(self) -> int:
-        """Return how many faults are kept."""
-        return len(self._faults)
+        """Return how many errors are kept."""
+        return len(self._errors)
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -61,33 +61,33 @@ class Faults:
         try:
             yield
         except CaseError as error:
-            self._faults.append(error)
+            self._errors.append(error)
 
-    def add(self, fault: CaseError) -> None:
-        """Keep a fault."""
-        self._faults.append(fault)
+    def add(self, error: CaseError) -> None:
+        """Keep an error."""
+        self._errors.append(error)
 
     def raise_any(self) -> None:
-        """Raise the faults as one, if there are any.
+        """Raise the errors as one, if there are any.
 
         Raises:
-            CaseError: the first fault, with the others.
+            CaseError: the first error, with the others.
         """
-        if self._faults:
-            first, *others = self._faults
+        if self._errors:
+            first, *others = self._errors
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
-        """Raise the faults as one, without those that only follow from faults reported elsewhere.
+        """Raise the errors as one, without those that only follow from errors reported elsewhere.
 
         Args:
             consequence: the kind of those that follow; the first is raised if there is no other.
 
         Raises:
-            CaseError: the first fault, with the others.
+            CaseError: the first error, with the others.
         """
-        causes = [fault for fault in self._faults if not isinstance(fault, consequence)]
-        if self._faults and not causes:
-            raise self._faults[0]
-        self._faults = causes
+        causes = [error for error in self._errors if not isinstance(error, consequence)]
+        if self._errors and not causes:
+            raise self._errors[0]
+        self._errors = causes
         self.raise_any()

@@ -15,10 +15,10 @@ from dmlconf.catalogue.model import Entry, FeatureLevel
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.graphs.model import Graph, GraphNode, Node
 from dmlconf.graphs.relations import Relation
-from dmlconf.graphs.wiring import WiringFault, faults_of
+from dmlconf.graphs.wiring import WiringProblem, graph_problems
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["GraphCase", "fault_location", "node_case", "with_graph"]
+__all__ = ["GraphCase", "node_case", "problem_location", "with_graph"]
 
 _COMPILE_GRAPH: Final = LevelNeed(FeatureLevel(2, 1), "IDMLDevice1::CompileGraph")
 _CONSTANT_NODE: Final = LevelNeed(FeatureLevel(6, 2), "DML_CONSTANT_DATA_GRAPH_NODE_DESC")
@@ -116,7 +116,7 @@ class GraphCase(Case):
         """Return the names of the rules of wiring and the nodes' constraints that are broken."""
         broken: tuple[str, ...] = self._once(
             "violations",
-            lambda: tuple(dict.fromkeys(fault.rule for fault in faults_of(self.graph))),
+            lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),
         )
         return broken
 
@@ -131,8 +131,8 @@ class GraphCase(Case):
     def constraint_error(self) -> CaseError:
         """Return everything that is wrong with the graph, each error with its location."""
         first, *others = [
-            CaseError(fault_location(fault), fault.message, fault.hint or REJECTION_HINT)
-            for fault in faults_of(self.graph)
+            CaseError(problem_location(problem), problem.message, problem.hint or REJECTION_HINT)
+            for problem in graph_problems(self.graph)
         ]
         return CaseError(first.where, first.message, first.hint, others)
 
@@ -140,12 +140,12 @@ class GraphCase(Case):
         return _RULE
 
 
-def fault_location(fault: WiringFault) -> tuple[str | int, ...]:
+def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
     """Return where the case's entry has what is wrong."""
-    if not fault.node:
-        return ("outputs", fault.tensor) if fault.tensor else ("outputs",)
-    where = ("nodes", fault.node.partition("[")[0])
-    return (*where, *desc_location(fault.tensor)) if fault.tensor else where
+    if not problem.node:
+        return ("outputs", problem.tensor) if problem.tensor else ("outputs",)
+    where = ("nodes", problem.node.partition("[")[0])
+    return (*where, *desc_location(problem.tensor)) if problem.tensor else where
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.catalogue import loader
-from dmlconf.catalogue.faults import faults, repeated, unknown_level
 from dmlconf.catalogue.model import (
     FEATURE_LEVELS,
     FeatureLevel,
 )
+from dmlconf.catalogue.problems import operator_problems, repeated, unknown_level
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
@@ -63,7 +63,9 @@ def lint_operator(path: Path) -> list[Problem]:
     if unreadable:
         return unreadable
     operator = loader.operator_from(document.data)
-    return [document.problem(where, message) for where, message in faults(operator, document)]
+    return [
+        document.problem(where, message) for where, message in operator_problems(operator, document)
+    ]
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -127,7 +129,7 @@ def _enum_problems(document: Document) -> Iterator[Problem]:
                 yield document.problem(where, unknown_level(level))
 
 
-def _fault(text: str) -> str | None:
+def _expression_error(text: str) -> str | None:
     """Return why an expression cannot be parsed or is too long to read; None if it is fine."""
     try:
         length = len(str(Expression(text)))
@@ -145,9 +147,9 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
     """Return the problems of a section's unreadable expressions."""
     problems = []
     for index, entry in enumerate(document.data.get(section, ())):
-        fault = _fault(entry.get(key, "True")) if isinstance(entry, dict) else None
-        if fault is not None:
-            problems.append(document.problem((section, index, key), fault))
+        error = _expression_error(entry.get(key, "True")) if isinstance(entry, dict) else None
+        if error is not None:
+            problems.append(document.problem((section, index, key), error))
     return problems
 
 
@@ -157,9 +159,9 @@ def _unreadable_values(document: Document, section: tuple[str, ...]) -> Iterator
     for key in section:
         values = values.get(key, {})
     for name, text in values.items():
-        fault = _fault(text)
-        if fault is not None:
-            yield document.problem((*section, name), fault)
+        error = _expression_error(text)
+        if error is not None:
+            yield document.problem((*section, name), error)
 
 
 def _unreadable_precision(document: Document) -> Iterator[Problem]:
@@ -172,9 +174,9 @@ def _unreadable_precision(document: Document) -> Iterator[Problem]:
             }
             written["typical", "when"] = rule.get("typical", {}).get("when", "True")
             for key, text in written.items():
-                fault = _fault(str(text))
-                if fault is not None:
-                    yield document.problem((*where, *key), fault)
+                error = _expression_error(str(text))
+                if error is not None:
+                    yield document.problem((*where, *key), error)
 
 
 def _schema(path: Path, schema: str) -> list[Problem]:

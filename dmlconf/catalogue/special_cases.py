@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dmlconf.catalogue import loader
 from dmlconf.catalogue.model import Field, FieldKind, Operator, Specialisation
 
-__all__ = ["special_case_faults"]
+__all__ = ["special_case_problems"]
 
 
-def special_case_faults(operator: Operator) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def special_case_problems(operator: Operator) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield what is wrong under `specialises`, each with its location in the file."""
     of = operator.specialises
     if of is None:
@@ -27,7 +27,7 @@ def special_case_faults(operator: Operator) -> Iterator[tuple[tuple[str | int, .
     except loader.UnknownOperatorError as error:
         yield ("specialises", "operator"), str(error)
         return
-    yield from _field_faults(operator, of, general)
+    yield from _field_problems(operator, of, general)
 
 
 def _generalisations(of: Specialisation | None) -> list[str]:
@@ -42,7 +42,7 @@ def _generalisations(of: Specialisation | None) -> list[str]:
     return names
 
 
-def _field_faults(
+def _field_problems(
     operator: Operator, of: Specialisation, general: Operator
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     own, others = _without_counts(operator), _without_counts(general)

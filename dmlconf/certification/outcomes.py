@@ -25,7 +25,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
-from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.digest import case_digest, outputs_problem
 from dmlconf.backends.recording.model import SAMPLE as RECORDED_SAMPLE
 from dmlconf.backends.recording.model import SAMPLED_BYTES as RECORDED_SAMPLED_BYTES
 from dmlconf.backends.recording.model import sample_seed
@@ -87,7 +87,7 @@ def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> Store
     digest = case_digest(case)
     line: dict[str, Any] = {"case": case.identifier, "digest": digest}
     if isinstance(outcome, Outputs):
-        fault = outputs_fault(case, outcome)
+        fault = outputs_problem(case, outcome)
         if fault is not None:
             outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
     if isinstance(outcome, Declined):

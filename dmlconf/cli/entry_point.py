@@ -14,7 +14,7 @@ import click
 from dmlconf import __version__
 from dmlconf.cli.common.command_table import COMMAND_GROUPS, COMMAND_NAMES, command_module
 from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
-from dmlconf.cli.output.console import output_fault, say, silenced_when_closed
+from dmlconf.cli.output.console import output_error, say, silenced_when_closed
 from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.workers.interrupts import INTERRUPTS, treat_termination_as_interrupt
@@ -68,10 +68,10 @@ class _LazyGroup(click.Group):
             with silenced_when_closed():  # Here, because click itself would exit with 1.
                 code = super().invoke(ctx)
         except OSError as error:
-            fault = output_fault(error)
-            if fault is None:
+            problem = output_error(error)
+            if problem is None:
                 raise
-            say(f"Error: {fault}")
+            say(f"Error: {problem}")
             code = code or ExitCode.OUTPUT
         return code
 
@@ -156,9 +156,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         say(f"Error: {error}")
         return exit_code_of(error)
     except Exception as error:
-        fault = output_fault(error)
-        if fault is not None:
-            say(f"Error: {fault}")
+        problem = output_error(error)
+        if problem is not None:
+            say(f"Error: {problem}")
             return ExitCode.OUTPUT
         traceback.print_exc()
         say("\nThis is a bug in dmlconf itself. Please report it with the lines above.")

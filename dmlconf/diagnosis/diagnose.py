@@ -12,10 +12,10 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
+from dmlconf.diagnosis.factors import ChangedCase, Culprit, changed_cases
 from dmlconf.diagnosis.graph_mutants import Mutant
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.diagnosis.rewritten import same_as_rewritten
-from dmlconf.diagnosis.variants import Culprit, Variant, variants_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
 
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
@@ -33,15 +33,15 @@ _ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A variant, and the verdict on it; None if its backend could not be used."""
+    """A case with one factor changed, and the verdict; None if its backend could not be used."""
 
-    variant: Variant
+    changed: ChangedCase
     verdict: Verdict | None
     message: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether the variant passed."""
+        """Whether the case passed."""
         return self.verdict is not None and self.verdict.status is Status.PASSED
 
 
@@ -58,12 +58,12 @@ class Diagnosis:
         reduced: the smallest case that fails in the same way; None if the case could not be
             reduced.
         reduced_verdict: the verdict on the reduced case.
-        trials: the variants of the smallest case, with their verdicts.
-        culprit: what is to blame; None if no circumstance is.
+        trials: the smallest case with each factor changed, and the verdicts.
+        culprit: what is to blame; None if no factor is.
         rewritten: the graph, otherwise compiled, whose outputs are the wrong ones in every bit;
             None for operators, and if none is known.
         notes: additional remarks for people.
-        interrupted: whether an interrupt ended the reduction or the variants.
+        interrupted: whether an interrupt ended the reduction or the trials.
     """
 
     case: Case
@@ -132,8 +132,8 @@ def diagnose(
     trials: list[Trial] = []
     try:
         again(reduced.case if reduced else case)
-        for variant in _variants(reduced.case, bench.backend, others) if reduced else ():
-            trials.append(_trial(variant, again))
+        for changed in _changed_cases(reduced.case, bench.backend, others) if reduced else ():
+            trials.append(_trial(changed, again))
     except KeyboardInterrupt:
         interrupted = True
         bench.close()
@@ -192,7 +192,7 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Checks whether a case fails like the first one, under the circumstances that this needs."""
+    """Checks whether a case fails like the first one, run among others or again as this needs."""
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench
@@ -217,18 +217,18 @@ class _Again:
                     return verdict
         return None
 
-    def of_variant(self, variant: Variant) -> Verdict:
-        """Return the first failing verdict on a variant, however it fails; else the last one."""
+    def of_changed(self, changed: ChangedCase) -> Verdict:
+        """Return the first verdict on a changed case that fails in any way; else the last one."""
         for _ in range(self._attempts):
-            for verdict in self._verdicts(variant):
+            for verdict in self._verdicts(changed):
                 if verdict.status.fails_run:
                     return verdict
         return verdict
 
-    def _verdicts(self, variant: Variant) -> Sequence[Verdict]:
-        if variant.form is not None:
-            return [self._bench.verdict_in_form(variant.case, variant.form)]
-        return self._bench.verdicts([variant.case] * self._batch, variant.backend)
+    def _verdicts(self, changed: ChangedCase) -> Sequence[Verdict]:
+        if changed.form is not None:
+            return [self._bench.verdict_in_form(changed.case, changed.form)]
+        return self._bench.verdicts([changed.case] * self._batch, changed.backend)
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
@@ -240,27 +240,29 @@ def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
     )
 
 
-def _variants(case: Case, backend: BackendName, others: Sequence[BackendName]) -> Iterator[Variant]:
-    yield from variants_of(case, backend)
+def _changed_cases(
+    case: Case, backend: BackendName, others: Sequence[BackendName]
+) -> Iterator[ChangedCase]:
+    yield from changed_cases(case, backend)
     for name in others:
-        yield Variant("backend", str(name), "the backend", case, name, tells=False)
+        yield ChangedCase("backend", str(name), "the backend", case, name, tells=False)
 
 
-def _trial(variant: Variant, again: _Again) -> Trial:
-    if variant.case.violations() and variant.case.expectation is None:
-        return Trial(variant, None, "the variant would break a constraint of the operator")
+def _trial(changed: ChangedCase, again: _Again) -> Trial:
+    if changed.case.violations() and changed.case.expectation is None:
+        return Trial(changed, None, "the change would break a constraint of the operator")
     try:
-        return Trial(variant, again.of_variant(variant))
+        return Trial(changed, again.of_changed(changed))
     except (BackendError, UnknownChoiceError) as error:
-        return Trial(variant, None, str(error))
+        return Trial(changed, None, str(error))
 
 
 def _culprit(trials: Sequence[Trial]) -> Culprit | None:
-    """Return the first circumstance whose change makes the case pass."""
-    passing = [trial for trial in trials if trial.passed and trial.variant.tells]
+    """Return the first factor whose change makes the case pass."""
+    passing = [trial for trial in trials if trial.passed and trial.changed.tells]
     if not passing:
         return None
-    variant = passing[0].variant
-    blame = variant.blame[0].upper() + variant.blame[1:]
-    sentence = f"{blame} is to blame: the case passes with {variant.change}."
-    return Culprit(variant.circumstance, sentence)
+    changed = passing[0].changed
+    blame = changed.blame[0].upper() + changed.blame[1:]
+    sentence = f"{blame} is to blame: the case passes with {changed.change}."
+    return Culprit(changed.factor, sentence)

@@ -15,7 +15,7 @@ from typing import Final
 from dmlconf.cases.model import Fill
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge, Slot
-from dmlconf.graphs.wiring import faults_of_edges
+from dmlconf.graphs.wiring import edge_problems
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Mutant", "mutants_of"]
@@ -49,7 +49,7 @@ def mutants_of(graph: Graph) -> Iterator[Mutant]:
         *_reused(graph),
     ):
         read = _without_unread(mutant.graph)
-        if read != graph and not faults_of_edges(read):
+        if read != graph and not edge_problems(read):
             yield replace(mutant, graph=read)
 
 

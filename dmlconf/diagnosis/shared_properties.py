@@ -66,7 +66,7 @@ class SharedProperty:
         """The failure to look at first: the one with the fewest elements.
 
         A case with the tag `invalid`, which DirectML must refuse, comes last: leaving something out
-        of it may make it valid, so its variants say little.
+        of it may make it valid, so changes of it say little.
         """
         return min(
             self.failures,

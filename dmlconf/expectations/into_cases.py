@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends.protocol import Breakdown, Declined, Outcome, Rejection
-from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.digest import outputs_problem
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cases.writing.export import exported_name
 from dmlconf.cases.writing.insertion import (
@@ -111,7 +111,7 @@ def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
     outcome = without_excused_faults(case, outcome)
     if outcome.faults:
         return refused(f"{outcome.faults[0].kind}: {outcome.faults[0].message}")
-    wrong = outputs_fault(case, outcome)
+    wrong = outputs_problem(case, outcome)
     if wrong is not None:
         return refused(wrong)
     allowances = CaseAllowances(case)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import dmlconf
 from dmlconf.backends import protocol
 from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
-from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.digest import outputs_problem
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case
 from dmlconf.engine.consumers import run_to_end
@@ -110,7 +110,7 @@ def _entry(
         outcome = without_excused_faults(case, outcome)
         for fault in outcome.faults:
             return LeftOut(case.identifier, True, fault.kind, fault.message)
-        wrong = outputs_fault(case, outcome)
+        wrong = outputs_problem(case, outcome)
         if wrong is not None:
             return LeftOut(case.identifier, True, "other outputs than the desc has", wrong)
     return entry_of(case, outcome)

@@ -1,4 +1,4 @@
-"""Find faults in the wiring of a graph and in its nodes."""
+"""Find problems in the wiring of a graph and in its nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.explanations import explanations
 from dmlconf.graphs.model import CircleError, Graph, Node
 
-__all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges", "faults_of_wiring"]
+__all__ = ["WIRING_RULES", "WiringProblem", "edge_problems", "graph_problems", "wiring_problems"]
 
 WIRING_RULES: Final = {
     "graph-has-output": "A graph has at least one output.",
@@ -35,8 +35,8 @@ not refuse graphs that break `edge-data-type` or `single-output-source`.
 
 
 @dataclass(frozen=True, slots=True)
-class WiringFault:
-    """One fault of a graph.
+class WiringProblem:
+    """One problem of a graph.
 
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
@@ -53,12 +53,12 @@ class WiringFault:
     hint: str | None = None
 
 
-def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
-    """Return all faults of a graph: of its edges, and of each node's desc."""
-    return (*faults_of_wiring(graph), *_nodes(graph))
+def graph_problems(graph: Graph) -> tuple[WiringProblem, ...]:
+    """Return all problems of a graph: of its edges, and of each node's desc."""
+    return (*wiring_problems(graph), *_nodes(graph))
 
 
-def faults_of_wiring(graph: Graph) -> tuple[WiringFault, ...]:
+def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
     """Return the violations of `WIRING_RULES`, whatever the nodes' descs are."""
     return (
         *_ends(graph),
@@ -72,8 +72,8 @@ def faults_of_wiring(graph: Graph) -> tuple[WiringFault, ...]:
     )
 
 
-def faults_of_edges(graph: Graph) -> tuple[WiringFault, ...]:
-    """Return the possible faults after edges of a valid graph came to join other tensors.
+def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
+    """Return the possible problems after edges of a valid graph came to join other tensors.
 
     Args:
         graph: its nodes are those of a valid graph, and each tensor is fed by one of the same form.
@@ -81,7 +81,7 @@ def faults_of_edges(graph: Graph) -> tuple[WiringFault, ...]:
     return (*_owned(graph), *_order(graph), *_idle(graph))
 
 
-def _ends(graph: Graph) -> Iterator[WiringFault]:
+def _ends(graph: Graph) -> Iterator[WiringProblem]:
     nodes = graph.by_name
     rule = "edge-ends-exist"
 
@@ -95,38 +95,38 @@ def _ends(graph: Graph) -> Iterator[WiringFault]:
     for edge in graph.input_edges:
         if edge.graph_input not in graph.inputs:
             unknown = f"there is no graph input {edge.graph_input}"
-            yield WiringFault(rule, edge.node, edge.tensor, unknown)
+            yield WiringProblem(rule, edge.node, edge.tensor, unknown)
         if message := missing(edge.node, edge.tensor, output=False):
-            yield WiringFault(rule, edge.node, edge.tensor, message)
+            yield WiringProblem(rule, edge.node, edge.tensor, message)
     for link in graph.intermediate_edges:
         ends = (
             missing(link.from_node, link.from_tensor, output=True),
             missing(link.to_node, link.to_tensor, output=False),
         )
-        for fault in filter(None, ends):
-            yield WiringFault(rule, link.to_node, link.to_tensor, fault)
+        for problem in filter(None, ends):
+            yield WiringProblem(rule, link.to_node, link.to_tensor, problem)
     for out in graph.output_edges:
         if out.graph_output not in graph.outputs:
             unknown = f"there is no graph output {out.graph_output}"
-            yield WiringFault(rule, "", out.graph_output, unknown)
+            yield WiringProblem(rule, "", out.graph_output, unknown)
         if message := missing(out.node, out.tensor, output=True):
-            yield WiringFault(rule, "", out.graph_output, message)
+            yield WiringProblem(rule, "", out.graph_output, message)
 
 
-def _outputs(graph: Graph) -> Iterator[WiringFault]:
+def _outputs(graph: Graph) -> Iterator[WiringProblem]:
     if not graph.outputs:
-        yield WiringFault("graph-has-output", "", "", "the graph has no output")
+        yield WiringProblem("graph-has-output", "", "", "the graph has no output")
     counts = Counter(edge.graph_output for edge in graph.output_edges)
     for name in graph.outputs:
         if counts[name] > 1:
             message = f"{counts[name]} edges lead to the graph output {name}"
-            yield WiringFault("single-output-source", "", name, message)
+            yield WiringProblem("single-output-source", "", name, message)
         elif not counts[name]:
             message = f"no edge leads to the graph output {name}"
-            yield WiringFault("edge-ends-exist", "", name, message)
+            yield WiringProblem("edge-ends-exist", "", name, message)
 
 
-def _inputs(graph: Graph) -> Iterator[WiringFault]:
+def _inputs(graph: Graph) -> Iterator[WiringProblem]:
     counts = Counter((edge.node, edge.tensor) for edge in graph.input_edges)
     counts.update((edge.to_node, edge.to_tensor) for edge in graph.intermediate_edges)
     for node in graph.nodes:
@@ -134,13 +134,13 @@ def _inputs(graph: Graph) -> Iterator[WiringFault]:
             count = counts[node.name, name]
             if count > 1:
                 message = f"{count} edges feed {name} of the node {node.name}"
-                yield WiringFault("single-source", node.name, name, message)
+                yield WiringProblem("single-source", node.name, name, message)
             elif not count:
                 message = f"nothing feeds {name} of the node {node.name}"
-                yield WiringFault("required-input", node.name, name, message)
+                yield WiringProblem("required-input", node.name, name, message)
 
 
-def _fits(graph: Graph) -> Iterator[WiringFault]:
+def _fits(graph: Graph) -> Iterator[WiringProblem]:
     nodes = graph.by_name
     for (name, tensor), source in graph.sources().items():
         consumer = nodes[name].inputs.get(tensor) if name in nodes else None
@@ -157,11 +157,11 @@ def _fits(graph: Graph) -> Iterator[WiringFault]:
 
 def _edge(
     node: str, tensor: str, consumer: TensorDesc, producer: TensorDesc, text: str
-) -> Iterator[WiringFault]:
+) -> Iterator[WiringProblem]:
     if consumer.DataType is not producer.DataType:
         message = f"{tensor} of {node} is {consumer.DataType}, but {text} is {producer.DataType}"
         hint = "convert it with a CAST node"
-        yield WiringFault("edge-data-type", node, tensor, message, hint)
+        yield WiringProblem("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
         return  # A constraint of the node reports it.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
@@ -171,7 +171,7 @@ def _edge(
             f"has {produced:,} (Sizes {list(producer.Sizes)})"
         )
         hint = "both ends of an edge see the same buffer; repeat elements by Strides of 0"
-        yield WiringFault("edge-size", node, tensor, message, hint)
+        yield WiringProblem("edge-size", node, tensor, message, hint)
 
 
 def _has_bytes(tensor: TensorDesc) -> bool:
@@ -179,7 +179,7 @@ def _has_bytes(tensor: TensorDesc) -> bool:
     return tensor.Strides is None or len(tensor.Strides) == len(tensor.Sizes)
 
 
-def _owned(graph: Graph) -> Iterator[WiringFault]:
+def _owned(graph: Graph) -> Iterator[WiringProblem]:
     nodes = graph.by_name
     owned: dict[str, list[tuple[str, str, bool]]] = {}
     for (name, tensor), source in graph.sources().items():
@@ -191,40 +191,40 @@ def _owned(graph: Graph) -> Iterator[WiringFault]:
             owned.setdefault(source, []).append((name, tensor, is_owned))
         elif is_owned:
             message = f"{tensor} of {name} is OWNED_BY_DML, but {source[0]} feeds it"
-            yield WiringFault("owned-by-graph-input", name, tensor, message)
+            yield WiringProblem("owned-by-graph-input", name, tensor, message)
     for source, consumers in owned.items():
         if len({is_owned for _, _, is_owned in consumers}) > 1:
             name, tensor, _ = next(each for each in consumers if not each[2])
             message = f"{source} is OWNED_BY_DML elsewhere, but not in {tensor} of {name}"
-            yield WiringFault("owned-by-all-consumers", name, tensor, message)
+            yield WiringProblem("owned-by-all-consumers", name, tensor, message)
 
 
-def _order(graph: Graph) -> Iterator[WiringFault]:
+def _order(graph: Graph) -> Iterator[WiringProblem]:
     try:
         graph.in_order()
     except CircleError as error:
         message = f"the nodes {', '.join(error.nodes)} wait for each other"
-        yield WiringFault("acyclic", error.nodes[0], "", message)
+        yield WiringProblem("acyclic", error.nodes[0], "", message)
 
 
-def _idle(graph: Graph) -> Iterator[WiringFault]:
+def _idle(graph: Graph) -> Iterator[WiringProblem]:
     feeding = {edge.from_node for edge in graph.intermediate_edges}
     feeding |= {edge.node for edge in graph.output_edges}
     for node in graph.nodes:
         if node.name not in feeding:
             message = f"{node.name} feeds no node and is not an output of the graph"
-            yield WiringFault("node-feeds-something", node.name, "", message)
+            yield WiringProblem("node-feeds-something", node.name, "", message)
 
 
-def _constants(graph: Graph) -> Iterator[WiringFault]:
+def _constants(graph: Graph) -> Iterator[WiringProblem]:
     for node in graph.constants:
         if not _has_bytes(node.tensor) or not node.tensor.TotalTensorSizeInBytes:
             message = f"the constant {node.name} has no bytes"
-            yield WiringFault("constant-size", node.name, "", message)
+            yield WiringProblem("constant-size", node.name, "", message)
 
 
-def _nodes(graph: Graph) -> Iterator[WiringFault]:
+def _nodes(graph: Graph) -> Iterator[WiringProblem]:
     for node in graph.operator_nodes:
         for each in explanations(node.operator, node.desc):
             message = f"the node {node.name} breaks {each.constraint} of {node.operator_name}"
-            yield WiringFault(each.constraint, node.name, each.field, f"{message}: {each.text}")
+            yield WiringProblem(each.constraint, node.name, each.field, f"{message}: {each.text}")

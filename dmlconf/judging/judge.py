@@ -345,7 +345,7 @@ def _judge_outputs(
         return _compare_outputs(case, outcome, expected, allowances)
     figures = cache.get(case, key, expected.samples.keys() | expected.outputs.keys())
     if figures is not None:
-        return _without_faults(case, outcome, expected, figures)
+        return _right(case, outcome, expected, figures)
     verdict = _compare_outputs(case, outcome, expected, allowances)
     if not verdict.status.fails_run:
         cache.add(case, key, verdict.figures)
@@ -355,7 +355,7 @@ def _judge_outputs(
 def _compare_outputs(
     case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
 ) -> Verdict:
-    faults = _conduct(outcome)
+    findings = _conduct(outcome)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -368,9 +368,9 @@ def _compare_outputs(
             known = actual if whole and actual is not None else target
             contradiction = contradiction_of(case, name, known, allowances)
             contradictions += [contradiction] if contradiction else []
-        fault = _form_fault(name, actual, target)
-        if fault is not None or actual is None:
-            faults += [fault] if fault else []
+        finding = _form_finding(name, actual, target)
+        if finding is not None or actual is None:
+            findings += [finding] if finding else []
             continue
         rule = case.rule(name)
         allowance = allowances.of(name)
@@ -393,27 +393,27 @@ def _compare_outputs(
             pair.sample or recorded,
         )
         if not comparison.passed:
-            faults.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
+            findings.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
             differences += _differences(name, comparison, pair, rule, permitted)
             if pair.sample is None and pair.actual.size:
                 grid = error_map(pair.actual, pair.expected)
                 figures[name] = replace(figures[name], error_map=grid)
         elif not isinstance(actual, Sample):
-            faults += suspicions(case, name, actual, allowance)
-    if not contradictions and not faults:
-        return _without_faults(case, outcome, expected, figures)
+            findings += suspicions(case, name, actual, allowance)
+    if not contradictions and not findings:
+        return _right(case, outcome, expected, figures)
     if contradictions:
-        faults = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + faults
+        findings = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + findings
         contradicted = [difference for each in contradictions for difference in each.differences]
-        reason = _reason(faults, _with_actual(case, contradicted, outcome))
+        reason = _reason(findings, _with_actual(case, contradicted, outcome))
     else:
-        reason = _reason(faults, differences)
+        reason = _reason(findings, differences)
     unchecked = _unchecked(case, expected)
     provenance = expected.provenance
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
 
 
-def _without_faults(
+def _right(
     case: Case, outcome: Outputs, expected: ExpectedOutputs, figures: Mapping[str, Figures]
 ) -> Verdict:
     """Return the verdict on outputs that are right, as far as the rules judge them."""
@@ -448,20 +448,20 @@ def _with_actual(
         yield {**difference, "actual": actual, "off_by": distance, "unit": unit}
 
 
-_Faults = list[tuple[ReasonKind, str]]
+_Findings = list[tuple[ReasonKind, str]]
 
 
-def _conduct(outcome: Outputs) -> _Faults:
+def _conduct(outcome: Outputs) -> _Findings:
     """Return forbidden conduct that the backend observed, whether the values are right or not."""
     return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
 
 
-def _reason(faults: _Faults, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
-    message = "; ".join(message for _, message in faults)
-    return Reason(faults[0][0], message, tuple(differences))
+def _reason(findings: _Findings, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
+    message = "; ".join(message for _, message in findings)
+    return Reason(findings[0][0], message, tuple(differences))
 
 
-def _form_fault(
+def _form_finding(
     name: str, actual: Array | Sample | None, target: Array | Sample
 ) -> tuple[ReasonKind, str] | None:
     if actual is None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
-from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.digest import outputs_problem
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.cases.graph_case import GraphCase, node_case, with_graph
 from dmlconf.cases.model import Case, Fill, Provenance
@@ -136,7 +136,7 @@ def _node_by_node(case: Case) -> Steps[dict[str, Array] | Stopped]:
                 data[name] = seen_through(computed[source], producer, tensor)
         alone = node_case(case, node, data)
         outcome: Outcome = yield alone
-        if not isinstance(outcome, Outputs) or outputs_fault(alone, outcome) is not None:
+        if not isinstance(outcome, Outputs) or outputs_problem(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
     return {name: computed[slot] for name, slot in graph.output_sources().items()}
@@ -151,7 +151,7 @@ def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
         data |= {name: computed[slot] for name, slot in piece.fed.items()}
         half = _graph_case(case, f"{case.identifier}#{number}", piece.graph, data)
         outcome: Outcome = yield half
-        if not isinstance(outcome, Outputs) or outputs_fault(half, outcome) is not None:
+        if not isinstance(outcome, Outputs) or outputs_problem(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
     return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
@@ -174,7 +174,7 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
         return verdict
     form = _FORMS[case.relation]
     other = yield from in_other_form(case, case.relation)
-    if not isinstance(other, Stopped) and outputs_fault(case, Outputs(other)) is not None:
+    if not isinstance(other, Stopped) and outputs_problem(case, Outputs(other)) is not None:
         other = Stopped(form, Outputs(other))
     verdict = verdict.judged(expectation=Provenance.RELATION, unchecked_outputs=())
     if isinstance(other, Stopped) and other.unknown:
@@ -254,7 +254,7 @@ def with_unfused(
         judge: judges an outcome of the graph.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)
-    if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:
+    if not isinstance(unfused, Stopped) and outputs_problem(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
         return _with_remark(verdict, f"unfused, {unfused}")

@@ -1,7 +1,7 @@
-"""Defects of graph compilers, injected into graphs, and legitimate variants.
+"""Defects of graph compilers, injected into graphs, and legitimate differences.
 
-A defect yields the outputs of a wrong graph; a variant those of a right one. Both are computed by
-the reference, so that they can be had for every graph.
+A defect yields the outputs of a wrong graph; a legitimate difference those of a right one.
+Both are computed by the reference, so that they can be had for every graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
-from dmlconf.graphs.wiring import faults_of_edges
+from dmlconf.graphs.wiring import edge_problems
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.wider import wider
 from dmlconf.precision.compare import compare
@@ -31,7 +31,7 @@ from dmlconf.strength.injection import Site
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["GRAPH_DEFECTS", "RIGHT_VARIANTS", "GraphSite"]
+__all__ = ["GRAPH_DEFECTS", "LEGITIMATE_GRAPH_DIFFERENCES", "GraphSite"]
 
 Outputs = Mapping[str, Array]
 
@@ -92,7 +92,7 @@ class GraphSite:
     def rewired(self, **parts: Any) -> Outputs | None:
         """Return the outputs of a graph with other edges; None if these are invalid."""
         graph = replace(self.case.graph, **parts)
-        if faults_of_edges(graph):
+        if edge_problems(graph):
             return None
         case = with_graph(self.case, graph)
         with np.errstate(all="ignore"):
@@ -380,11 +380,11 @@ GRAPH_DEFECTS: Final[Mapping[str, Inject]] = {
 }
 """Defects by name."""
 
-RIGHT_VARIANTS: Final[Mapping[str, Inject]] = {
+LEGITIMATE_GRAPH_DIFFERENCES: Final[Mapping[str, Inject]] = {
     "edges held in FLOAT32": _held_in_float32,
     "some edges held in FLOAT32": _partly_in_float32,
     "FLOAT32 inside, stores to nearest": _stores_nearest,
     "FLOAT32 inside, stores truncated": _stores_truncated,
     "sums in other orders": _sums_in_other_orders,
 }
-"""Legitimate variants by name."""
+"""Legitimate differences by name."""

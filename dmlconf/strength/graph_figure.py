@@ -1,4 +1,5 @@
-"""The figure of graphs: which defects of graph compilers are noticed, and which variants fail."""
+"""The figure of graphs: which defects of graph compilers are noticed, and which legitimate
+differences fail."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.judging.judge import Against, Recorded
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
+from dmlconf.strength.graph_defects import GRAPH_DEFECTS, LEGITIMATE_GRAPH_DIFFERENCES, GraphSite
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
@@ -23,13 +24,13 @@ __all__ = [
 
 @dataclass(slots=True)
 class GraphTally:
-    """The results for one defect, or for one right variant.
+    """The results for one defect, or for one legitimate difference.
 
     Attributes:
         tried: how often it changed a graph's outputs, or was computed.
         failed: how often the verdict failed.
         unexpected: the graphs whose verdict is wrong, with the change: a defect that passes, or a
-            right variant that fails.
+            legitimate difference that fails.
     """
 
     tried: int = 0
@@ -50,17 +51,17 @@ class GraphFigure:
     Attributes:
         cases: how many graphs were used.
         defects: by name.
-        variants: by name.
+        legitimate: the legitimate differences, by name.
     """
 
     cases: int = 0
     defects: dict[str, GraphTally] = field(default_factory=dict)
-    variants: dict[str, GraphTally] = field(default_factory=dict)
+    legitimate: dict[str, GraphTally] = field(default_factory=dict)
 
     def add(self, later: GraphFigure) -> None:
         """Add what later graphs notice."""
         self.cases += later.cases
-        for own, others in ((self.defects, later.defects), (self.variants, later.variants)):
+        for own, others in ((self.defects, later.defects), (self.legitimate, later.legitimate)):
             for name, tally in others.items():
                 own.setdefault(name, GraphTally()).add(tally)
 
@@ -104,8 +105,8 @@ def _measure(figure: GraphFigure, case: Case, against: Against) -> None:
         for note, wrong in inject(site):
             if not _same(wrong, right):
                 _count(tally, judged(wrong), Status.PASSED, f"{case.identifier}: {note}")
-    for name, inject in RIGHT_VARIANTS.items():
-        tally = figure.variants.setdefault(name, GraphTally())
+    for name, inject in LEGITIMATE_GRAPH_DIFFERENCES.items():
+        tally = figure.legitimate.setdefault(name, GraphTally())
         for note, other in inject(site):
             what = f"{case.identifier}: {note}" if note else case.identifier
             _count(tally, judged(other), Status.FAILED, what)

@@ -89,12 +89,12 @@ def _measure(
 ) -> None:
     key = rewrite.name, rewrite.breaks or RIGHT
     figure.cases[key] = figure.cases.get(key, 0) + 1
-    fault = _fault(planned, rewrite, against)
-    if fault is not None:
-        figure.unproven.setdefault(key, []).append(f"{planned.identifier}: {fault}")
+    problem = _problem(planned, rewrite, against)
+    if problem is not None:
+        figure.unproven.setdefault(key, []).append(f"{planned.identifier}: {problem}")
 
 
-def _fault(planned: PlannedCase, rewrite: CaseRewrite, against: Against) -> str | None:
+def _problem(planned: PlannedCase, rewrite: CaseRewrite, against: Against) -> str | None:
     """Return why a case proves nothing; None if it proves what it is for."""
     case, mutant = valid_case(planned).with_inputs(), rewritten(planned).with_inputs()
     with np.errstate(all="ignore"):

@@ -28,7 +28,7 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.recording import file
-from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.digest import case_digest, outputs_problem
 from dmlconf.backends.recording.file import (
     manifest_of,
     read_head,
@@ -213,7 +213,7 @@ def test_outputs_that_the_desc_does_not_have_are_stale(tmp_path: Path) -> None:
     assert of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
     assert of_case(case, short).find(case) is Mismatch.STALE
-    assert outputs_fault(case, short) == "OutputTensor is float32 [3], not float32 [4]"
+    assert outputs_problem(case, short) == "OutputTensor is float32 [3], not float32 [4]"
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ level_requirements:
   - {since: 3_0, when: Direction != 'INCREASING', part: a fall, source: page}
 """
 
-FAULTS: dict[str, dict[str, str]] = yaml.safe_load(
-    (Path(__file__).parent / "faults.yaml").read_text("utf-8")
+MISTAKES: dict[str, dict[str, str]] = yaml.safe_load(
+    (Path(__file__).parent / "lint_problems.yaml").read_text("utf-8")
 )
 
 
@@ -81,7 +81,7 @@ def test_bundled_operator_has_no_problem(path: Path) -> None:
     assert lint_operator(path) == []
 
 
-def test_operator_without_a_fault_has_no_problem(tmp_path: Path) -> None:
+def test_a_sound_operator_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
 
 
@@ -100,10 +100,12 @@ def test_terms_stand_for_what_all_expressions_share(tmp_path: Path) -> None:
     assert lint(tmp_path, text) == ""
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", MISTAKES)
 def test_finds(tmp_path: Path, name: str) -> None:
-    fault = FAULTS[name]
-    assert lint(tmp_path, changed(OPERATOR, fault["replace"], fault["by"])) == fault["message"]
+    mistake = MISTAKES[name]
+    assert (
+        lint(tmp_path, changed(OPERATOR, mistake["replace"], mistake["by"])) == mistake["message"]
+    )
 
 
 def test_finds_what_is_no_yaml(tmp_path: Path) -> None:
@@ -116,14 +118,14 @@ def test_finds_what_is_no_yaml(tmp_path: Path) -> None:
     )
 
 
-def test_finds_every_fault_at_once(tmp_path: Path) -> None:
+def test_finds_every_problem_at_once(tmp_path: Path) -> None:
     text = OPERATOR
     for name in (
         "an unknown enum",
         "ranks from the greatest to the least",
         "a count that is no field",
     ):
-        text = changed(text, FAULTS[name]["replace"], FAULTS[name]["by"])
+        text = changed(text, MISTAKES[name]["replace"], MISTAKES[name]["by"])
     assert [problem.line for problem in lint_operator(write(tmp_path, text, "frob.yaml"))] == [
         13,
         14,
@@ -172,7 +174,7 @@ def test_finds_a_name_of_two_operators(copy: Path) -> None:
     ]
 
 
-def test_finds_faults_of_what_all_operators_share(tmp_path: Path) -> None:
+def test_finds_problems_of_what_all_operators_share(tmp_path: Path) -> None:
     text = (schemas_directory() / "common.yaml").read_text("utf-8")
     assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (

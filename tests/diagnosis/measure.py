@@ -77,7 +77,7 @@ def measure(defect: Defect) -> Measured:
         defect,
         all(re.search(pattern, lines) for pattern in defect.named),
         shared.condition.text if shared.condition else "",
-        diagnosis.culprit.circumstance if diagnosis.culprit else None,
+        diagnosis.culprit.factor if diagnosis.culprit else None,
         element_count(case),
         element_count(reduced.case) if reduced else element_count(case),
         reduced.trials if reduced else 0,

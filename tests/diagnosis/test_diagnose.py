@@ -51,7 +51,7 @@ def test_the_circumstance_whose_change_passes_is_the_culprit(
 ) -> None:
     diagnosis = diagnosed(identifier, backend)
     assert diagnosis.reproduced
-    blamed = diagnosis.culprit.circumstance if diagnosis.culprit else None
+    blamed = diagnosis.culprit.factor if diagnosis.culprit else None
     assert blamed == culprit, culprit_sentence(diagnosis)
 
 
@@ -63,8 +63,8 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
 
 def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
     diagnosis = diagnosed("gemm/matrix", "miniature:negated")
-    silent = [trial for trial in diagnosis.trials if not trial.variant.tells]
-    assert {trial.variant.change for trial in silent} == {"half=on", "other data of the same sizes"}
+    silent = [trial for trial in diagnosis.trials if not trial.changed.tells]
+    assert {trial.changed.change for trial in silent} == {"half=on", "other data of the same sizes"}
 
 
 def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_graph_compiler_is_to_blame_where_the_nodes_alone_are_right(
 ) -> None:
     diagnosis = diagnose(graph_of("wiring/negated-twice"), InProcessBench(backend), 30)
     assert diagnosis.reproduced
-    blamed = diagnosis.culprit.circumstance if diagnosis.culprit else None
+    blamed = diagnosis.culprit.factor if diagnosis.culprit else None
     assert blamed == culprit, culprit_sentence(diagnosis)
 
 
@@ -151,12 +151,12 @@ def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> No
 @pytest.mark.parametrize(
     ("backend", "sentence"),
     [
-        ("miniature:negated", "variants, so the computation itself is wrong."),
-        ("miniature:wrong-sizes", "variants."),
+        ("miniature:negated", "changes, so the computation itself is wrong."),
+        ("miniature:wrong-sizes", "changes."),
     ],
 )
 def test_only_wrong_values_are_said_to_be_computed_wrongly(backend: str, sentence: str) -> None:
     diagnosis = diagnosed("gemm/matrix", backend)
-    telling = [trial for trial in diagnosis.trials if trial.verdict and trial.variant.tells]
-    begin = "No circumstance is to blame: the case fails in all"
+    telling = [trial for trial in diagnosis.trials if trial.verdict and trial.changed.tells]
+    begin = "No factor is to blame: the case fails with each of"
     assert culprit_sentence(diagnosis) == f"{begin} {len(telling)} {sentence}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.graphs.buffers import in_place_pairs, ownable_inputs, with_owned_inputs
-from dmlconf.graphs.wiring import faults_of
+from dmlconf.graphs.wiring import graph_problems
 from tests.graphs.suites import graph_case
 
 TENSOR = "{Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}"
@@ -57,7 +57,7 @@ def test_inputs_that_every_consumer_permits_can_be_owned(tmp_path: Path) -> None
 
 def test_an_owned_input_is_owned_in_all_its_consumers(tmp_path: Path) -> None:
     owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
-    assert faults_of(owned) == ()
+    assert graph_problems(owned) == ()
     assert {name: tensor.Flags for name, tensor in owned.inputs.items() if tensor.Flags} == {
         "scale": ("OWNED_BY_DML",)
     }

@@ -19,7 +19,7 @@ from dmlconf.graphs.relations import (
     part,
     reversed_nodes,
 )
-from dmlconf.graphs.wiring import faults_of
+from dmlconf.graphs.wiring import graph_problems
 from dmlconf.judging.needs_run import answered
 from dmlconf.judging.relations import in_other_form
 from dmlconf.reference.evaluation import evaluate
@@ -63,7 +63,7 @@ def test_other_forms_are_wired_rightly(branches: GraphCase) -> None:
     graph = branches.graph
     pieces = [part(graph, names).graph for names in halves(graph)]
     for other in (exported(graph), reversed_nodes(graph), owned_otherwise(graph), *pieces):
-        assert faults_of(other) == ()
+        assert graph_problems(other) == ()
 
 
 def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> None:

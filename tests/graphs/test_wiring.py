@@ -9,7 +9,7 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge
-from dmlconf.graphs.wiring import WIRING_RULES, faults_of
+from dmlconf.graphs.wiring import WIRING_RULES, graph_problems
 from dmlconf.tensors.datatypes import DataType
 from tests.graphs.suites import TWO_NODES, graph_case
 
@@ -22,7 +22,7 @@ def right(tmp_path: Path) -> Graph:
 
 
 def rules(graph: Graph) -> list[str]:
-    return [fault.rule for fault in faults_of(graph)]
+    return [fault.rule for fault in graph_problems(graph)]
 
 
 def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
@@ -48,7 +48,7 @@ def test_finds_nodes_tensors_and_ends_that_are_not_there(right: Graph) -> None:
     ):
         assert "edge-ends-exist" in rules(replace(right, **edges))
     link = IntermediateEdge("double", "OutputTensor", "relu", "OtherTensor")
-    [fault] = faults_of(replace(right, intermediate_edges=(*right.intermediate_edges, link)))
+    [fault] = graph_problems(replace(right, intermediate_edges=(*right.intermediate_edges, link)))
     assert fault.message == "the node relu has no input OtherTensor"
 
 

@@ -97,7 +97,7 @@ def test_a_graph_of_exact_nodes_is_exact(tmp_path: Path) -> None:
     assert not passes(case, {"y": np.nextafter(right, np.float32(9))})
 
 
-def test_right_variants_pass(tmp_path: Path) -> None:
+def test_legitimate_differences_pass(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
     fused = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate).outputs)
     assert passes(case, {"y": fused["y"].astype(np.float16)})

@@ -1,4 +1,4 @@
-"""The figure of graphs counts defects that are noticed, and right variants that fail."""
+"""The figure of graphs counts defects that are noticed, and legitimate differences that fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.engine.session import no_expectation
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.graphs import graph_lines, graph_share
-from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
+from dmlconf.strength.graph_defects import GRAPH_DEFECTS, LEGITIMATE_GRAPH_DIFFERENCES, GraphSite
 from dmlconf.strength.graph_figure import GraphFigure, GraphTally, measure_graphs
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import graph_case, graph_file
@@ -63,26 +63,28 @@ outputs: {y: best}
     case = graph_case(tmp_path, text)
     right = evaluate(case)
     site = GraphSite(case, right)
-    for note, other in RIGHT_VARIANTS["sums in other orders"](site):
+    for note, other in LEGITIMATE_GRAPH_DIFFERENCES["sums in other orders"](site):
         np.testing.assert_array_equal(other["y"], right["y"], note)
 
 
-def test_all_are_noticed_and_no_right_variant_fails(tmp_path: Path) -> None:
+def test_all_are_noticed_and_no_legitimate_difference_fails(tmp_path: Path) -> None:
     for data_type in ("FLOAT32", "FLOAT16"):
         case = graph_case(tmp_path, GATED.replace("FLOAT32", data_type))
         figure = measure_graphs([case], no_expectation)
         assert figure.cases == 1
-        assert {name for name, tally in figure.variants.items() if tally.tried} == {*RIGHT_VARIANTS}
-        refused = [tally.unexpected for tally in figure.variants.values() if tally.unexpected]
+        assert {name for name, tally in figure.legitimate.items() if tally.tried} == {
+            *LEGITIMATE_GRAPH_DIFFERENCES
+        }
+        refused = [tally.unexpected for tally in figure.legitimate.values() if tally.unexpected]
         assert not refused
         assert graph_share(figure) > 97
 
 
-def test_reports_a_defect_that_passes_and_a_right_variant_that_fails() -> None:
+def test_reports_a_defect_that_passes_and_a_legitimate_difference_that_fails() -> None:
     figure = GraphFigure(
         cases=2,
         defects={"dropped": GraphTally(4, 3, ["graphs/a: relu"])},
-        variants={"fused": GraphTally(2, 1, ["graphs/b"])},
+        legitimate={"fused": GraphTally(2, 1, ["graphs/b"])},
     )
     assert list(graph_lines(figure)) == [
         "passes: dropped, graphs/a: relu",

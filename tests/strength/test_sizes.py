@@ -70,10 +70,10 @@ def test_each_defect_says_which_kernel_may_have_it_and_is_no_other() -> None:
     assert all(defect.plausible for defect in size_defects())
 
 
-@pytest.mark.parametrize("fault", ["is not computed", "is wrong", "repeats the tile before"])
-def test_a_last_tile_is_noticed_whole_or_not(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("effect", ["is not computed", "is wrong", "repeats the tile before"])
+def test_a_last_tile_is_noticed_whole_or_not(tmp_path: Path, effect: str) -> None:
     for columns in (16, 17):
-        subject = measured(tmp_path, negation(columns))[f"last tile of 8 columns {fault}"]
+        subject = measured(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
         assert subject.fate is Fate.CAUGHT
 
 

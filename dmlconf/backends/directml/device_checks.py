@@ -17,7 +17,7 @@ from typing import Final
 from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.api.library import load
-from dmlconf.backends.directml.api.vtable import NativeFaultError
+from dmlconf.backends.directml.api.vtable import NativeCrashError
 from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
 from dmlconf.backends.directml.devices.survey import survey
 from dmlconf.backends.directml.lifetime import CHECKS, CheckFailedError, DeclinedError, Subject
@@ -106,7 +106,7 @@ def _work(
         status, message = CheckStatus.FAILED, str(error)
     except DeclinedError as error:
         status, message = CheckStatus.UNSUPPORTED, str(error)
-    except (BackendError, HResultError, NativeFaultError) as error:
+    except (BackendError, HResultError, NativeCrashError) as error:
         message = str(error)
     with suppress(BrokenPipeError):
         connection.send(CheckResult(name, status, message, perf_counter() - began))

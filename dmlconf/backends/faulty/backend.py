@@ -6,7 +6,7 @@ The fault `scaled` multiplies by `by=FACTOR` (default 1.1), and `slow` takes `se
 each case (default 0.5).
 
 `metacommands=off`, `half=on` and `compile=graph` are as in the backend `directml`. With
-`only=CIRCUMSTANCE` the fault occurs only under a circumstance: `metacommands`, `half`, `operator`
+`only=MODE` the fault occurs only in a mode: `metacommands`, `half`, `operator`
 and `graph` according to these options, `batch` if several cases run at once.
 
 `faulty:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
@@ -28,14 +28,14 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.faulty.circumstances import (
-    CIRCUMSTANCE_WORDS,
-    NO_CIRCUMSTANCE,
+from dmlconf.backends.faulty.levels import capabilities_of, run_at
+from dmlconf.backends.faulty.modes import (
+    DEFAULT_MODES,
+    MODE_WORDS,
     SWITCHES,
     VARIANTS,
-    Circumstances,
+    Modes,
 )
-from dmlconf.backends.faulty.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options, variants_of
 from dmlconf.backends.protocol import (
@@ -233,7 +233,7 @@ class FaultyBackend:
         where: the fault affects only cases that meet this condition; None for all.
         factor: what the fault `scaled` multiplies by.
         seconds: how long the fault `slow` waits for each case.
-        circumstances: how operators are compiled, and when the fault occurs.
+        modes: how operators are compiled, and when the fault occurs.
         name: the name under which the backend was chosen.
     """
 
@@ -242,20 +242,20 @@ class FaultyBackend:
     where: Expression | None = None
     factor: float = _FACTOR
     seconds: float = _SLOW_SECONDS
-    circumstances: Circumstances = NO_CIRCUMSTANCE
+    modes: Modes = DEFAULT_MODES
     name: str = NAME
     _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
-        details = self.circumstances.details()
+        details = self.modes.details()
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
         """Return everything, except for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
-        half = self.circumstances.half
+        half = self.modes.half
         return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -267,7 +267,7 @@ class FaultyBackend:
             run_faulty = partial(_slow, seconds=self.seconds)
         elif run_faulty is _flaky:
             run_faulty = partial(_flaky, met=self._met)
-        present = self.circumstances.fault_present(len(cases))
+        present = self.modes.fault_present(len(cases))
         for case in cases:
             yield run_faulty(case) if present and self._meets(case) else run_case(case)
 
@@ -322,7 +322,7 @@ OPTION_WORDS: Final = (
     "where=",
     "by=",
     "seconds=",
-    *CIRCUMSTANCE_WORDS,
+    *MODE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
 )
 """Words that may follow `faulty:`, for completion."""
@@ -362,7 +362,7 @@ def create(argument: str, name: str = NAME) -> FaultyBackend | LevelBackend:
             _SLOW_SECONDS,
             "a number of seconds; write it as seconds=0.1",
         ),
-        Circumstances.of(options),
+        Modes.of(options),
         name,
     )
 

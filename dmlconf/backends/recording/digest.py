@@ -21,7 +21,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, little_endian
 
-__all__ = ["case_digest", "outputs_fault"]
+__all__ = ["case_digest", "outputs_problem"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
@@ -53,7 +53,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-def outputs_fault(case: Case, outputs: Outputs) -> str | None:
+def outputs_problem(case: Case, outputs: Outputs) -> str | None:
     """Return how the outputs differ from those that the desc asks for; None if they do not."""
     descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from dmlconf.backends.protocol import Capabilities, Outputs, Rejection
-from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.digest import case_digest, outputs_problem
 from dmlconf.cases.model import Case
 from dmlconf.tensors.sample import sample_of
 
@@ -92,7 +92,7 @@ class Recording:
         if entry.digest != case_digest(case):
             return Mismatch.STALE
         outcome = entry.outcome
-        if isinstance(outcome, Outputs) and outputs_fault(case, outcome) is not None:
+        if isinstance(outcome, Outputs) and outputs_problem(case, outcome) is not None:
             return Mismatch.STALE
         return None
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dmlconf.cases.building.tensor_entry import require_list
 from dmlconf.cases.building.values import ValuesError, require_fit, tensor_values
-from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
@@ -89,16 +89,16 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
     Raises:
         CaseError: at least one does not fit.
     """
-    faults = Faults()
+    errors = CaseErrors()
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)
         # DirectML reads nothing of a scalar without a data type, such as UNKNOWN.
         if name is not None and name in DataType.__members__ and desc[field.name] is not None:
             value = desc[field.name]
             negative = field.wraps and isinstance(value, int) and value < 0
-            with faults.collected():
+            with errors.collected():
                 _require_fit(value, _stored(DataType(name), negative), (*where, field.name))
-    faults.raise_any()
+    errors.raise_any()
 
 
 def _stored(data_type: DataType, negative: bool) -> DataType:
@@ -147,14 +147,14 @@ def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str
         raise CaseError(where, f"must be an operator with its attributes, not {value!r}", hint)
     operator = _operator(value["operator"], (*where, "operator"))
     fields = {name: item for name, item in value.items() if name != "operator"}
-    faults = Faults()
+    errors = CaseErrors()
     for name in fields.keys() - {field.name for field in operator.fields}:
-        faults.add(_unknown(operator, name, where))
+        errors.add(_unknown(operator, name, where))
     desc: dict[str, Any] = {"operator": operator.name}
     for member in operator.fields:
-        with faults.collected():
+        with errors.collected():
             desc[member.name] = _nested_field(operator, member, fields.get(member.name), where)
-    faults.raise_any()
+    errors.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays, where)
     require_scalars(operator, desc, where)

@@ -17,8 +17,8 @@ from dmlconf.cases.building.graph_nodes import (
 )
 from dmlconf.cases.building.operator_build import challenged_data, read_expectation
 from dmlconf.cases.building.tensor_entry import read_tensor
-from dmlconf.cases.errors import CaseError, Faults
-from dmlconf.cases.graph_case import GraphCase, fault_location
+from dmlconf.cases.errors import CaseError, CaseErrors
+from dmlconf.cases.graph_case import GraphCase, problem_location
 from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
 from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue.constraints import constraint_names
@@ -34,7 +34,7 @@ from dmlconf.graphs.model import (
     OutputEdge,
 )
 from dmlconf.graphs.relations import Relation, lacking
-from dmlconf.graphs.wiring import WIRING_RULES, faults_of_wiring
+from dmlconf.graphs.wiring import WIRING_RULES, wiring_problems
 from dmlconf.limits import MOST_CASE_STEPS
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import fill
@@ -67,29 +67,29 @@ def build_graph(planned: PlannedCase, *, wired: bool = True) -> GraphCase:
         names[name] = evaluated(node, names)
     rejected = "rejected" in (entry.get("expect") or {})
     data: _Data = {}
-    faults = Faults()
+    errors = CaseErrors()
     relation: Relation | None = None
-    with faults.collected():
+    with errors.collected():
         _one_source(entry)
-    with faults.collected():
+    with errors.collected():
         relation = read_relation(evaluated(written["relation"], names))
-    independent = len(faults)
-    given, held = _by_holder(written, names, faults)
-    inputs = _tensors(given, files, data, faults, with_data=not rejected)
-    constants = _constants(held, files, faults)
-    with faults.collected():
+    independent = len(errors)
+    given, held = _by_holder(written, names, errors)
+    inputs = _tensors(given, files, data, errors, with_data=not rejected)
+    constants = _constants(held, files, errors)
+    with errors.collected():
         _unique_names(inputs, constants, written)
     entries: tuple[NodeEntry, ...] = ()
-    with faults.collected():
+    with errors.collected():
         entries = node_entries(written["nodes"], names)
-    if len(faults) > independent:
-        faults.raise_any()
+    if len(errors) > independent:
+        errors.raise_any()
     known = {name: constant.tensor for name, constant in constants.items()}
     reader = NodeReader(entries, inputs, known, files, faulty=rejected)
-    with faults.collected():
+    with errors.collected():
         reader.read_all()
-    outputs = _outputs(evaluated(written["outputs"], names), reader, faults)
-    faults.raise_causes(UnreadSourceError)
+    outputs = _outputs(evaluated(written["outputs"], names), reader, errors)
+    errors.raise_causes(UnreadSourceError)
     graph = _graph(inputs, outputs, constants, [entry.name for entry in entries], reader)
     if wired and not rejected:
         _require_wiring(graph, relation)
@@ -158,7 +158,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 
 
 def _by_holder(
-    written: Mapping[str, Any], names: Namespace, faults: Faults
+    written: Mapping[str, Any], names: Namespace, errors: CaseErrors
 ) -> tuple[_Entries, _Entries]:
     """Return the entries of the inputs and of the constants, by part and name.
 
@@ -169,7 +169,7 @@ def _by_holder(
     constants: _Entries = {}
     for name, node in written["inputs"].items():
         where = ("inputs", name)
-        with faults.collected():
+        with errors.collected():
             entry = evaluated(node, names)
             holder = entry.get("held", "input") if isinstance(entry, Mapping) else "input"
             if holder not in _HOLDERS:
@@ -182,7 +182,7 @@ def _by_holder(
                 entry["Flags"] = [*([flags] if isinstance(flags, str) else flags), "OWNED_BY_DML"]
             (constants if holder == "constant" else given)[where] = entry
     for name, node in written["constants"].items():
-        with faults.collected():
+        with errors.collected():
             constants["constants", name] = evaluated(node, names)
     return given, constants
 
@@ -191,21 +191,21 @@ _HOLDERS: Final = ("input", "owned", "constant")
 
 
 def _tensors(
-    entries: _Entries, files: CaseFiles, data: _Data, faults: Faults, *, with_data: bool
+    entries: _Entries, files: CaseFiles, data: _Data, errors: CaseErrors, *, with_data: bool
 ) -> dict[str, TensorDesc]:
     tensors = {}
     for where, entry in entries.items():
         _, name = where
-        with faults.collected():
+        with errors.collected():
             tensors[name] = read_tensor(entry, name, data, files, where)
             if with_data and name not in data:
                 raise CaseError(where, f"`{name}` has no data", "give it `values` or a `fill`")
     return tensors
 
 
-def _constants(entries: _Entries, files: CaseFiles, faults: Faults) -> dict[str, Constant]:
+def _constants(entries: _Entries, files: CaseFiles, errors: CaseErrors) -> dict[str, Constant]:
     data: _Data = {}
-    tensors = _tensors(entries, files, data, faults, with_data=True)
+    tensors = _tensors(entries, files, data, errors, with_data=True)
     constants = {}
     for name, tensor in tensors.items():
         if name not in data:
@@ -220,7 +220,7 @@ def _constants(entries: _Entries, files: CaseFiles, faults: Faults) -> dict[str,
 def _unique_names(
     inputs: Mapping[str, Any], constants: Mapping[str, Any], written: Mapping[str, Any]
 ) -> None:
-    faults = Faults()
+    errors = CaseErrors()
     taken: dict[str, str] = {field.name: "a fact of graphs" for field in GRAPH_FACTS}
     outputs = written["outputs"]
     nodes = outputs.value if isinstance(outputs, Fixed) else outputs
@@ -233,22 +233,22 @@ def _unique_names(
         for name in names:
             if name in taken:
                 hint = "give each its own name"
-                faults.add(CaseError((key, name), f"{name} is {taken[name]} already", hint))
+                errors.add(CaseError((key, name), f"{name} is {taken[name]} already", hint))
             taken.setdefault(name, kind)
     for name in nodes if isinstance(nodes, Mapping) else ():
         if name in inputs or name in {field.name for field in GRAPH_FACTS}:
             hint = "inputs and outputs of a graph have unique names"
-            faults.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))
-    faults.raise_any()
+            errors.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))
+    errors.raise_any()
 
 
 def _outputs(
-    written: Any, reader: NodeReader, faults: Faults
+    written: Any, reader: NodeReader, errors: CaseErrors
 ) -> dict[str, tuple[TensorDesc, list[Source]]]:
     outputs = {}
     for name, value in written.items():
         where = ("outputs", name)
-        with faults.collected():
+        with errors.collected():
             texts = value if isinstance(value, list) else [value]
             sources = [reader.source(text, where) for text in texts]
             for source in sources:
@@ -297,14 +297,14 @@ def _one_source(entry: Mapping[str, Any]) -> None:
 
 
 def _require_wiring(graph: Graph, relation: Relation | None) -> None:
-    faults = Faults()
-    for fault in faults_of_wiring(graph):
-        faults.add(CaseError(fault_location(fault), fault.message, fault.hint))
+    errors = CaseErrors()
+    for problem in wiring_problems(graph):
+        errors.add(CaseError(problem_location(problem), problem.message, problem.hint))
     reason = None if relation is None else lacking(graph, relation)
     if reason is not None:
         message = f"the graph cannot be {relation}: {reason}"
-        faults.add(CaseError(("relation",), message))
-    faults.raise_any()
+        errors.add(CaseError(("relation",), message))
+    errors.raise_any()
 
 
 def _expectation(
@@ -317,12 +317,12 @@ def _expectation(
     if expect is not None and "rejected" in expect:
         _known_constraint(expect.get("constraint"), graph)
     elif expect is not None:
-        faults = Faults()
+        errors = CaseErrors()
         for name in expect.keys() - graph.outputs.keys():
             near = nearest(name, graph.outputs)
             hint = f"did you mean {near}?" if near else f"outputs: {', '.join(graph.outputs)}"
-            faults.add(CaseError(("expect", name), f"the graph has no output {name}", hint))
-        faults.raise_any()
+            errors.add(CaseError(("expect", name), f"the graph has no output {name}", hint))
+        errors.raise_any()
     return read_expectation(graph_entry((), graph.outputs), entry, expect, desc, files)
 
 

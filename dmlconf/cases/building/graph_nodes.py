@@ -11,7 +11,7 @@ from dmlconf.cases.building.attributes import array_length, read_attribute, requ
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import evaluated
 from dmlconf.cases.building.tensor_entry import read_tensor, require_list
-from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import Field, FieldKind, Operator
@@ -72,13 +72,13 @@ def node_entries(written: Mapping[str, Any], names: Namespace) -> tuple[NodeEntr
         CaseError: there is no such operator, or it has no such field.
     """
     entries: list[NodeEntry] = []
-    faults = Faults()
+    errors = CaseErrors()
     for key, parts in written.items():
-        with faults.collected():
+        with errors.collected():
             entries += _copies(key, parts, names)
         if len(entries) > MOST_NODES:
             raise CaseError(("nodes",), f"more than {MOST_NODES:,} nodes")
-    faults.raise_any()
+    errors.raise_any()
     return tuple(entries)
 
 
@@ -121,14 +121,14 @@ def _known_fields(
 ) -> None:
     """Raise `CaseError` for fields that the operator lacks, unless their value is null."""
     known = [field.name for field in operator.fields]
-    faults = Faults()
+    errors = CaseErrors()
     for name, node in desc.items():
         if name not in known and evaluated(node, names) is not None:
             near = nearest(name, known)
             hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
             message = f"unknown field `{name}` in {operator.name}"
-            faults.add(CaseError((*where, "desc", name), message, hint))
-    faults.raise_any()
+            errors.add(CaseError((*where, "desc", name), message, hint))
+    errors.raise_any()
 
 
 class NodeReader:
@@ -172,13 +172,13 @@ class NodeReader:
         Raises:
             CaseError: with everything that is wrong with them.
         """
-        faults = Faults()
+        errors = CaseErrors()
         for name in self._entries:
             if name not in self._failed:
-                self._read_with_feeders(name, faults)
-        faults.raise_causes(UnreadSourceError)
+                self._read_with_feeders(name, errors)
+        errors.raise_causes(UnreadSourceError)
 
-    def _read_with_feeders(self, name: str, faults: Faults) -> None:
+    def _read_with_feeders(self, name: str, errors: CaseErrors) -> None:
         """Read a node after those that feed it, directly or through others."""
         waiting = [name]
         while waiting:
@@ -194,7 +194,7 @@ class NodeReader:
                 waiting += self._unread_feeders(self._entries[name])
             except CaseError as error:
                 self._failed[name] = error
-                faults.add(error)
+                errors.add(error)
 
     def _unread_feeders(self, entry: NodeEntry) -> Iterator[str]:
         """Yield the nodes that feed a node and that are neither read nor being read."""
@@ -283,15 +283,15 @@ class NodeReader:
 
     def _read(self, entry: NodeEntry) -> Node:
         desc: dict[str, Any] = {}
-        faults = Faults()
+        errors = CaseErrors()
         kinds = FieldKind.INPUT, FieldKind.ATTRIBUTE, FieldKind.OUTPUT
         for kind in kinds:  # An output may be like an input.
             for field in entry.operator.of_kind(kind):
                 try:
                     desc[field.name] = self._field(entry, field, desc)
                 except CaseError as error:
-                    faults.add(error)
-            faults.raise_causes(UnreadSourceError)
+                    errors.add(error)
+            errors.raise_causes(UnreadSourceError)
         where = ("nodes", entry.key, "desc")
         for count, arrays in entry.operator.count_fields.items():
             desc[count] = array_length(count, desc, arrays, where)

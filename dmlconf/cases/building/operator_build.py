@@ -11,7 +11,7 @@ from dmlconf.cases.building.attributes import array_length, read_attribute, requ
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.building.tensor_entry import expected_array, read_tensor, require_list
-from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.cases.model import (
     Case,
     CaseTemplate,
@@ -53,17 +53,17 @@ def build_operator_case(planned: PlannedCase) -> Case:
     entry = template.data
     operator = catalogue.operator(template.operator_name)
     written, names = _written(template), namespace(planned.parameters, Budget(MOST_CASE_STEPS))
-    faults = Faults()
+    errors = CaseErrors()
     desc: Desc = {}
     data: _Data = {}
     files = CaseFiles(template.about.location.path.parent)
-    with faults.collected():
+    with errors.collected():
         for name, node in written.get("let", {}).items():
             names[name] = evaluated(node, names)
         desc, data = _desc(operator, written["desc"], names, files)
-    with faults.collected():
+    with errors.collected():
         _check_constraint(operator, entry.get("expect", {}).get("constraint"))
-    faults.raise_any()
+    errors.raise_any()
     expectation = read_expectation(
         operator, entry, evaluated(written["expect"], names), desc, files
     )
@@ -123,14 +123,14 @@ def _desc(
 ) -> tuple[Desc, _Data]:
     desc: dict[str, Any] = {}
     data: _Data = {}
-    faults = Faults()
+    errors = CaseErrors()
     for field in operator.fields:
         node = written.get(field.name, _ABSENT)
         try:
             desc[field.name] = _field(field, node, names, data, files)
         except CaseError as error:
-            faults.add(error)
-    faults.raise_any()
+            errors.add(error)
+    errors.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays)
     require_scalars(operator, desc)
@@ -224,15 +224,15 @@ def read_expectation(
         return ExpectedRejection(expect["rejected"], expect.get("constraint"), provenance)
     tensors = _outputs(operator, desc)
     outputs = {}
-    faults = Faults()
+    errors = CaseErrors()
     for name, value in expect.items():
         where = ("expect", name)
         for target, item, of_item in _expected_tensors(operator.field(name), value, where):
-            with faults.collected():
+            with errors.collected():
                 if target not in tensors:
                     raise CaseError(of_item, f"the desc has no output {target}")
                 outputs[target] = expected_array(item, tensors[target], files, of_item)
-    faults.raise_any()
+    errors.raise_any()
     return ExpectedOutputs(outputs, provenance)
 
 

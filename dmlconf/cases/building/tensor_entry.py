@@ -193,10 +193,10 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, but must be a whole number"
             raise CaseError((*where, name, key), message)
-    fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
-    if fault:
-        is_form = "missing" in fault or "unexpected" in fault
-        raise CaseError(where, f"fill {name}: {fault}", _form_of(name) if is_form else None)
+    wrong = _fill_error(name, tuple(arguments.items()), tensor.DataType)
+    if wrong:
+        is_form = "missing" in wrong or "unexpected" in wrong
+        raise CaseError(where, f"fill {name}: {wrong}", _form_of(name) if is_form else None)
     return Fill(name, arguments)
 
 
@@ -212,7 +212,7 @@ def _form_of(name: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _fill_fault(
+def _fill_error(
     name: str, arguments: tuple[tuple[str, Any], ...], data_type: DataType
 ) -> str | None:
     """Generate two elements, so that unfit arguments are detected before the case runs."""

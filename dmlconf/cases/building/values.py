@@ -17,7 +17,7 @@ class ValuesError(ValueError):
     """Numbers that do not form the tensor.
 
     Attributes:
-        where: indices that lead to the number at fault, in the lists as given.
+        where: indices that lead to the wrong number, in the lists as given.
         message: what was found and expected.
         hint: what to do, or None.
     """

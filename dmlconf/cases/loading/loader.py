@@ -88,8 +88,8 @@ def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
 
 def _problems(document: Document, index: int, error: CaseError) -> list[Problem]:
     return [
-        document.problem(("cases", index, *fault.where), fault.message, fault.hint)
-        for fault in error.all()
+        document.problem(("cases", index, *each.where), each.message, each.hint)
+        for each in error.all()
     ]
 
 
@@ -210,7 +210,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
     """Return the file's entries, each of which fits the schemas.
 
     Raises:
-        InvalidFilesError: some entry does not; the others are built, to report their faults too.
+        InvalidFilesError: some entry does not; the others are built, to report their errors too.
     """
     problems = schema_problems(document, case_checker(), document.data)
     operators = {operator.name: operator for operator in _operators(document, problems)}
@@ -220,12 +220,12 @@ def _templates(document: Document) -> list[CaseTemplate]:
     sound: list[CaseTemplate] = []
     for name, index in entry_uses(entries, operators):
         operator, entry = operators[name], entries[index]
-        faults = [
+        own = [
             *kind.problems(document, operator, index, entry),
             *_matrix_problems(document, index, entry),
         ]
-        problems += faults
-        if not faults and (not problems or kind.checker().is_valid(entry)):
+        problems += own
+        if not own and (not problems or kind.checker().is_valid(entry)):
             line = document.item_lines["cases"][index]
             sound.append(_template(document.path, document.data, operator.name, index, line))
         else:

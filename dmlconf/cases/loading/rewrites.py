@@ -205,11 +205,11 @@ def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
     """Return the error with locations below `rewrite` where that has the part."""
     first, *others = [
         CaseError(
-            ("rewrite", *fault.where) if _is_there(fault.where, entry) else fault.where,
-            f"the rewritten graph: {fault.message}",
-            fault.hint,
+            ("rewrite", *each.where) if _is_there(each.where, entry) else each.where,
+            f"the rewritten graph: {each.message}",
+            each.hint,
         )
-        for fault in error.all()
+        for each in error.all()
     ]
     return CaseError(first.where, first.message, first.hint, others)
 

@@ -15,7 +15,7 @@ from dmlconf.documents.problems import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["make_console", "output_fault", "say", "silenced_when_closed", "warn"]
+__all__ = ["make_console", "output_error", "say", "silenced_when_closed", "warn"]
 
 _WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
 """Modules that write to standard output; other modules write files."""
@@ -68,7 +68,7 @@ def silenced_when_closed() -> Iterator[None]:
         _discard()
 
 
-def output_fault(error: Exception) -> str | None:
+def output_error(error: Exception) -> str | None:
     """Return why standard output could not be written; None if the error is another.
 
     Output that is still buffered is discarded.

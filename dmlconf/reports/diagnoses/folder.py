@@ -154,7 +154,7 @@ def write_diagnosis(
         case = diagnosis.reduced.case
         write_case(folder, case, diagnosis.case.identifier)
         files["case.yaml"] = "the case for `dmlconf run`"
-        culprit = diagnosis.culprit.circumstance if diagnosis.culprit else ""
+        culprit = diagnosis.culprit.factor if diagnosis.culprit else ""
         runs = REPETITIONS if culprit == "repetition" else 1
         files |= _other_forms(folder, case, Compilation.of(backend), runs, _title(diagnosis))
     if len(failures) > 1:

@@ -38,14 +38,14 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
         return f"A known fault of DirectML: {reason.message if reason else ''}"
     if not diagnosis.reproduced:
         return "The failure did not recur, so nothing can be blamed."
-    telling = sum(t.verdict is not None and t.variant.tells for t in diagnosis.trials)
+    telling = sum(t.verdict is not None and t.changed.tells for t in diagnosis.trials)
     if not telling:
-        return "No circumstance could be varied."
+        return "No factor could be changed."
     reason = diagnosis.verdict.reason
     wrong = reason is not None and reason.kind in _OF_VALUES
     end = ", so the computation itself is wrong" if wrong else ""
-    count = "the one variant that was tried" if telling == 1 else f"all {telling} variants"
-    return f"No circumstance is to blame: the case fails in {count}{end}."
+    count = "the one change that was tried" if telling == 1 else f"each of {telling} changes"
+    return f"No factor is to blame: the case fails with {count}{end}."
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:
@@ -260,9 +260,9 @@ def _interval(ends: Sequence[Any]) -> str:
 def _trials(trials: Sequence[Trial]) -> Iterator[str]:
     if not trials:
         return
-    yield "## Variants of the smallest case"
+    yield "## Changes of the smallest case"
     yield ""
-    rows = ((_cell(trial.variant.change), _cell(_result(trial))) for trial in trials)
+    rows = ((_cell(trial.changed.change), _cell(_result(trial))) for trial in trials)
     yield from table(["Changed", "Result"], rows)
     yield ""
 

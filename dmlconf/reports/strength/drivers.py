@@ -57,7 +57,7 @@ def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
     every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
     return (
         f"of {len(reports)} public reports of wrong {product} results, {every} are caught in every "
-        f"variant and {some} in at least one"
+        f"form and {some} in at least one"
     )
 
 

@@ -26,7 +26,7 @@ __all__ = [
     "graph_table",
 ]
 
-GRAPH_HEADINGS: Final = ("Defect or right variant", "Tried", "Fails", "Passes", "Share")
+GRAPH_HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
 """Graphs that a process takes at a time: those of 200 nodes take 20 s each."""
@@ -45,18 +45,18 @@ def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
 def graph_sentence(figure: GraphFigure) -> str:
     """Return the figure as one sentence."""
     caught, tried = _sums(figure.defects)
-    refused, variants = _sums(figure.variants)
+    refused, legitimate = _sums(figure.legitimate)
     return (
         f"by graph: {caught:,} of {tried:,} defects of graph compilers are noticed "
-        f"({share(caught, tried):.2f}%), and {refused:,} of {variants:,} right variants fail, in "
-        f"{figure.cases:,} graphs"
+        f"({share(caught, tried):.2f}%), and {refused:,} of {legitimate:,} legitimate differences "
+        f"fail, in {figure.cases:,} graphs"
     )
 
 
 def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each defect and variant, as `GRAPH_HEADINGS` has its columns."""
-    for name, tally in {**figure.defects, **figure.variants}.items():
-        right = name in figure.variants
+    """Yield a row for each defect and legitimate difference, with the `GRAPH_HEADINGS`."""
+    for name, tally in {**figure.defects, **figure.legitimate}.items():
+        right = name in figure.legitimate
         passed = tally.tried - tally.failed
         successes = passed if right else tally.failed
         yield (
@@ -69,10 +69,10 @@ def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
 
 
 def graph_lines(figure: GraphFigure) -> Iterator[str]:
-    """Yield a line for each defect that passes, and each right variant that fails."""
+    """Yield a line for each defect that passes, and each legitimate difference that fails."""
     for name, tally in figure.defects.items():
         yield from (f"passes: {name}, {what}" for what in tally.unexpected)
-    for name, tally in figure.variants.items():
+    for name, tally in figure.legitimate.items():
         yield from (f"fails although it is right: {name}, {what}" for what in tally.unexpected)
 
 
@@ -94,7 +94,7 @@ def graph_data(figure: GraphFigure) -> dict[str, Any]:
         "cases": figure.cases,
         "share": graph_share(figure),
         "defects": rows(figure.defects),
-        "variants": rows(figure.variants),
+        "variants": rows(figure.legitimate),
     }
 
 
@@ -109,7 +109,7 @@ class _Graphs:
         yield graph_sentence(self.figure)
 
     def table(self) -> Table | None:
-        """Return a row for each defect and variant."""
+        """Return a row for each defect and legitimate difference."""
         return Table(GRAPH_HEADINGS, graph_table(self.figure), GRAPH_HEADINGS[:1])
 
     def remarks(self) -> Iterator[str]:
@@ -127,11 +127,13 @@ class _Graphs:
         return {"graphs": graph_data(self.figure)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower, and how many right variants fail."""
+        """Return the share if it is lower, and how many legitimate differences fail."""
         noticed = graph_share(self.figure)
         complaints = [f"by graph: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
-        refused = sum(len(tally.unexpected) for tally in self.figure.variants.values())
-        return complaints + ([f"{refused:,} correct variants of graphs fail"] if refused else [])
+        refused = sum(len(tally.unexpected) for tally in self.figure.legitimate.values())
+        return complaints + (
+            [f"{refused:,} legitimate differences of graphs fail"] if refused else []
+        )
 
 
 def _of_cases(plan: Sequence[PlannedCase], against: Against) -> GraphFigure:

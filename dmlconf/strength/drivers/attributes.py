@@ -1,4 +1,4 @@
-"""Faults of attributes: a kernel that ignores one, or uses another instead."""
+"""Effects of defects of attributes: a kernel ignores one, or uses another instead."""
 
 from __future__ import annotations
 

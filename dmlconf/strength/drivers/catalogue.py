@@ -1,4 +1,4 @@
-"""The catalogue of driver defects: the fault, its conditions, and where it was seen."""
+"""The catalogue of driver defects: what each changes, its conditions, and where it was seen."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.expressions import Namespace
 from dmlconf.strength.drivers.conditions import Condition, condition
-from dmlconf.strength.drivers.faults import FAULTS
+from dmlconf.strength.drivers.effects import EFFECTS
 from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
-from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
+from dmlconf.strength.drivers.run import Arrays, Effect, Run, Settings
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
 from dmlconf.strength.drivers.window_formulas import WINDOW_FORMULAS
 from dmlconf.tensors.datatypes import DataType
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _HERE: Final = Path(__file__).parent
-_FORMULAS: Final[Mapping[str, Fault]] = {
+_FORMULAS: Final[Mapping[str, Effect]] = {
     **FUNCTION_FORMULAS,
     **INTEGER_FORMULAS,
     **TENSOR_FORMULAS,
@@ -68,8 +68,8 @@ class DriverDefect:
         name: as reports show it.
         operators: the operators that have it.
         conditions: what a desc must meet for the defect's code to run; all of them.
-        fault: what goes wrong, by name.
-        settings: of the fault.
+        effect: what it does to outputs, by name.
+        settings: of the effect.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
         survives: by operator, why no case catches it.
@@ -78,7 +78,7 @@ class DriverDefect:
     name: str
     operators: tuple[str, ...]
     conditions: tuple[Condition, ...]
-    fault: str
+    effect: str
     settings: Settings
     report: Report | None
     plausible: str | None
@@ -86,8 +86,8 @@ class DriverDefect:
 
     @property
     def in_second_dispatch(self) -> bool:
-        """Whether the first dispatch is right, and the second has the fault."""
-        return self.fault == _SECOND
+        """Whether the first dispatch is right, and the second has the effect."""
+        return self.effect == _SECOND
 
     def met(self, names: Namespace) -> tuple[bool, ...]:
         """Return which conditions the features of a case meet."""
@@ -95,12 +95,12 @@ class DriverDefect:
 
     def inject(self, run: Run) -> Arrays | None:
         """Return the outputs that the defect changes; None if it does not apply."""
-        if self.fault == "formula":
+        if self.effect == "formula":
             return _FORMULAS[self.settings["name"]](run, self.settings)
-        return _FAULTS[self.fault](run, self.settings)
+        return _EFFECTS[self.effect](run, self.settings)
 
 
-_FAULTS: Final[Mapping[str, Fault]] = {**FAULTS, "quantize": quantized}
+_EFFECTS: Final[Mapping[str, Effect]] = {**EFFECTS, "quantize": quantized}
 
 
 @cache
@@ -143,14 +143,14 @@ def _defects(paths: Sequence[Path]) -> tuple[DriverDefect, ...]:
 
 
 def _defect(entry: Mapping[str, Any]) -> DriverDefect:
-    [(fault, settings)] = entry["fault"].items()
+    [(effect, settings)] = entry["effect"].items()
     name = entry.get("report")
     operators = _operators(entry["operators"])
     return DriverDefect(
         name=entry["name"],
         operators=tuple(one for one in operators if _possible(one, entry["when"])),
         conditions=tuple(map(condition, entry["when"])),
-        fault=fault,
+        effect=effect,
         settings=settings,
         report=reports()[name] if name else None,
         plausible=entry.get("plausible"),

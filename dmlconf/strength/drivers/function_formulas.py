@@ -23,9 +23,9 @@ def _first(run: Run) -> tuple[str, Array, Array] | None:
 
 
 def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
-    """Return a fault that makes the output of the first input and the right output."""
+    """Return an effect that makes the output of the first input and the right output."""
 
-    def fault(run: Run, settings: Settings) -> Arrays | None:
+    def effect(run: Run, settings: Settings) -> Arrays | None:
         result = _first(run)
         if result is None:
             return None
@@ -33,15 +33,15 @@ def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
         with np.errstate(all="ignore"):
             return {name: formula(source, output).astype(output.dtype)}
 
-    return fault
+    return effect
 
 
 def _binary(
     formula: Callable[[Array, Array, Array], Array],
 ) -> Callable[[Run, Settings], Arrays | None]:
-    """Return a fault that makes the output of two inputs and the right output."""
+    """Return an effect that makes the output of two inputs and the right output."""
 
-    def fault(run: Run, settings: Settings) -> Arrays | None:
+    def effect(run: Run, settings: Settings) -> Arrays | None:
         name, output = next(iter(run.outputs.items()))
         inputs = [array for array in run.inputs.values() if array.shape == output.shape]
         if len(inputs) < 2:
@@ -49,7 +49,7 @@ def _binary(
         with np.errstate(all="ignore"):
             return {name: formula(inputs[0], inputs[1], output).astype(output.dtype)}
 
-    return fault
+    return effect
 
 
 def _overflow_at(values: Array) -> float:
@@ -85,7 +85,7 @@ def _exponents(run: Run) -> Array | float | None:
 def _power(
     formula: Callable[[Array, Any, Array], Array],
 ) -> Callable[[Run, Settings], Arrays | None]:
-    def fault(run: Run, settings: Settings) -> Arrays | None:
+    def effect(run: Run, settings: Settings) -> Arrays | None:
         result, exponent = _first(run), _exponents(run)
         if result is None or exponent is None:
             return None
@@ -93,7 +93,7 @@ def _power(
         with np.errstate(all="ignore"):
             return {name: formula(base, exponent, output).astype(output.dtype)}
 
-    return fault
+    return effect
 
 
 def _sigmoid_by_tanh(source: Array, output: Array) -> Array:
@@ -118,14 +118,14 @@ def _modulus_by_reciprocal(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _cast(change: Callable[[Array, Array], Array]) -> Callable[[Run, Settings], Arrays | None]:
-    """Return a fault that casts other numbers; the change gets the input and the output."""
+    """Return an effect that casts other numbers; the change gets the input and the output."""
 
-    def fault(run: Run, settings: Settings) -> Arrays | None:
+    def effect(run: Run, settings: Settings) -> Arrays | None:
         with np.errstate(all="ignore"):
             changed = change(run.inputs["InputTensor"], run.outputs["OutputTensor"])
         return run.again({"InputTensor": changed.astype(run.inputs["InputTensor"].dtype)})
 
-    return fault
+    return effect
 
 
 def _within(source: Array, output: Array) -> Array:
@@ -176,4 +176,4 @@ FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]]
     ),
     "zero_to_zero_is_nan": _power(lambda x, e, y: np.where((x == 0) & (e == 0), np.nan, y)),
 }
-"""Faults of element-wise functions by name."""
+"""Effects of element-wise functions by name."""

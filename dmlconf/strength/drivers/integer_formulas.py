@@ -197,4 +197,4 @@ INTEGER_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] 
     "smallest_saturates": _smallest_saturates,
     "words_exchanged": _words_exchanged,
 }
-"""Faults of integers by name."""
+"""Effects of integers by name."""

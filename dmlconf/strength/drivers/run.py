@@ -14,13 +14,13 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Arrays", "Fault", "Run", "Settings"]
+__all__ = ["Arrays", "Effect", "Run", "Settings"]
 
 Arrays = Mapping[str, Array]
 """Arrays by tensor."""
 
 Settings = Mapping[str, Any]
-"""A fault's settings from a defect's entry."""
+"""An effect's settings from a defect's entry."""
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ class Run:
             return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
 
 
-Fault = Callable[[Run, Settings], Arrays | None]
-"""Returns the outputs that a fault changes; None if it does not apply to the run."""
+Effect = Callable[[Run, Settings], Arrays | None]
+"""Returns the outputs that an effect changes; None if it does not apply to the run."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.strength.drivers.faults import ranked
+from dmlconf.strength.drivers.effects import ranked
 from dmlconf.strength.drivers.run import Arrays, Run, Settings
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -308,4 +308,4 @@ TENSOR_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] =
     "variance_in_float16": _normalization(_variance_in_float16),
     "variance_of_squares": _normalization(_of_squares),
 }
-"""Faults of operators on whole tensors by name."""
+"""Effects of operators on whole tensors by name."""

@@ -64,4 +64,4 @@ WINDOW_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] =
     "indices_of_padded_input": _indices_of_padded_input,
     "maximum_from_clamped_start": _maximum_from_clamped_start,
 }
-"""Faults of windows by name."""
+"""Effects of windows by name."""

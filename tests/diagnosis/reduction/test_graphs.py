@@ -17,7 +17,7 @@ from dmlconf.diagnosis.reduction.graph_changes import changed_graph
 from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_number
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case
 from dmlconf.expressions import Expression
-from dmlconf.graphs.wiring import faults_of
+from dmlconf.graphs.wiring import graph_problems
 from tests.diagnosis.export.graph_cases import graph_of
 
 CONDITIONS = [
@@ -56,7 +56,7 @@ def test_the_smallest_graph_meets_the_condition_with_few_elements(
     assert element_count(result.case) <= elements
     for candidate in tried:
         assert isinstance(candidate, GraphCase)
-        assert not faults_of(candidate.graph)
+        assert not graph_problems(candidate.graph)
         assert {name: array.shape for name, array in candidate.inputs().items()} == {
             name: tensor.Sizes for name, tensor in candidate.graph.inputs.items()
         }
@@ -94,7 +94,7 @@ def test_a_size_spreads_along_the_edges_to_all_that_depend_on_it() -> None:
     desc = with_number(node.desc, ref, 1)
     smaller = changed_graph(graph, {node.name: desc}, {node.name: frozenset({ref})})
     assert smaller is not None
-    assert not faults_of(smaller)
+    assert not graph_problems(smaller)
     assert [tensor.Sizes[-2] for tensor in smaller.outputs.values()] == [1]
 
 

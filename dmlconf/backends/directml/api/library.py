@@ -86,8 +86,8 @@ class _Candidate:
     def __str__(self) -> str:
         if self.path is None:
             return f"{self.origin}: not installed"
-        fault = "a folder, not a file" if self.path.is_dir() else "no such file"
-        return f"{self.origin}: {self.path} ({fault})"
+        problem = "a folder, not a file" if self.path.is_dir() else "no such file"
+        return f"{self.origin}: {self.path} ({problem})"
 
 
 def find(path: str | None = None) -> tuple[Path, str]:

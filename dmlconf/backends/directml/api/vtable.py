@@ -5,7 +5,7 @@ interface. On 64-bit Windows, a method that returns a structure gets a hidden po
 after `this`, however small the structure is. On Linux the C++ rules of the System V ABI apply,
 which ctypes itself follows.
 
-A call raises `HResultError` if it returns a failing HRESULT, and `NativeFaultError` if Windows
+A call raises `HResultError` if it returns a failing HRESULT, and `NativeCrashError` if Windows
 reports an access violation or the like inside it.
 """
 
@@ -28,7 +28,7 @@ __all__ = [
     "ComObject",
     "Interface",
     "Method",
-    "NativeFaultError",
+    "NativeCrashError",
     "check",
     "method_type",
     "new_object",
@@ -44,21 +44,21 @@ NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
 _BY_POINTER: Final = sys.platform == "win32"
 
 
-class NativeFaultError(Exception):
+class NativeCrashError(Exception):
     """Native code caused a processor exception; the process can no longer be trusted.
 
     Attributes:
         call: what was called.
-        fault: Windows' description of the fault.
+        description: Windows' words for it.
     """
 
-    def __init__(self, call: str, fault: str) -> None:
+    def __init__(self, call: str, description: str) -> None:
         self.call = call
-        self.fault = fault
-        super().__init__(call, fault)
+        self.description = description
+        super().__init__(call, description)
 
     def __str__(self) -> str:
-        return f"{self.call}: {self.fault}"
+        return f"{self.call}: {self.description}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class ComObject:
 
         Raises:
             HResultError: it returned a failing HRESULT.
-            NativeFaultError: it crashed, and Windows reported it.
+            NativeCrashError: it crashed, and Windows reported it.
         """
         this = self.address
         method, function = self._functions.get(name) or self._function(name)
@@ -217,7 +217,7 @@ class ComObject:
                 return result
             result = function(this, *arguments)
         except OSError as error:
-            raise NativeFaultError(name, str(error)) from error
+            raise NativeCrashError(name, str(error)) from error
         if method.result is HRESULT:
             check(name, result)
             return None
@@ -228,7 +228,7 @@ class ComObject:
 
         Raises:
             HResultError: it returned a failing HRESULT.
-            NativeFaultError: it crashed, and Windows reported it.
+            NativeCrashError: it crashed, and Windows reported it.
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
@@ -266,12 +266,12 @@ def new_object(
 
     Raises:
         HResultError: the function fails.
-        NativeFaultError: Windows reports a fault inside it.
+        NativeCrashError: Windows reports a crash inside it.
     """
     pointer = ctypes.c_void_p()
     try:
         hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
     except OSError as error:
-        raise NativeFaultError(name, str(error)) from error
+        raise NativeCrashError(name, str(error)) from error
     check(name, hresult)
     return ComObject(interface, pointer.value or 0)

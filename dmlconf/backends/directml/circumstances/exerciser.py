@@ -7,7 +7,7 @@ from time import perf_counter
 from dmlconf.backends.circumstances import Circumstance, UnderCircumstance
 from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import HResultError
-from dmlconf.backends.directml.api.vtable import NativeFaultError
+from dmlconf.backends.directml.api.vtable import NativeCrashError
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.running import exercise
 from dmlconf.backends.directml.devices.device import Device
@@ -54,7 +54,7 @@ class DirectMLExerciser:
             if isinstance(outcome, Rejection | Breakdown):
                 return outcome
             return Breakdown(BreakdownKind.ERROR, str(error))
-        except NativeFaultError as error:
+        except NativeCrashError as error:
             die([case], error)
         finally:
             for cache in self._operators.values():

@@ -53,7 +53,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
     Raises:
         HResultError: DirectML refuses a form of the case, a call failed, or the device is gone.
-        NativeFaultError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed, and Windows reported it.
     """
     began = perf_counter()
     with bench:

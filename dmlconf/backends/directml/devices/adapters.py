@@ -14,7 +14,7 @@ from dmlconf.backends.directml.api import dxcore, dxgi
 from dmlconf.backends.directml.api.d3d12 import LUID
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.api.library import Libraries
-from dmlconf.backends.directml.api.vtable import ComObject, NativeFaultError
+from dmlconf.backends.directml.api.vtable import ComObject, NativeCrashError
 from dmlconf.backends.protocol import BackendError
 
 __all__ = ["Adapter", "Adapters", "choose_adapter"]
@@ -107,7 +107,7 @@ class Adapters:
             for native in dxgi.dxgi_adapters(ctypes.WinDLL("dxgi.dll")):
                 self._add(native, _by_dxgi(native, len(self._native)))
             # Windows before version 2004 has no DXCore, and Wine has it in name only.
-            with suppress(OSError, BackendError, HResultError, NativeFaultError):
+            with suppress(OSError, BackendError, HResultError, NativeCrashError):
                 self._add_by_dxcore(ctypes.WinDLL("dxcore.dll"))
         else:
             assert libraries.folder is not None

@@ -21,7 +21,7 @@ from dmlconf.backends.directml.api.vtable import (
     NEW_OBJECT,
     ComObject,
     Interface,
-    NativeFaultError,
+    NativeCrashError,
     new_object,
 )
 from dmlconf.backends.directml.devices.fence import Fence, WaitLimit
@@ -73,7 +73,7 @@ class Device:
         self.missing_layers: tuple[str, ...] = ()
         try:
             self._open(libraries, adapter, debug)
-        except (HResultError, NativeFaultError) as error:
+        except (HResultError, NativeCrashError) as error:
             self.close()
             raise BackendError(f"the device cannot be opened: {error}") from error
         except BaseException:

@@ -118,7 +118,7 @@ class Executor:
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed, and Windows reported it.
         """
         began = perf_counter()
         compilation = plan(case, as_graph=self._graph)
@@ -135,7 +135,7 @@ class Executor:
 
         Raises:
             HResultError: a call failed, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed, and Windows reported it.
         """
         if len(batch) == 1 and (batch.arena > LARGE_BYTES or batch.work > MOST_WORK):
             return [self._run_large(next(iter(batch)), batch)]

@@ -151,7 +151,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
 
     Raises:
         NodeRefusalError: DirectML refuses the desc, or the device is gone.
-        NativeFaultError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed, and Windows reported it.
     """
     desc = NativeDesc(node.operator, node.desc)
     try:
@@ -171,7 +171,7 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
     Raises:
         NodeRefusalError: DirectML refuses the operator of a node.
         HResultError: DirectML is older than feature level 2_1, or refuses the graph.
-        NativeFaultError: DirectML crashed, and Windows reported it.
+        NativeCrashError: DirectML crashed, and Windows reported it.
     """
     with ExitStack() as owner:
         desc = _NativeGraph(device, plan, owner)

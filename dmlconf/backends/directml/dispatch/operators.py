@@ -80,7 +80,7 @@ class OperatorCache:
 
         Raises:
             HResultError: DirectML refuses it, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows reported it.
+            NativeCrashError: DirectML crashed, and Windows reported it.
         """
         flags |= self._flags
         key = flags, plan.key()

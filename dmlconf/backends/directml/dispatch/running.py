@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Final, NoReturn
 
 from dmlconf.backends.directml.api.hresult import HResultError, is_removal
-from dmlconf.backends.directml.api.vtable import NativeFaultError
+from dmlconf.backends.directml.api.vtable import NativeCrashError
 from dmlconf.backends.directml.devices.fence import FenceTimeoutError
 from dmlconf.backends.directml.devices.messages import InfoQueue, with_messages
 from dmlconf.backends.directml.dispatch.batch import Batch, Prepared
@@ -109,7 +109,7 @@ class Runner:
             return self._executor.prepare(case)
         except HResultError as error:
             return self._failed(error, perf_counter() - began)
-        except NativeFaultError as error:
+        except NativeCrashError as error:
             die([case], error)
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
@@ -128,7 +128,7 @@ class Runner:
             else:
                 yield from self._singly(batch)
             return
-        except NativeFaultError as error:
+        except NativeCrashError as error:
             die([member.prepared.case for member in batch], error)
         if len(batch) > 1 and any(map(_strayed, results)):
             yield from self._singly(batch)
@@ -179,7 +179,7 @@ def _strayed(result: Result) -> bool:
     return any(fault.kind in _STRAYING for fault in result.faults)
 
 
-def die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+def die(cases: Sequence[Case], error: NativeCrashError) -> NoReturn:
     """End the process as Windows would have done if Python had not caught the exception."""
     identifiers = cases[0].identifier
     if len(cases) > 1:

@@ -121,9 +121,9 @@ def command(
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
     For each group of failures that share something, the simplest case is run again: alone and ten
-    times over, in variants, and reduced as long as it fails in the same way. Of a known fault of
-    DirectML only the name is given. Ctrl-C ends a reduction and keeps the smallest case so far,
-    which also survives if the process dies.
+    times over, with one factor changed at a time, and reduced as long as it fails in the same way.
+    Of a known fault of DirectML only the name is given. Ctrl-C ends a reduction and keeps the
+    smallest case so far, which also survives if the process dies.
 
     With --order the first failures of the log run alone, each in a new process, and those that pass
     run again after the cases that the log says came before them. Halving that sequence gives the

@@ -1,6 +1,7 @@
-"""Variants: the same case under one changed circumstance, and the culprit that they reveal.
+"""Factors: a failing case with one thing changed at a time, and the culprit that this reveals.
 
-The culprit is the circumstance whose change makes a failing case pass.
+The culprit is the factor whose change makes the case pass: with `metacommands=off` it is the
+metacommand.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.data import plain_values
 from dmlconf.graphs.relations import Relation, lacking, owned_otherwise
 
-__all__ = ["OPTIONS", "Culprit", "Variant", "option_variants", "variants_of"]
+__all__ = ["OPTIONS", "ChangedCase", "Culprit", "changed_cases", "with_other_options"]
 
 _OWNED: Final = "OWNED_BY_DML"
 
@@ -29,17 +30,17 @@ OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "half": ("half", "FLOAT16 for intermediate results"),
     "compile": ("compilation", "the compilation"),
 }
-"""Options of backends that are circumstances: the culprit's name, and what is to blame."""
+"""Options of backends that are factors: the name of the factor, and what is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """A case under one changed circumstance.
+class ChangedCase:
+    """A case of which one factor is changed.
 
     Attributes:
-        circumstance: the name of what changed, such as `metacommands`.
+        factor: its name, such as `metacommands`.
         change: what changed, such as `metacommands=off`.
-        blame: what is to blame if the variant passes.
+        blame: what is to blame if the case passes.
         case: the case to run.
         backend: what it runs on; None for the backend under test.
         tells: whether a pass shows what is to blame. With FLOAT16 for intermediate results more
@@ -48,7 +49,7 @@ class Variant:
         form: the form in which a graph runs; None for the graph itself.
     """
 
-    circumstance: str
+    factor: str
     change: str
     blame: str
     case: Case
@@ -62,32 +63,32 @@ class Culprit:
     """What is to blame for a failure.
 
     Attributes:
-        circumstance: its name, such as `metacommands`.
+        factor: its name, such as `metacommands`.
         sentence: what is to blame, and the evidence.
     """
 
-    circumstance: str
+    factor: str
     sentence: str
 
 
-def variants_of(case: Case, backend: BackendName) -> Iterator[Variant]:
-    """Yield the variants of a case, those of the backend's options first.
+def changed_cases(case: Case, backend: BackendName) -> Iterator[ChangedCase]:
+    """Yield the case with each factor changed, the backend's options first.
 
     Args:
         case: the case, whose data are arrays.
         backend: what it fails on.
     """
-    options = option_variants(case, backend)
+    options = with_other_options(case, backend)
     if case.forms:
         # A backend compiles a graph as a graph, however it compiles operators.
-        yield from (variant for variant in options if variant.circumstance != "compilation")
+        yield from (changed for changed in options if changed.factor != "compilation")
         yield from _of_graph(case)
         return
     yield from options
     yield from _of_layout(case)
     yield from _of_ownership(case)
     if case.in_place:
-        yield Variant(
+        yield ChangedCase(
             "in-place",
             "outputs in separate buffers",
             "writing an output in place of an input",
@@ -97,9 +98,9 @@ def variants_of(case: Case, backend: BackendName) -> Iterator[Variant]:
         yield from _of_data(case)
 
 
-def option_variants(case: Case, backend: BackendName) -> Iterator[Variant]:
+def with_other_options(case: Case, backend: BackendName) -> Iterator[ChangedCase]:
     """Yield the case under the backend's other options."""
-    for option, (circumstance, blame) in OPTIONS.items():
+    for option, (factor, blame) in OPTIONS.items():
         parts = [part for part in backend.options.split(",") if part]
         own = next((part for part in parts if part.startswith(f"{option}=")), None)
         others = [part for part in parts if part != own]
@@ -109,7 +110,7 @@ def option_variants(case: Case, backend: BackendName) -> Iterator[Variant]:
         for label, other in labels.items():
             if label != present:
                 tells = label != "half=on"
-                yield Variant(circumstance, label, f"{blame} ({present})", case, other, tells)
+                yield ChangedCase(factor, label, f"{blame} ({present})", case, other, tells)
 
 
 _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
@@ -121,22 +122,22 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
     ),
     Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
 }
-"""Forms of a graph that must give the same outputs: the culprit, the change, what is to blame."""
+"""Forms of a graph that must give the same outputs: the factor, the change, what is to blame."""
 
 
-def _of_graph(case: Case) -> Iterator[Variant]:
+def _of_graph(case: Case) -> Iterator[ChangedCase]:
     """Yield a graph in other forms, and owned inputs for its constants or inputs not owned."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
-    for form, (circumstance, change, blame) in _FORMS.items():
+    for form, (factor, change, blame) in _FORMS.items():
         if form is Relation.UNFUSED or lacking(case.graph, form) is None:
-            yield Variant(circumstance, change, blame, case, form=form)
+            yield ChangedCase(factor, change, blame, case, form=form)
     graph = owned_otherwise(case.graph)
     if graph.content() == case.graph.content():
         return
     data = {**case.data, **{constant.name: constant.data for constant in case.graph.constants}}
     constants = bool(case.graph.constants)
-    yield Variant(
+    yield ChangedCase(
         "ownership",
         "owned inputs for constants" if constants else "no owned inputs",
         "giving data as constants" if constants else "DML_TENSOR_FLAG_OWNED_BY_DML",
@@ -155,20 +156,20 @@ def _tensors(case: Case) -> list[TensorDesc]:
     return [tensor for tensors in nested for tensor in tensors if tensor is not None]
 
 
-def _of_layout(case: Case) -> Iterator[Variant]:
+def _of_layout(case: Case) -> Iterator[ChangedCase]:
     strided = any(not tensor.Packed for tensor in _tensors(case))
     if strided or any(tensor.Strides is not None for tensor in _tensors(case)):
         packed = _changed(case, Strides=None, DeclaredTensorSizeInBytes=None)
         blame = "a layout that is not packed" if strided else "giving Strides for a packed tensor"
         change = "packed tensors" if strided else "no Strides"
-        yield Variant("layout", change, blame, packed)
+        yield ChangedCase("layout", change, blame, packed)
 
 
-def _of_ownership(case: Case) -> Iterator[Variant]:
+def _of_ownership(case: Case) -> Iterator[ChangedCase]:
     owned = any(_OWNED in tensor.Flags for tensor in _tensors(case))
     if owned:
         blame = "DML_TENSOR_FLAG_OWNED_BY_DML"
-        yield Variant("ownership", "no owned tensors", blame, _changed(case, Flags=()))
+        yield ChangedCase("ownership", "no owned tensors", blame, _changed(case, Flags=()))
         return
     inputs = case.input_names()
     if len(inputs) < 2 or case.in_place:
@@ -182,17 +183,19 @@ def _of_ownership(case: Case) -> Iterator[Variant]:
     if desc != dict(case.desc):
         blame = "binding inputs at execution"
         change = "all inputs except the first owned by DirectML"
-        yield Variant("ownership", change, blame, replace(case, desc=desc))
+        yield ChangedCase("ownership", change, blame, replace(case, desc=desc))
 
 
-def _of_data(case: Case) -> Iterator[Variant]:
+def _of_data(case: Case) -> Iterator[ChangedCase]:
     for word in data_words(case):
         data = plain_values(case, word)
         said = DATA_WORDS[word]
-        yield Variant("data", f"no {word} in the data", f"{said} in an input", _data(case, data))
+        yield ChangedCase(
+            "data", f"no {word} in the data", f"{said} in an input", _data(case, data)
+        )
     data = plain_values(case)
     changed = _data(case, data)
-    yield Variant("data", "other data of the same sizes", "the data", changed, tells=False)
+    yield ChangedCase("data", "other data of the same sizes", "the data", changed, tells=False)
 
 
 def _data(case: Case, data: Mapping[str, Any]) -> Case:

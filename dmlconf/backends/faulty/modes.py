@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dmlconf.backends.options import choose
 
-__all__ = ["CIRCUMSTANCE_WORDS", "NO_CIRCUMSTANCE", "SWITCHES", "VARIANTS", "Circumstances"]
+__all__ = ["DEFAULT_MODES", "MODE_WORDS", "SWITCHES", "VARIANTS", "Modes"]
 
 _ON_OFF: Final = ("on", "off")
 _COMPILE: Final = ("operator", "graph")
@@ -24,23 +24,21 @@ VARIANTS: Final = {"metacommands": ("on", "off"), "half": ("off", "on"), "compil
 """The options that may be `both`, with DirectML's default first."""
 
 SWITCHES: Final = tuple(_VALUES)
-"""The options of circumstances."""
+"""The options that set modes."""
 
-CIRCUMSTANCE_WORDS: Final = tuple(
-    f"{name}={value}" for name, values in _VALUES.items() for value in values
-)
+MODE_WORDS: Final = tuple(f"{name}={value}" for name, values in _VALUES.items() for value in values)
 """The options with their values, for completion."""
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class Modes:
     """How operators are compiled, as in the backend `directml`, and when the fault occurs.
 
     Attributes:
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether each operator is compiled as a graph of one node.
-        only: the circumstance that the fault needs; empty if none.
+        only: the mode that the fault needs; empty if none.
     """
 
     metacommands: bool = True
@@ -49,7 +47,7 @@ class Circumstances:
     only: str = ""
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Circumstances:
+    def of(cls, options: Mapping[str, str]) -> Modes:
         """Read the options of a backend; options that are absent have DirectML's defaults.
 
         Raises:
@@ -94,5 +92,5 @@ class Circumstances:
         return details
 
 
-NO_CIRCUMSTANCE: Final = Circumstances()
+DEFAULT_MODES: Final = Modes()
 """DirectML's defaults; the fault always occurs."""

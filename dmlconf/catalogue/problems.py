@@ -16,28 +16,28 @@ from dmlconf.catalogue.model import (
     Operator,
 )
 from dmlconf.catalogue.precision import PrecisionEntry
-from dmlconf.catalogue.special_cases import special_case_faults
+from dmlconf.catalogue.special_cases import special_case_problems
 from dmlconf.documents.reader import Document
 from dmlconf.expressions import Expression, suggestion
 
-__all__ = ["Fault", "faults", "repeated", "unknown_level"]
+__all__ = ["OperatorProblem", "operator_problems", "repeated", "unknown_level"]
 
-Fault = tuple[tuple[str | int, ...], str]
+OperatorProblem = tuple[tuple[str | int, ...], str]
 """A location in a file, as keys and indices, and what is wrong there."""
 
 
-def faults(operator: Operator, document: Document) -> Iterator[Fault]:
+def operator_problems(operator: Operator, document: Document) -> Iterator[OperatorProblem]:
     """Yield the locations where parts of an operator's file do not fit together, and why."""
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
-    yield from _field_faults(operator)
-    yield from special_case_faults(operator)
-    yield from _computed_faults(operator)
-    yield from _term_faults(operator)
-    yield from _support_faults(operator)
-    yield from _level_faults(operator)
-    yield from _constraint_faults(operator)
-    yield from _precision_faults(operator, document)
+    yield from _field_problems(operator)
+    yield from special_case_problems(operator)
+    yield from _computed_problems(operator)
+    yield from _term_problems(operator)
+    yield from _support_problems(operator)
+    yield from _level_problems(operator)
+    yield from _constraint_problems(operator)
+    yield from _precision_problems(operator, document)
     for index, pair in enumerate(operator.in_place):
         for role, name, kind in (
             ("output", pair.output, FieldKind.OUTPUT),
@@ -47,23 +47,23 @@ def faults(operator: Operator, document: Document) -> Iterator[Fault]:
                 yield ("in_place", index, role), f"{name} is not an {role} tensor"
 
 
-def _field_faults(operator: Operator) -> Iterator[Fault]:
+def _field_problems(operator: Operator) -> Iterator[OperatorProblem]:
     fields = {field.name: field for field in operator.fields}
     for name in repeated(field.name for field in operator.fields):
         yield ("fields",), f"{name} is listed twice"
     for index, field in enumerate(operator.fields):
-        for fault in _type_faults(field, fields):
-            yield ("fields", index), fault
+        for problem in _type_problems(field, fields):
+            yield ("fields", index), problem
 
 
-def _computed_faults(operator: Operator) -> Iterator[Fault]:
+def _computed_problems(operator: Operator) -> Iterator[OperatorProblem]:
     if operator.specialises is not None:
         for name, expression in operator.specialises.computed.items():
             where = ("specialises", "computed", name)
             yield from _unknown_names(operator, expression, where, operator.terms)
 
 
-def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
+def _type_problems(field: Field, fields: dict[str, Field]) -> Iterator[str]:
     if field.is_tensor != (field.base_type == "DML_TENSOR_DESC"):
         yield f"{field.name} is of kind {field.kind}, but its type is {field.c_type}"
     if field.is_array and not field.c_type.endswith("*"):
@@ -85,7 +85,7 @@ def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
         yield f"{field.name} needs a type_field of type DML_TENSOR_DATA_TYPE"
 
 
-def _term_faults(operator: Operator) -> Iterator[Fault]:
+def _term_problems(operator: Operator) -> Iterator[OperatorProblem]:
     used = {name for expression in _expressions(operator) for name in expression.names}
     known: list[str] = []
     for name, term in operator.terms.items():
@@ -119,7 +119,7 @@ def _expressions_of(entry: PrecisionEntry) -> dict[tuple[str, ...], Expression]:
     return {key: part for key, part in parts.items() if part is not None}
 
 
-def _support_faults(operator: Operator) -> Iterator[Fault]:
+def _support_problems(operator: Operator) -> Iterator[OperatorProblem]:
     tensors = {field.name for field in operator.fields if field.is_tensor}
     required = tensors - {field.name for field in operator.fields if field.optional}
     levels: dict[str, list[Any]] = {}
@@ -147,7 +147,7 @@ def _support_faults(operator: Operator) -> Iterator[Fault]:
             yield ("support",), "must list each feature level once, the newest first"
 
 
-def _level_faults(operator: Operator) -> Iterator[Fault]:
+def _level_problems(operator: Operator) -> Iterator[OperatorProblem]:
     if operator.since not in FEATURE_LEVELS:
         yield ("since",), unknown_level(operator.since)
     for index, table in enumerate(operator.support):
@@ -165,7 +165,7 @@ def _level_faults(operator: Operator) -> Iterator[Fault]:
         yield from _unknown_names(operator, requirement.when, (*where, "when"), operator.terms)
 
 
-def _constraint_faults(operator: Operator) -> Iterator[Fault]:
+def _constraint_problems(operator: Operator) -> Iterator[OperatorProblem]:
     for name in repeated(constraint.name for constraint in operator.constraints):
         yield ("constraints",), f"{name} is listed twice"
     for index, constraint in enumerate(operator.constraints):
@@ -174,7 +174,7 @@ def _constraint_faults(operator: Operator) -> Iterator[Fault]:
         yield from _unknown_names(operator, constraint.require, where, known)
 
 
-def _precision_faults(operator: Operator, document: Document) -> Iterator[Fault]:
+def _precision_problems(operator: Operator, document: Document) -> Iterator[OperatorProblem]:
     outputs = {field.name for field in operator.of_kind(FieldKind.OUTPUT)}
     inputs = {field.name for field in operator.of_kind(FieldKind.INPUT)}
     if outputs != set(operator.precision):
@@ -199,7 +199,7 @@ def _unknown_names(
     expression: Expression,
     where: tuple[str | int, ...],
     known: Iterable[str],
-) -> Iterator[Fault]:
+) -> Iterator[OperatorProblem]:
     names = {*known, *(field.name for field in operator.fields)}
     unknown = sorted(expression.names - names)
     if unknown:

@@ -1,4 +1,4 @@
-"""Faults in how a kernel of any operator reads, computes and writes."""
+"""Effects of defects in how a kernel of any operator reads, computes and writes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.strength.drivers.attributes import exchanged, set_attributes
 from dmlconf.strength.drivers.elements import overflow, read, write
 from dmlconf.strength.drivers.long_sums import half_sums
-from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
+from dmlconf.strength.drivers.run import Arrays, Effect, Run, Settings
 from dmlconf.strength.injection import Site
 from dmlconf.strength.sums import added_up, partial_sums, summed_axis
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import element_offsets
 
-__all__ = ["FAULTS", "ranked"]
+__all__ = ["EFFECTS", "ranked"]
 
 _PARTS: Final = 64
 """How many parts `partial_sums` makes at most."""
@@ -358,7 +358,7 @@ def _ties(run: Run, settings: Settings) -> Arrays | None:
     return {name: a for name, a in outputs.items() if "Ind" in name} or None
 
 
-FAULTS: Final[Mapping[str, Fault]] = {
+EFFECTS: Final[Mapping[str, Effect]] = {
     "alias": _alias,
     "clamp": _clamp,
     "exchange": _exchange,
@@ -395,4 +395,4 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "wrap": _wrap,
     "write": write,
 }
-"""Faults by the name that the catalogue has for them."""
+"""Effects by the name that the catalogue has for them."""
