@@ -36,8 +36,8 @@ def install_command_from(origin: str | None, extra: str) -> str:
     source = None if origin is None else _source(origin)
     if source is None:
         return f"pip install {_quoted(f'.[{extra}]')} in a checkout of dmlconf"
-    place, is_editable = source
-    here = "." if place == Path.cwd() else str(place)
+    path, is_editable = source
+    here = "." if path == Path.cwd() else str(path)
     return f"pip install {'-e ' if is_editable else ''}{_quoted(f'{here}[{extra}]')}"
 
 
@@ -49,13 +49,13 @@ def _source(origin: str) -> tuple[Path, bool] | None:
     try:
         record = json.loads(origin)
         url = urlsplit(record["url"])
-        place = Path(url2pathname(url.path))
+        path = Path(url2pathname(url.path))
         is_editable = bool(record.get("dir_info", {}).get("editable"))
-        if url.scheme != "file" or not place.exists():
+        if url.scheme != "file" or not path.exists():
             return None
     except (ValueError, TypeError, KeyError, AttributeError, OSError):
         return None
-    return place, is_editable
+    return path, is_editable
 
 
 def _quoted(text: str) -> str:

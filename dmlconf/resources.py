@@ -1,4 +1,4 @@
-"""The places of the bundled suite and the schemas.
+"""Where the bundled suite and the schemas are.
 
 A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
 them next to it.

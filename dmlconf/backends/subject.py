@@ -21,7 +21,7 @@ __all__ = [
 REFERENCE: Final = "numpy"
 """The backend that runs the reference."""
 
-_PLACE: Final = frozenset({"luid", "directml_file", "directml_origin"})
+_OF_ONE_RUN: Final = frozenset({"luid", "directml_file", "directml_origin"})
 """Details that differ between two runs of the same software on the same device."""
 
 Subject = tuple[Any, ...]
@@ -46,7 +46,7 @@ def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
 
 def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an environment's details without those that say where or when it ran."""
-    return {key: value for key, value in details.items() if key not in _PLACE}
+    return {key: value for key, value in details.items() if key not in _OF_ONE_RUN}
 
 
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
@@ -59,5 +59,5 @@ def same_source(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two recorded environments have the same device, software and options."""
     if subject_of(one) != subject_of(other):
         return False
-    keys = (one["details"].keys() | other["details"].keys()) - _PLACE
+    keys = (one["details"].keys() | other["details"].keys()) - _OF_ONE_RUN
     return all(one["details"].get(key) == other["details"].get(key) for key in keys)

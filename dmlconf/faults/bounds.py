@@ -24,7 +24,7 @@ def clipped(
 
     Args:
         case: the operator.
-        held: gives the bound of a name that a kernel has in place of the right one.
+        held: gives the bound of a name that a kernel has instead of the right one.
         key: gives numbers whose order is the kernel's; its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType

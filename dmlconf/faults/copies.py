@@ -65,7 +65,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 def lengths_not_clamped(case: Case) -> Computed | None:
     """Return what REVERSE_SUBSEQUENCES gives for lengths beyond the axis: what lies after it.
 
-    Of [4, 5, 6, 7] with a length of 9, the elements come from the places 8, 7, 6 and 5. These are
+    Of [4, 5, 6, 7] with a length of 9, the elements come from the indices 8, 7, 6 and 5. These are
     the next rows of the tensor, and zeros after its last element.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
@@ -75,10 +75,10 @@ def lengths_not_clamped(case: Case) -> Computed | None:
     size, step = tensor.shape[axis], math.prod(tensor.shape[axis + 1 :])
     counts = lengths.astype(np.uint32).astype(np.int64)
     shape = [size if at == axis else 1 for at in range(tensor.ndim)]
-    places = np.arange(size, dtype=np.int64).reshape(shape)
-    sources = np.where(places < counts, counts - 1 - places, places)
+    indices = np.arange(size, dtype=np.int64).reshape(shape)
+    sources = np.where(indices < counts, counts - 1 - indices, indices)
     elements = np.arange(tensor.size, dtype=np.int64).reshape(tensor.shape)
-    offsets = (elements + (sources - places) * step) % (1 << 32)
+    offsets = (elements + (sources - indices) * step) % (1 << 32)
     inside = offsets < tensor.size
     copied = tensor.ravel()[np.where(inside, offsets, 0)]
     return Computed({"OutputTensor": np.where(inside, copied, tensor.dtype.type(0))})
@@ -135,16 +135,16 @@ def _scattered(case: Case, *, other_tuples: bool, compiled_as_graph: bool) -> Co
     begin = (within[0] if blocks else np.zeros_like(at)) if other_tuples else at // block * length
     if compiled_as_graph and length == 1:
         begin = np.zeros_like(at)
-    places = np.zeros_like(at)
+    targets = np.zeros_like(at)
     for axis, size in enumerate(used):
         if axis < length:
             index = numbers[np.minimum(begin + axis, numbers.size - 1)].astype(np.int64)
             index = np.where(index < 0, index + size, index)
         else:
             index = within[axis - length]
-        places = places * size + (0 if compiled_as_graph and size == 1 else index)
+        targets = targets * size + (0 if compiled_as_graph and size == 1 else index)
     written = tensor.ravel().copy()
-    inside = (places >= 0) & (places < written.size)
-    for place, update in zip(places[inside], updates.ravel()[:known][inside], strict=True):
-        written[place] = update
+    inside = (targets >= 0) & (targets < written.size)
+    for target, update in zip(targets[inside], updates.ravel()[:known][inside], strict=True):
+        written[target] = update
     return Computed({"OutputTensor": written.reshape(tensor.shape)})

@@ -13,7 +13,7 @@ _MOMENTS = ("OutputFirstMomentTensor", "OutputSecondMomentTensor")
 
 
 def moments_read_as_parameters(case: Case) -> Computed | None:
-    """Return what a step gives if a moment is written in place of the parameters, and then read.
+    """Return what a step gives if a moment is written over the parameters, and then read.
 
     So it is for tensors with more than 4 dimensions.
     """

@@ -75,9 +75,9 @@ def second_value_after_the_first(case: Case) -> Computed | None:
         return None
     buffer: dict[int, Any] = {}
     values = case.inputs()["ValuesTensor"]
-    for place in np.ndindex(*tensor.Sizes):
-        offset = sum(at * stride for at, stride in zip(place, tensor.Strides, strict=True))
-        buffer.setdefault(offset, values[place])
+    for coordinates in np.ndindex(*tensor.Sizes):
+        offset = sum(at * stride for at, stride in zip(coordinates, tensor.Strides, strict=True))
+        buffer.setdefault(offset, values[coordinates])
     # Nothing is known of what lies between elements; dmlconf's buffers have zeros there.
     return _with_second(case, buffer.get(tensor.Strides[-1], values.dtype.type(0)))
 

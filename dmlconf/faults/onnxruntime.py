@@ -41,7 +41,7 @@ _COMBINED: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_IF", "ELEMENT_WISE_ROUND"),
 )
 def zeros_without_sign(case: Case) -> Computed | None:
-    """Return what is right with 0 in place of -0, as a sum with 0 gives it."""
+    """Return what is right with 0 instead of -0, as a sum with 0 gives it."""
     right = evaluate(case)
     real = {name: array for name, array in right.items() if array.dtype.kind == "f"}
     return Computed(
@@ -53,9 +53,9 @@ def zeros_without_sign(case: Case) -> Computed | None:
 def columns_by_dilated_windows(case: Case) -> Computed | None:
     """Return what FOLD gives if columns are counted by windows that are as wide as dilated.
 
-    Column k of a channel belongs to place k of the window. With WindowSizes {2, 2, 2} and Dilations
-    {2, 2, 2} the places are counted as if the window had 3 x 3 x 3: column 3 is at (0, 1, 0), not
-    (0, 1, 1). Places beyond the output are left out. With two dimensions all is right.
+    Column k of a channel belongs to element k of the window. With WindowSizes {2, 2, 2} and
+    Dilations {2, 2, 2} they are counted as if the window had 3 x 3 x 3: column 3 is at (0, 1, 0),
+    not (0, 1, 1). Columns beyond the output are left out. With two dimensions all is right.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -74,13 +74,13 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
     columns = case.inputs()["InputTensor"].reshape(batches, -1, *counts)
     folded = np.zeros((batches, channels * prod(image)), columns.dtype)
     for column in range(columns.shape[1]):
-        place = np.unravel_index(column % prod(dilated), dilated)
+        within = np.unravel_index(column % prod(dilated), dilated)
         first = column // prod(dilated) * prod(image)
         for at in product(*map(range, counts)):
             pixel = [
                 n * stride - before + k * dilation
                 for n, stride, before, k, dilation in zip(
-                    at, strides, start, place, dilations, strict=True
+                    at, strides, start, within, dilations, strict=True
                 )
             ]
             if all(0 <= n < size for n, size in zip(pixel, image, strict=True)):

@@ -1,4 +1,4 @@
-"""What other specifications than DirectML's documentation demand in its place."""
+"""What other specifications than DirectML's documentation demand instead."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return what CONVOLUTION gives of a filter with the sizes of the input, for one element.
 
     It multiplies input and filter as they lie, without the dilation; with padding before the input
-    it multiplies nothing. Of an input {3, 5} and a filter {7, 11} that reaches 1 place before it,
+    it multiplies nothing. Of an input {3, 5} and a filter {7, 11} that reaches 1 element before it,
     the output is 0, not 3 * 11.
     """
     desc = case.desc
@@ -52,16 +52,16 @@ def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
 
 
 _SLICE = 16
-"""What the number of places in a slice is a multiple of."""
+"""What the number of elements in a slice is a multiple of."""
 
 
 def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization that adds up one slice of the squares.
 
-    DirectML adds up the LocalSize * LocalSize places of each window, row by row and those outside
+    DirectML adds up the LocalSize * LocalSize squares of each window, row by row and those outside
     the tensor included, in slices, and uses the first slice alone. It often holds no element of the
     tensor; then the base of the power is Bias. How large a slice is depends on the kernel, which is
-    not known: multiples of 16 places were seen, from 32 of 169 to 288 of 1089.
+    not known: multiples of 16 were seen, from 32 of 169 to 288 of 1089.
 
     With `g` for the gradient, `x` for the input, `b` for the base and a sum over the window,
     `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`.
@@ -113,17 +113,17 @@ def _first_slices(squares: Array, size: int) -> Iterator[Array]:
     end = _SLICE
     for row in range(max(-before, 1 - height), min(after, height - 1) + 1):
         for column in range(max(-before, 1 - width), min(after, width - 1) + 1):
-            place = (row + before) * size + column + before
-            if place >= end:
+            at = (row + before) * size + column + before
+            if at >= end:
                 yield sums.copy()
-                end = place // _SLICE * _SLICE + _SLICE
+                end = at // _SLICE * _SLICE + _SLICE
             inside = (..., _shifted(-row, height), _shifted(-column, width))
             there = (..., _shifted(row, height), _shifted(column, width))
             sums[inside] += squares[there]
 
 
 def _shifted(step: int, size: int) -> slice:
-    """Return the places of an axis from which one that many steps back is on the axis."""
+    """Return the indices of an axis from which one that many steps back is on the axis."""
     return slice(max(step, 0), size + min(step, 0))
 
 
@@ -132,9 +132,9 @@ def _sums(values: Array, size: int) -> Array:
     for axis in (-2, -1):
         count = values.shape[axis]
         sums = np.zeros_like(values)
-        for place in range(count):
-            begin, end = max(place - (size - 1) // 2, 0), min(place + size // 2 + 1, count)
+        for at in range(count):
+            begin, end = max(at - (size - 1) // 2, 0), min(at + size // 2 + 1, count)
             window = np.take(values, range(begin, end), axis).sum(axis)
-            sums[(..., place, slice(None)) if axis == -2 else (..., place)] = window
+            sums[(..., at, slice(None)) if axis == -2 else (..., at)] = window
         values = sums
     return values

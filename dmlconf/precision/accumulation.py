@@ -26,7 +26,7 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
 __all__ = ["Accumulation", "places", "roundings"]
 
@@ -239,7 +239,7 @@ class Accumulation:
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
         """Return the sum of the places of FLOAT16 numbers of these magnitudes."""
-        return 0.0 if sizes is None else FLOAT16_PLACE * sizes
+        return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
         """Return how many roundings of the error scale may add up, for each element."""

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 __all__ = [
-    "FLOAT16_PLACE",
+    "FLOAT16_EPSILON",
     "LARGEST_FLOAT16",
     "LARGEST_FLOAT32",
     "LEAST_NORMAL_FLOAT16",
@@ -26,5 +26,5 @@ LEAST_NORMAL_FLOAT32: Final = float(np.finfo(np.float32).tiny)
 LEAST_NORMAL_FLOAT16: Final = float(np.finfo(np.float16).tiny)
 """The least positive FLOAT16 number that is not subnormal, 2^-14."""
 
-FLOAT16_PLACE: Final = 2.0**-10
-"""The last place of a FLOAT16 number from 1 to 2; what a store toward zero loses at most."""
+FLOAT16_EPSILON: Final = 2.0**-10
+"""The distance from 1 to the next FLOAT16 number; a store toward zero loses less, relative to 1."""

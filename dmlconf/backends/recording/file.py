@@ -229,8 +229,8 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         raise _FaultyError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them;
     # `StoredEntries` accepts only what the schema permits.
-    for fault in _checker().iter_errors({**manifest, "cases": {}}):
-        raise _FaultyError(f"{fault.json_path}: {fault.message}")
+    for error in _checker().iter_errors({**manifest, "cases": {}}):
+        raise _FaultyError(f"{error.json_path}: {error.message}")
     checked: Mapping[str, Any] = manifest
     return checked
 

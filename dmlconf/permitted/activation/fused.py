@@ -18,7 +18,7 @@ from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
 __all__ = [
     "activated_error_scale",
@@ -160,7 +160,7 @@ def activated_error_scale(
         sums = np.where(exact, 0.0, error_scale.sums)
         reach = sums * (_MOST_ROUNDINGS * STEP)
         if before.stored is not None:
-            reach += before.stored * FLOAT16_PLACE
+            reach += before.stored * FLOAT16_EPSILON
         if activation["operator"] in _LOCAL_SLOPES:
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))

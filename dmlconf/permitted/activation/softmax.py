@@ -26,7 +26,7 @@ from dmlconf.reference.activation.softmax import (
     row_shares,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LEAST_NORMAL_FLOAT16
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LEAST_NORMAL_FLOAT16
 
 __all__ = [
     "activation_hardmax1_interval",
@@ -160,7 +160,7 @@ def activation_log_softmax1_candidates(
         of_sum = of_powers.sum(over, keepdims=True) / total
         of_sum += roundings(powers.size // total.size) * alike(powers, over) * STEP
         if dtype == np.float16:
-            of_sum += FLOAT16_PLACE * store_sizes(total) / total
+            of_sum += FLOAT16_EPSILON * store_sizes(total) / total
         of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
         error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm

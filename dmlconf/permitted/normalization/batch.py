@@ -37,7 +37,7 @@ from dmlconf.reference.normalization.batch import (
 from dmlconf.reference.normalization.parameters import deviation_of, shared_dimensions
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 
 __all__ = [
     "batch_normalization_error_scale",
@@ -99,7 +99,7 @@ def batch_normalization_training_error_scale(
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
         # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
-        of_mean = np.square(mean) * FLOAT16_PLACE
+        of_mean = np.square(mean) * FLOAT16_EPSILON
         cancellation = 8 * STEP * np.square(size)
         spread = (squares + 2 * np.abs(centred) * size + cancellation).mean(over, keepdims=True)
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)

@@ -26,7 +26,7 @@ from dmlconf.reference.normalization.local_response import (
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 
 __all__ = [
     "local_response_normalization_error_scale",
@@ -130,7 +130,7 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
     scale = abs(single(desc.Alpha)) / desc.LocalSize
     before = single(desc.Alpha) / desc.LocalSize * store(sums) + single(desc.Bias)
     reach = off * scale + STEP * (3 * scale * sums + np.abs(before))
-    error: Array = (off * scale + _off(before, reach, store)) / FLOAT16_PLACE
+    error: Array = (off * scale + _off(before, reach, store)) / FLOAT16_EPSILON
     return error
 
 

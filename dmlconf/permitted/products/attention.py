@@ -40,7 +40,7 @@ from dmlconf.reference.products.attention import (
     score_terms,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "multihead_attention1_error_scale",
@@ -253,7 +253,7 @@ def _shares_error_scale(
     if dtype == np.float16 and sizes.stored is not None:
         stored = store_sizes(shares, shares == 1)
         stored += shares * carried(sizes.stored)
-        loss += (shares * sizes.stored).sum(KEYS, keepdims=True) * FLOAT16_PLACE
+        loss += (shares * sizes.stored).sum(KEYS, keepdims=True) * FLOAT16_EPSILON
     vanishing = np.where(shares < 2 * LEAST_NORMAL_FLOAT32, shares / HALF_STEP, 0.0)
     error_scale = ErrorScale(
         shares * (1 + change_of_shares(shares, rounding, KEYS)) + vanishing, stored

@@ -22,7 +22,7 @@ from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.recurrent.layers import AnyLayerDesc, Direction, layer_outputs
 from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON
 
 __all__ = [
     "error_scales",
@@ -124,7 +124,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     # A scale of 0 would say that nothing is added up, and the result exact.
     least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
     room = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
-    room += (stored - stored.min(0)) * FLOAT16_PLACE
+    room += (stored - stored.min(0)) * FLOAT16_EPSILON
     room = np.where(np.isfinite(room) & (room > 0), room, 0.0)
     spans = tuple((value - each, value + each) for value, each in zip(values, room, strict=True))
     return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)

@@ -24,7 +24,7 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_PLACE, LARGEST_FLOAT16, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT16, LARGEST_FLOAT32
 
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
@@ -197,7 +197,7 @@ class Quantity(Values):
         beyond = finite & (np.abs(self.value) > LARGEST_FLOAT16)
         kept = either | np.logical_not(rows)
         nothing = ErrorScale(np.zeros_like(value))
-        scale = self.error_scale.where(kept, nothing).holding(place / FLOAT16_PLACE)
+        scale = self.error_scale.where(kept, nothing).holding(place / FLOAT16_EPSILON)
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # Where errors of stores arrive, the two differences are independent.
@@ -335,11 +335,11 @@ class Quantity(Values):
         deviation = before.stored if before.deviation is None else before.deviation
         # The last store may be toward zero as well, in the direction of those before.
         last = _STORE_BIAS * places(self.value)
-        likely = np.hypot(last, half.limit / 2) / FLOAT16_PLACE
+        likely = np.hypot(last, half.limit / 2) / FLOAT16_EPSILON
         return replace(
             before,
             sums=sums,
-            stored=np.fmin(before.stored, half.limit / FLOAT16_PLACE),
+            stored=np.fmin(before.stored, half.limit / FLOAT16_EPSILON),
             deviation=np.fmin(deviation, likely),
         )
 
@@ -389,7 +389,7 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
     single = single.widened(HALF_STEP * roundings(len(right) + 1) * size)
     slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:
-        half = half.widened(FLOAT16_PLACE * slices)
+        half = half.widened(FLOAT16_EPSILON * slices)
     return Quantity(product.value, error_scale, (single, half), product.terms)
 
 
