@@ -151,7 +151,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True, default=str)
 
 
-class _FaultyError(Exception):
+class _DamagedError(Exception):
     """What is wrong with a file."""
 
 
@@ -172,7 +172,7 @@ def read_recording(path: Path) -> Recording:
         reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    except (_FaultyError, FaultyEntryError) as error:
+    except (_DamagedError, FaultyEntryError) as error:
         reason = str(error)
     except DamagedArchiveError as error:
         reason = f"not a recording, or a damaged one: {error}"
@@ -193,7 +193,7 @@ def read_head(path: Path) -> Recording:
         recording = _recording(_manifest(head + b',\n"cases": {}}'), b"")
         if contradiction(recording) is None:
             return recording
-    except (OSError, UnreadableFileError, DamagedArchiveError, _FaultyError, *_DAMAGES):
+    except (OSError, UnreadableFileError, DamagedArchiveError, _DamagedError, *_DAMAGES):
         pass
     # Another layout, or a faulty file: reading all of it shows which.
     return replace(read_recording(path), entries={})
@@ -221,16 +221,16 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
     try:
         manifest: Any = parsed_json(text, unique=True)
     except TreeError as error:
-        raise _FaultyError(f"the manifest: {error}") from error
+        raise _DamagedError(f"the manifest: {error}") from error
     form = manifest.get("format") if isinstance(manifest, dict) else None
     if type(form) is not int or form not in _READABLE:
         description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
-        raise _FaultyError(f"a recording {description}; this dmlconf reads formats {known}")
+        raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them;
     # `StoredEntries` accepts only what the schema permits.
     for error in _checker().iter_errors({**manifest, "cases": {}}):
-        raise _FaultyError(f"{error.json_path}: {error.message}")
+        raise _DamagedError(f"{error.json_path}: {error.message}")
     checked: Mapping[str, Any] = manifest
     return checked
 
@@ -245,7 +245,7 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
     capabilities = manifest["capabilities"]
     cases = manifest["cases"]
     if not isinstance(cases, dict):
-        raise _FaultyError("$.cases is not an object")
+        raise _DamagedError("$.cases is not an object")
     return Recording(
         dmlconf=manifest["dmlconf"],
         backend=manifest["backend"],
