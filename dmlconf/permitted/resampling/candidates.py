@@ -75,8 +75,7 @@ def linear_candidates(
 
     Along an axis that does not change, an element may still be `first + 0 * (second - first)`,
     which is NaN beside an infinity: the page averages the 2 nearest elements of each dimension.
-    Measured: UPSAMPLE_2D does so along height and width, RESAMPLE of DirectML 1.8.0 too, and
-    RESAMPLE of DirectML 1.10.1 to 1.15.4 along the first axis where nothing changes.
+    `_also_averaged` says along which.
 
     Args:
         tensor: the input.
@@ -85,7 +84,8 @@ def linear_candidates(
         input_offsets: InputPixelOffsets.
     """
     shifts = [_shift(offset) for offset in input_offsets]
-    leading = _unchanged(tensor.shape, steps, shifts)
+    unchanged = _unchanged(tensor.shape, steps, shifts)
+    leading = unchanged.index(False) if False in unchanged else len(unchanged)
     rows = tensor.reshape(-1, *tensor.shape[leading:])
     inner = [[], *steps[leading:]], [0.0, *shifts[leading:]]
     at_once = max(1, _BLOCK * len(rows) // max(rows.size, math.prod(output.Sizes)))
@@ -97,7 +97,9 @@ def linear_candidates(
         (_together(output, [low for low, _ in parts]), _together(output, [up for _, up in parts]))
         for parts in zip(*blocks, strict=True)
     ]
-    beside = _near_special(tensor, steps, shifts)
+    beside: Array | bool = False
+    for axes in _also_averaged(tensor.shape, steps, shifts):
+        beside = beside | _near_special(tensor, steps, shifts, axes)
     if np.any(beside):
         low, high = candidates[0]
         nan = low.dtype.type(np.nan)
@@ -107,12 +109,27 @@ def linear_candidates(
 
 def _unchanged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
-) -> int:
-    """Return how many leading axes are read element by element, exactly and in turn."""
-    for axis, (size, of_axis, shift) in enumerate(zip(sizes, steps, shifts, strict=True)):
-        if shift or not all(at.is_whole(size) and not at.errors.any() for at in of_axis):
-            return axis
-    return len(sizes)
+) -> list[bool]:
+    """Return which axes are read element by element, exactly and in turn."""
+    return [
+        not shift and all(at.is_whole(size) and not at.errors.any() for at in of_axis)
+        for size, of_axis, shift in zip(sizes, steps, shifts, strict=True)
+    ]
+
+
+def _also_averaged(
+    sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
+) -> list[list[int]]:
+    """Return along which axes kernels average the 2 nearest elements although nothing changes.
+
+    Measured: UPSAMPLE_2D, and RESAMPLE of DirectML 1.8.0, average along two axes at least, the last
+    ones of those that do not change. RESAMPLE of DirectML 1.10.1 to 1.15.4 averages along one at
+    least, the first one.
+    """
+    unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]
+    changing = len(sizes) - len(unchanged)
+    ways = [unchanged[max(0, len(unchanged) - (2 - changing)) :]] if changing < 2 else []
+    return ways if changing else [*ways, unchanged[:1]]
 
 
 def _together(output: TensorDesc, parts: Sequence[Array]) -> Array:
@@ -134,7 +151,7 @@ def _linear_candidates(
                 if len(of_axis) > 1 or len(choices) * len(lines) > _MOST_CHOICES:
                     choices = [[_hull(of_one)] for of_one in choices]
                 estimates = list(chain.from_iterable(choices))
-    near = _near_special(tensor, steps, shifts)
+    near = _near_special(tensor, steps, shifts, [])
     return [_rounded(estimate, output, near) for estimate in estimates]
 
 
@@ -197,16 +214,28 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
 
 
 def _near_special(
-    tensor: Array, steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
+    tensor: Array,
+    steps: Sequence[Sequence[UncertainCoordinates]],
+    shifts: Sequence[float],
+    averaged: Sequence[int],
 ) -> Array | bool:
     """Return which elements lie between special ones and others, which may have a weight of 0.
 
     Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
+
+    Args:
+        tensor: the input.
+        steps: the coordinates of each step, for each axis.
+        shifts: how far the offsets are below 0 or above 1.
+        averaged: the axes that are averaged along although they do not change.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():
         return False
+    unchanged = _unchanged(tensor.shape, steps, shifts)
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
+        if unchanged[axis] and axis not in averaged:
+            continue
         for at in of_axis:
             last = marked.shape[axis] - 1
             near = [at.values, at.values + shift]

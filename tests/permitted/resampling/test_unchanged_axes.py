@@ -1,0 +1,55 @@
+"""Along which axes without a change an infinity may make NaN of the element before it.
+
+As measured on 1.8.0, 1.9.1, 1.10.1, 1.12.1, 1.13.1 and 1.15.4, with 89 sizes and scales each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.reference.evaluation import evaluate
+from tests.permitted.graphs.accepted import accepts, single
+
+DESC = """InputTensor: {Sizes: [2, 2, 2, 2], DataType: FLOAT32,
+    values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .inf]},
+  OutputTensor: {Sizes: SIZES, DataType: FLOAT32}, InterpolationMode: LINEAR, Scales: SCALES"""
+
+LAST = 15
+BEFORE = [LAST - 8, LAST - 4, LAST - 2, LAST - 1]
+"""The elements before the infinity along each axis."""
+
+
+def test_without_a_change_along_the_first_axis_or_the_last_two(tmp_path: Path) -> None:
+    desc = DESC.replace("SIZES", "[2, 2, 2, 2]").replace("SCALES", "[1, 1, 1, 1]")
+    case = single(tmp_path, "RESAMPLE", desc)
+    right = [float(number) for number in range(1, 16)] + [np.inf]
+    permitted = []
+    for place in range(16):
+        values = [np.nan if at == place else value for at, value in enumerate(right)]
+        if accepts(case, "OutputTensor", values):
+            permitted.append(place)
+    # The last is that of 0 * infinity itself, and one lies before it along both last axes.
+    assert permitted == [BEFORE[0], LAST - 3, BEFORE[2], BEFORE[3], LAST]
+
+
+@pytest.mark.parametrize(
+    ("scales", "along"), [([2, 1, 1, 1], [3]), ([1, 1, 2, 1], [3]), ([1, 1, 2, 2], [])]
+)
+def test_with_a_change_along_one_of_the_others_at_most(
+    tmp_path: Path, scales: list[int], along: list[int]
+) -> None:
+    sizes = [2 * scale for scale in scales]
+    desc = DESC.replace("SIZES", str(sizes)).replace("SCALES", str(scales))
+    case = single(tmp_path, "RESAMPLE", desc)
+    right = evaluate(case)["OutputTensor"]
+    for axis in range(4):
+        if scales[axis] > 1:
+            continue
+        values = right.copy()
+        place = [size - 1 for size in sizes]
+        place[axis] -= 1
+        values[tuple(place)] = np.nan
+        assert accepts(case, "OutputTensor", values.ravel().tolist()) == (axis in along), axis
