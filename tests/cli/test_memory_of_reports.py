@@ -1,4 +1,4 @@
-"""A large plan is freed before its reports are made."""
+"""A plan is freed before its reports are made."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.options.outcome import Demands
+from dmlconf.cli.output.hints import outside_the_bundled_suite
 from dmlconf.cli.runs import run_target
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.shards import selected
 from dmlconf.engine.target import local_target
 from dmlconf.reports.formats import Format, Report
+from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import RunLog
 from tests.engine.cases import plan
 from tests.engine.runs import run_of
@@ -25,7 +28,7 @@ class Plan(list[PlannedCase]):
 
 
 @pytest.mark.parametrize("many", [1, 1000])
-def test_nothing_holds_a_large_plan_while_reports_are_made(
+def test_nothing_holds_the_plan_while_reports_are_made(
     tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_target, "MANY", many)
@@ -48,7 +51,7 @@ def test_nothing_holds_a_large_plan_while_reports_are_made(
         fail_slower=None,
         details={
             "verbose": False,
-            "quiet": True,
+            "quiet": False,
             "color": "never",
             "durations": 0,
             "failures": None,
@@ -57,5 +60,11 @@ def test_nothing_holds_a_large_plan_while_reports_are_made(
     del planned
     run_and_report(runs, local_target(runs[0].how), shown)
     assert (tmp_path / "count.txt").read_text("utf-8") == "4\n"
-    # Of few cases the plan stays, for the hints at the end.
-    assert alive == [many == 1000]
+    assert alive == [False]
+
+
+def test_only_cases_outside_the_bundled_suite_stay_for_hints(tmp_path: Path) -> None:
+    own = plan(tmp_path)
+    bundled = list(load_suite([cases_directory() / "tile" / "documented.yaml"]).plan())
+    assert bundled
+    assert outside_the_bundled_suite([*bundled, *own]) == own

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dmlconf.backends.recording.file import SUFFIX
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.documents.files import resolved
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind
 
-__all__ = ["hints"]
+__all__ = ["hints", "outside_the_bundled_suite"]
 
 _MOST_NAMED: Final = 3
 
 
-def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
+def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
+    """Return the cases of a plan about which there can be hints."""
+    bundled = cases_directory().resolve()
+    own: dict[Path, bool] = {}
+    for planned in plan:
+        path = planned.template.about.location.path
+        if path not in own:
+            own[path] = not _file(planned.template).is_relative_to(bundled)
+    return [each for each in plan if own[each.template.about.location.path]]
+
+
+def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
     """Yield how to get unchecked cases outside the bundled suite checked.
 
     Args:
         log: the run.
         plan: its cases.
     """
-    templates = {planned.identifier: planned.template for planned in plan}
+    templates = {each.identifier: each.template for each in outside_the_bundled_suite(plan)}
     unchecked = dict.fromkeys(
         templates[verdict.case]
         for verdict in log.verdicts
@@ -34,11 +44,9 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
         and verdict.reason is not None
         and verdict.reason.kind is ReasonKind.NO_INDEPENDENT_EXPECTATION
     )
-    bundled = cases_directory().resolve()
-    own = [each for each in unchecked if not _file(each).is_relative_to(bundled)]
     copies: dict[Path, Path] = {}
     others = []
-    for template in own:
+    for template in unchecked:
         folder = _file(template).parent
         recording = _missing_recording(template)
         if recording is None:
@@ -70,7 +78,13 @@ def _file(template: CaseTemplate) -> Path:
 
 def _has_recording(template: CaseTemplate) -> bool:
     """Return whether a case's folder is recorded; if so, no device can decide what is unchecked."""
-    return any(_file(template).parent.glob(f"*{SUFFIX}"))
+    return bool(_recordings(_file(template).parent))
+
+
+def _recordings(folder: Path) -> list[Path]:
+    from dmlconf.backends.recording.file import SUFFIX  # Takes a while, and few runs have hints.
+
+    return sorted(folder.glob(f"*{SUFFIX}"))
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
@@ -81,4 +95,4 @@ def _missing_recording(template: CaseTemplate) -> Path | None:
         return None  # A recording lies in the folder of its operator, not here.
     if _has_recording(template) or not (origin / file.name).is_file():
         return None
-    return next(iter(sorted(origin.glob(f"*{SUFFIX}"))), None)
+    return next(iter(_recordings(origin)), None)

@@ -105,7 +105,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     """
     ends: list[_Ended] = []
     run = runs.pop()
-    plan = run.plan if len(run.plan) <= MANY else ()
+    plan = _hinted_at(run, shown)
     try:
         _execute(run, target, shown, ends)
         del run  # A large plan and a large log do not fit into memory side by side.
@@ -128,6 +128,13 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     if (code or target.label) and not is_in_memory(ended.log):
         say(f"The run log is {ended.log}")
     return code
+
+
+def _hinted_at(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
+    """Return the cases about which there may be hints: a few, so that the plan can be freed."""
+    from dmlconf.cli.output.hints import outside_the_bundled_suite
+
+    return () if shown.quiet or len(run.plan) > MANY else outside_the_bundled_suite(run.plan)
 
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
