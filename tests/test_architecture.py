@@ -383,3 +383,19 @@ def test_commands_that_run_nothing_import_nothing_that_runs(command: str) -> Non
     table = "dmlconf.cli.common.command_table"
     loaded = modules_after(f"from {table} import command_module; command_module({command!r})")
     assert not RUNNING & loaded
+
+
+NOT_FOR_THE_REFERENCE: Final = {
+    "dmlconf.certification.profiles",
+    "dmlconf.faults.runtime_formulas",
+    "dmlconf.permitted.graphs.allowance",
+    "jsonschema",
+    "multiprocessing",
+    "rich",
+}
+
+
+def test_the_command_run_imports_only_what_each_run_needs() -> None:
+    table = "dmlconf.cli.common.command_table"
+    loaded = modules_after(f"from {table} import command_module; command_module('run')")
+    assert not NOT_FOR_THE_REFERENCE & loaded

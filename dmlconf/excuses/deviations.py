@@ -23,7 +23,6 @@ from dmlconf.excuses.permitted_refusals import REFUSALS
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.faults.computed import Formula
-from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
@@ -34,6 +33,7 @@ __all__ = [
     "Deviation",
     "Deviations",
     "deviations_of",
+    "named_formula",
     "patched",
     "read_deviations",
 ]
@@ -193,6 +193,15 @@ def read_deviations(target: str) -> Deviations:
     return Deviations(target, tuple(map(_deviation, data["deviations"])))
 
 
+def named_formula(data: Mapping[str, Any]) -> Formula | None:
+    """Return the formula that an entry of a target or of findings names; None if it names none."""
+    if "computed_by" not in data:
+        return None
+    from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS  # Only other runtimes need them.
+
+    return RUNTIME_FORMULAS[data["computed_by"]]
+
+
 def _deviation(data: Mapping[str, Any]) -> Deviation:
     where = Expression(data["where"]) if "where" in data else None
     elements = data.get("elements", ())
@@ -201,7 +210,7 @@ def _deviation(data: Mapping[str, Any]) -> Deviation:
         scope=Scope(frozenset(data["operators"]), None, where),
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
-        formula=RUNTIME_FORMULAS[data["computed_by"]] if "computed_by" in data else None,
+        formula=named_formula(data),
         refuses=data.get("refuses", ""),
         says=data["says"],
         link=data["link"],

@@ -16,10 +16,9 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
-from dmlconf.excuses.deviations import Deviation, Deviations, patched
+from dmlconf.excuses.deviations import Deviation, Deviations, named_formula, patched
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
-from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
@@ -183,7 +182,7 @@ def _finding(data: Mapping[str, Any]) -> Finding:
         scope=scope,
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
-        formula=RUNTIME_FORMULAS[data["computed_by"]] if "computed_by" in data else None,
+        formula=named_formula(data),
     )
     return Finding(
         wrong=wrong,
