@@ -1,4 +1,4 @@
-"""Graphs as compilers run them that rewrite where a rewrite is wrong.
+"""Graphs that a compiler runs if it rewrites where the rewrite is wrong.
 
 Each mutant is a given graph with other edges, so that it has the same inputs and outputs: two nodes
 that differ in one attribute are one, a node writes over a tensor that is read later, operands
@@ -142,7 +142,7 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph where what reads some tensors reads others.
+    """Return the graph whose nodes read other tensors than before.
 
     Args:
         graph: the graph.

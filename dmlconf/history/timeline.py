@@ -148,7 +148,7 @@ class Transition:
 
     @property
     def flips(self) -> bool:
-        """Whether it fails differently from before, by whether it fails at all."""
+        """Whether the case fails now and passed before, or the other way round."""
         return self.regresses or self.mends
 
 

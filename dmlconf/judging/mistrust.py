@@ -59,7 +59,10 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
-    """Return which elements are certainly not zero: not flushed, not cancelled, not a choice."""
+    """Return which elements a right kernel never gives as 0.
+
+    These are none that it may flush to 0, that may cancel to 0, or of which 0 is a candidate.
+    """
     expected, kind = allowance.right, case.rule(name).kind
     is_float = expected.dtype.kind == "f"
     certain: Array = (

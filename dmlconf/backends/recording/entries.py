@@ -18,7 +18,7 @@ from dmlconf.backends.recording.model import Entry, sample_seed
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, require_sample, sample_indices
 
-__all__ = ["OUTPUTS", "STORED", "FaultyEntryError", "Kind", "StoredEntries"]
+__all__ = ["OUTPUTS", "STORED", "DamagedEntryError", "Kind", "StoredEntries"]
 
 STORED: Final = {t.dtype: t for t in DataType if t.bits >= 8}
 """The data types whose elements a recording stores, by their dtype."""
@@ -42,7 +42,7 @@ Kind = tuple[str, str | None]
 """A folder of cases, and a data type of their outputs by name; None for cases without outputs."""
 
 
-class FaultyEntryError(Exception):
+class DamagedEntryError(Exception):
     """What is wrong with an entry."""
 
 
@@ -61,7 +61,7 @@ class StoredEntries(Mapping[str, Entry]):
             outputs: the elements that they point into.
 
         Raises:
-            FaultyEntryError: an entry is not what the schema permits, or points elsewhere.
+            DamagedEntryError: an entry is not what the schema permits, or points elsewhere.
         """
         self._entries: dict[str, Any] = dict(cases)
         self._outputs = outputs
@@ -70,7 +70,7 @@ class StoredEntries(Mapping[str, Entry]):
             try:
                 types = _checked(case, len(outputs))
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-                raise FaultyEntryError(f"the case {identifier}: {_reason(error)}") from error
+                raise DamagedEntryError(f"the case {identifier}: {_reason(error)}") from error
             folder = identifier.partition("/")[0]
             for each in types:
                 self.kinds.setdefault((folder, each), identifier)

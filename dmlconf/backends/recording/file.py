@@ -18,7 +18,7 @@ from typing import Any, Final
 from dmlconf.backends.errors import RecordingError
 from dmlconf.backends.protocol import BackendError, Capabilities, Rejection
 from dmlconf.backends.recording.consistency import contradiction
-from dmlconf.backends.recording.entries import OUTPUTS, STORED, FaultyEntryError, StoredEntries
+from dmlconf.backends.recording.entries import OUTPUTS, STORED, DamagedEntryError, StoredEntries
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError
@@ -172,7 +172,7 @@ def read_recording(path: Path) -> Recording:
         reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
-    except (_DamagedError, FaultyEntryError) as error:
+    except (_DamagedError, DamagedEntryError) as error:
         reason = str(error)
     except DamagedArchiveError as error:
         reason = f"not a recording, or a damaged one: {error}"

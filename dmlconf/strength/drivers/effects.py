@@ -80,7 +80,7 @@ def _narrow_output(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _noise(run: Run, settings: Settings) -> Arrays | None:
-    """Move floating-point outputs by `steps` ULP, up or down as the case's name has it."""
+    """Move floating-point outputs by `steps` ULP, up or down; the case's name is the seed."""
     changed = {}
     rng = np.random.default_rng(crc32(run.case.identifier.encode()))
     for name, array in run.outputs.items():

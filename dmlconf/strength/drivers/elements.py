@@ -15,7 +15,7 @@ __all__ = ["overflow", "read", "write"]
 
 
 def write(run: Run, settings: Settings) -> Arrays | None:
-    """Return outputs some of whose elements are other ones.
+    """Return the outputs with some elements replaced.
 
     Settings: `output` (all where absent), which elements as in `_chosen`, and `value`.
     """
@@ -27,7 +27,7 @@ def write(run: Run, settings: Settings) -> Arrays | None:
 
 
 def read(run: Run, settings: Settings) -> Arrays | None:
-    """Return the outputs for an input some of whose elements are other ones.
+    """Return the outputs for an input with some elements replaced.
 
     Settings: `input`, which elements as in `_chosen`, and `value`.
     """

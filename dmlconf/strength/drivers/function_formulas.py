@@ -23,7 +23,7 @@ def _first(run: Run) -> tuple[str, Array, Array] | None:
 
 
 def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
-    """Return an effect that makes the output of the first input and the right output."""
+    """Return an effect that computes the output from the first input and the right output."""
 
     def effect(run: Run, settings: Settings) -> Arrays | None:
         result = _first(run)
@@ -39,7 +39,7 @@ def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
 def _binary(
     formula: Callable[[Array, Array, Array], Array],
 ) -> Callable[[Run, Settings], Arrays | None]:
-    """Return an effect that makes the output of two inputs and the right output."""
+    """Return an effect that computes the output from two inputs and the right output."""
 
     def effect(run: Run, settings: Settings) -> Arrays | None:
         name, output = next(iter(run.outputs.items()))
@@ -118,7 +118,7 @@ def _modulus_by_reciprocal(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _cast(change: Callable[[Array, Array], Array]) -> Callable[[Run, Settings], Arrays | None]:
-    """Return an effect that casts other numbers; the change gets the input and the output."""
+    """Return an effect that casts other numbers: what `change` returns of input and output."""
 
     def effect(run: Run, settings: Settings) -> Arrays | None:
         with np.errstate(all="ignore"):

@@ -20,9 +20,10 @@ _OUTPUT: Final = "OutputTensor"
 def half_sums(run: Run, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution whose sums are FLOAT16 after every few terms.
 
-    Settings: `every`, the number of terms between two roundings, added as exactly as by the
-    reference. Of a convolution these are whole windows: of as many channels as have so many terms,
-    at least one.
+    Settings: `every`, the number of terms between two roundings. In between, terms are added as
+    exactly as by the reference. A convolution rounds after whole channels: with `every: 32` and
+    windows of 9 elements after each 3 channels, whose 27 terms are the most below 32; with
+    larger windows after each channel.
     """
     if run.case.operator_name == "GEMM":
         return {_OUTPUT: _product(run, settings["every"])}

@@ -191,7 +191,7 @@ def decode(desc: TensorDesc, content: Array) -> Array:
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:
-    """Return the same, but without a copy if possible, as a view of the bytes themselves."""
+    """Return a tensor's elements as a view of its buffer's bytes; of 4-bit types, as a copy."""
     if desc.DataType.bits < 8:
         elements = _view(desc, _nibbles(content))
         if desc.DataType.is_signed:
