@@ -18,6 +18,7 @@ from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
 from tests.docs import tutorials
+from tests.docs.node_tests import node_tests_section
 
 __all__ = ["DOCS", "PAGES", "write"]
 
@@ -139,11 +140,16 @@ def findings() -> str:
     return findings_page(all_findings())
 
 
+def runtimes() -> str:
+    """Return the page of what other runtimes have in place of each operator."""
+    return runtimes_page() + node_tests_section()
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "command-line.md": command_line,
     "faults.md": faults,
     "findings.md": findings,
     "formats.md": formats,
     "operators.md": operators,
-    "runtimes.md": runtimes_page,
+    "runtimes.md": runtimes,
 }

@@ -42,6 +42,12 @@ def test_a_table_expresses_most_operators_and_says_why_not_the_others(
         assert known.entries[name].like or all(form.declined for form in forms), name
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_condition_depends_on_the_desc(target: str) -> None:
+    for name, entry in table(target).entries.items():
+        assert all(form.when.names for form in entry.forms if form.when is not None), name
+
+
 def test_a_convolution_is_a_conv_and_its_fused_activation() -> None:
     program = translated(case("convolution", file="matrix"), "onnx")
     assert "Conv" in program.operations

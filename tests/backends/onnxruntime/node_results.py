@@ -1,0 +1,94 @@
+"""What comes of ONNX's node tests as cases on ONNX Runtime: `node_results.yaml`.
+
+`python -m tests.backends.onnxruntime.node_results` writes the file anew, which takes a minute.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import yaml
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.onnxruntime.backend import OnnxRuntimeBackend, create
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case, ExpectedOutputs
+from dmlconf.excuses.deviations import read_deviations
+from dmlconf.excuses.findings import findings_of
+from dmlconf.judging.conclusion import Conclusion
+from dmlconf.translation.tables import table
+from dmlconf.verdicts.verdict import ReasonKind, Status
+from tests.backends.onnxruntime.node_cases import LeftOutError, NodeTest, as_case, node_tests
+
+__all__ = ["FILE", "results"]
+
+FILE: Final = Path(__file__).with_name("node_results.yaml")
+
+
+def results() -> Mapping[str, Any]:
+    """Return what comes of the tests, in the form of the file."""
+    backend = create("")
+    names = table("onnx").names()
+    passed: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    without: Counter[str] = Counter()
+    others: dict[str, dict[str, str]] = {"explained": {}, "not_expressible": {}, "failed": {}}
+    for test in node_tests():
+        if test.operation not in names:
+            continue
+        try:
+            kind, why = _result(test, as_case(test), backend)
+        except LeftOutError as error:
+            (without if error.operator else left_out)[error.operator or str(error)] += 1
+            continue
+        if kind == "passed":
+            passed[test.operation] += 1
+        else:
+            others[kind][test.name] = why
+    return {
+        "onnx": onnx.__version__,
+        "onnxruntime": backend.environment().version,
+        "passed": dict(sorted(passed.items())),
+        **{kind: dict(sorted(each.items())) for kind, each in others.items()},
+        "left_out": dict(sorted(left_out.items())),
+        "not_made": dict(sorted(without.items())),
+    }
+
+
+def _result(test: NodeTest, case: Case, backend: OnnxRuntimeBackend) -> tuple[str, str]:
+    """Return what comes of one test, and why it did not pass."""
+    findings = findings_of(backend.environment())
+    conclusion = Conclusion(run_case, deviations=read_deviations("onnx"), findings=findings)
+    [outcome] = backend.run([case])
+    reached = conclusion.excused(case, outcome, conclusion.judge(case, outcome))
+    if reached.status is Status.PASSED:
+        return "passed", ""
+    assert reached.reason is not None
+    if reached.reason.kind is ReasonKind.NOT_EXPRESSIBLE:
+        return "not_expressible", reached.reason.message
+    if reached.reason.kind is not ReasonKind.CONTRADICTION or not isinstance(outcome, Outputs):
+        return "failed", reached.reason.message
+    # ONNX expects something else than DirectML's documentation: that has to be a deviation, or
+    # within the errors that ONNX itself accepts.
+    alone = replace(case, expectation=None)
+    again = conclusion.excused(alone, outcome, conclusion.judge(alone, outcome))
+    assert isinstance(case.expectation, ExpectedOutputs)
+    same = all(
+        np.allclose(outcome.arrays[name], array, rtol=1e-3, atol=1e-7, equal_nan=True)
+        for name, array in case.expectation.outputs.items()
+    )
+    if not same or again.status not in (Status.PASSED, Status.WAIVED):
+        return "failed", reached.reason.message
+    if again.reason is None:
+        return "explained", "ONNX's numbers are rounded, within the errors that it accepts"
+    return "explained", again.reason.message.partition(":")[0]
+
+
+if __name__ == "__main__":
+    FILE.write_text(yaml.safe_dump(results(), sort_keys=False, width=100), encoding="utf-8")
