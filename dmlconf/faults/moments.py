@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["moments_read_as_parameters"]
 
@@ -15,10 +22,29 @@ _MOMENTS = ("OutputFirstMomentTensor", "OutputSecondMomentTensor")
 def moments_read_as_parameters(case: Case) -> Computed | None:
     """Return what a step gives if a moment is written over the parameters, and then read.
 
-    So it is for tensors with more than 4 dimensions.
+    So it is for tensors with more than 4 dimensions. A moment may be truncated to FLOAT16.
     """
     moment = next((name for name in _MOMENTS if case.in_place.get(name) == _PARAMETERS), None)
     if moment is None or case.desc[_PARAMETERS].DimensionCount <= 4:
         return None
-    read = case.with_data({**case.inputs(), _PARAMETERS: evaluate(case)[moment]})
-    return Computed(evaluate(read), around=read)
+
+    def step(read: Array) -> Computed:
+        stepped = case.with_data({**case.inputs(), _PARAMETERS: read})
+        return Computed(evaluate(stepped), around=stepped)
+
+    def truncated() -> Iterator[Computed]:
+        if case.desc[_PARAMETERS].DataType is DataType.FLOAT16:
+            yield step(toward_zero(_moment(case, moment)).astype(np.float16))
+
+    return replace(step(evaluate(case)[moment]), others=truncated)
+
+
+def _moment(case: Case, name: str) -> Array:
+    """Return a moment in FLOAT64."""
+    inputs, desc = case.inputs(), case.desc
+    gradient = inputs["GradientTensor"].astype(np.float64)
+    beta = desc["Beta1" if name == _MOMENTS[0] else "Beta2"]
+    new = gradient if name == _MOMENTS[0] else gradient**2
+    old = inputs[name.replace("Output", "Input")].astype(np.float64)
+    moment: Array = beta * old + (1 - beta) * new
+    return moment

@@ -184,9 +184,10 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
     for case in cases:
         for each in operator.of_kind(FieldKind.ATTRIBUTE):
             value = case.desc.get(each.name)
-            if isinstance(value, Mapping) and "operator" in value:
-                nested.setdefault(value["operator"], value)
-            elif value is not None:
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Mapping) and "operator" in item:
+                    nested.setdefault(item["operator"], item)
+            if value is not None and not isinstance(value, Mapping):
                 values.setdefault(each.name, {}).setdefault(repr(value), value)
         if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc, *_KINDS)) > 4096:
             continue
@@ -215,7 +216,8 @@ def changes(
         for layout in _CHOICES.get(value, (value,)):
             yield _with_layout(operator, draft, name.removeprefix("layout of "), layout)
     elif name == "owned inputs":
-        yield replace(draft, desc=_owned(operator, desc, value == "some"))
+        for names in _owners(operator, desc) if value == "some" else [set()]:
+            yield replace(draft, desc=_owned(operator, desc, names))
     elif name == "base alignment":
         bytes_ = 256 if value == "guaranteed" else 0
         yield replace(
@@ -230,6 +232,8 @@ def changes(
         yield replace(draft, data_class=value)
     elif name.startswith("data type"):
         yield _typed(operator, draft, parameter, value)
+    elif "[" in name:
+        yield from _element(draft, TensorRef.of(name), value, pool)
     elif name in desc or name in {each.name for each in operator.fields}:
         yield from _attribute(operator, draft, name, value, pool)
     else:
@@ -270,12 +274,16 @@ def layout_name(tensor: TensorDesc) -> str:
     return next(k for k, make in _LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
 
 
-def _owned(operator: Operator, desc: Desc, owned: bool) -> Desc:
-    inputs = [name for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
-    chosen = {TensorRef.of(name).field for name in (inputs[1:] or inputs)}
+def _owners(operator: Operator, desc: Desc) -> list[set[str]]:
+    """Return inputs that DirectML may own: all but the first, or one of these."""
+    names = [TensorRef.of(name).field for name, _, _ in tensors_of(operator, desc, FieldKind.INPUT)]
+    others = names[1:] or names
+    return [set(others), *({each} for each in others)]
 
-    def change(each: Any, tensor: TensorDesc) -> TensorDesc:
-        flags = ("OWNED_BY_DML",) if owned and each.name in chosen else ()
+
+def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
+    def change(each: Field, tensor: TensorDesc) -> TensorDesc:
+        flags = ("OWNED_BY_DML",) if each.name in owned else ()
         return replace(tensor, Flags=flags) if each.kind is FieldKind.INPUT else tensor
 
     return _mapped(desc, operator, change)
@@ -315,6 +323,16 @@ def _attribute(
         yield replace(draft, desc={**desc, name: value})
     else:
         yield from _family(operator, draft, name, value, pool)
+
+
+def _element(draft: Draft, place: TensorRef, value: str, pool: Pool) -> Iterator[Draft]:
+    """Yield the draft with another nested operator in a place of an array, if it has the place."""
+    values = draft.desc.get(place.field)
+    if isinstance(values, tuple) and place.index is not None and place.index < len(values):
+        changed = [*values]
+        changed[place.index] = pool.nested.get(value)
+        if changed[place.index] is not None:
+            yield replace(draft, desc={**draft.desc, place.field: tuple(changed)})
 
 
 def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:

@@ -65,7 +65,7 @@ class _Search:
         pairs get other data.
         """
         present = [(p.name, v) for p, v in zip(self.parameters, values, strict=True) if v]
-        pairs = [pair for pair in combinations(present, 2) if pair in self.missing]
+        pairs: list[Combination] = [p for p in combinations(present, 2) if p in self.missing]
         infinite = ("data", "all -infinity")
         return [pair for pair in pairs if infinite in pair] if infinite in present else pairs
 
@@ -102,9 +102,18 @@ class _Search:
                 kept.add(name)
             if current is not None:
                 made = self.enriched(*current, kept)
-                if not judges_nothing(case_of(self.operator, made[0])):
+                if self.judges(made[0]):
                     return made
         return None
+
+    def judges(self, draft: Draft) -> bool:
+        """Return whether the data of a draft fit its tensors, and its rules judge something."""
+        case = case_of(self.operator, draft)
+        try:
+            case.with_inputs()
+        except (ValueError, OverflowError):
+            return False
+        return not judges_nothing(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
         """Give the other parameters the values that bring most missing pairs."""
