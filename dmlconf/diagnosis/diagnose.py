@@ -12,7 +12,7 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
-from dmlconf.diagnosis.factors import ChangedCase, Culprit, changed_cases
+from dmlconf.diagnosis.factors import Culprit, Experiment, experiments
 from dmlconf.diagnosis.graph_mutants import Mutant
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
 from dmlconf.diagnosis.rewritten import same_as_rewritten
@@ -33,9 +33,9 @@ _ATTEMPTS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A case with one factor changed, and the verdict; None if its backend could not be used."""
+    """An experiment and its verdict; None if its backend could not be used."""
 
-    changed: ChangedCase
+    experiment: Experiment
     verdict: Verdict | None
     message: str = ""
 
@@ -132,8 +132,8 @@ def diagnose(
     trials: list[Trial] = []
     try:
         again(reduced.case if reduced else case)
-        for changed in _changed_cases(reduced.case, bench.backend, others) if reduced else ():
-            trials.append(_trial(changed, again))
+        for experiment in _experiments(reduced.case, bench.backend, others) if reduced else ():
+            trials.append(_trial(experiment, again))
     except KeyboardInterrupt:
         interrupted = True
         bench.close()
@@ -217,18 +217,18 @@ class _Again:
                     return verdict
         return None
 
-    def of_changed(self, changed: ChangedCase) -> Verdict:
-        """Return the first verdict on a changed case that fails in any way; else the last one."""
+    def of_experiment(self, experiment: Experiment) -> Verdict:
+        """Return the first verdict that fails in any way; else the last one."""
         for _ in range(self._attempts):
-            for verdict in self._verdicts(changed):
+            for verdict in self._verdicts(experiment):
                 if verdict.status.fails_run:
                     return verdict
         return verdict
 
-    def _verdicts(self, changed: ChangedCase) -> Sequence[Verdict]:
-        if changed.form is not None:
-            return [self._bench.verdict_in_form(changed.case, changed.form)]
-        return self._bench.verdicts([changed.case] * self._batch, changed.backend)
+    def _verdicts(self, experiment: Experiment) -> Sequence[Verdict]:
+        if experiment.form is not None:
+            return [self._bench.verdict_in_form(experiment.case, experiment.form)]
+        return self._bench.verdicts([experiment.case] * self._batch, experiment.backend)
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
@@ -240,29 +240,29 @@ def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
     )
 
 
-def _changed_cases(
+def _experiments(
     case: Case, backend: BackendName, others: Sequence[BackendName]
-) -> Iterator[ChangedCase]:
-    yield from changed_cases(case, backend)
+) -> Iterator[Experiment]:
+    yield from experiments(case, backend)
     for name in others:
-        yield ChangedCase("backend", str(name), "the backend", case, name, tells=False)
+        yield Experiment("backend", str(name), "the backend", case, name, tells=False)
 
 
-def _trial(changed: ChangedCase, again: _Again) -> Trial:
-    if changed.case.violations() and changed.case.expectation is None:
-        return Trial(changed, None, "the change would break a constraint of the operator")
+def _trial(experiment: Experiment, again: _Again) -> Trial:
+    if experiment.case.violations() and experiment.case.expectation is None:
+        return Trial(experiment, None, "the change would break a constraint of the operator")
     try:
-        return Trial(changed, again.of_changed(changed))
+        return Trial(experiment, again.of_experiment(experiment))
     except (BackendError, UnknownChoiceError) as error:
-        return Trial(changed, None, str(error))
+        return Trial(experiment, None, str(error))
 
 
 def _culprit(trials: Sequence[Trial]) -> Culprit | None:
     """Return the first factor whose change makes the case pass."""
-    passing = [trial for trial in trials if trial.passed and trial.changed.tells]
+    passing = [trial for trial in trials if trial.passed and trial.experiment.tells]
     if not passing:
         return None
-    changed = passing[0].changed
-    blame = changed.blame[0].upper() + changed.blame[1:]
-    sentence = f"{blame} is to blame: the case passes with {changed.change}."
-    return Culprit(changed.factor, sentence)
+    experiment = passing[0].experiment
+    blame = experiment.blame[0].upper() + experiment.blame[1:]
+    sentence = f"{blame} is to blame: the case passes with {experiment.change}."
+    return Culprit(experiment.factor, sentence)

@@ -21,7 +21,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.reduction.data import plain_values
 from dmlconf.graphs.relations import Relation, lacking, owned_otherwise
 
-__all__ = ["OPTIONS", "ChangedCase", "Culprit", "changed_cases", "with_other_options"]
+__all__ = ["OPTIONS", "Culprit", "Experiment", "experiments", "option_experiments"]
 
 _OWNED: Final = "OWNED_BY_DML"
 
@@ -34,8 +34,8 @@ OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedCase:
-    """A case of which one factor is changed.
+class Experiment:
+    """A failing case with one factor changed, to see whether it then passes.
 
     Attributes:
         factor: its name, such as `metacommands`.
@@ -71,24 +71,24 @@ class Culprit:
     sentence: str
 
 
-def changed_cases(case: Case, backend: BackendName) -> Iterator[ChangedCase]:
+def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield the case with each factor changed, the backend's options first.
 
     Args:
         case: the case, whose data are arrays.
         backend: what it fails on.
     """
-    options = with_other_options(case, backend)
+    options = option_experiments(case, backend)
     if case.forms:
         # A backend compiles a graph as a graph, however it compiles operators.
-        yield from (changed for changed in options if changed.factor != "compilation")
+        yield from (each for each in options if each.factor != "compilation")
         yield from _of_graph(case)
         return
     yield from options
     yield from _of_layout(case)
     yield from _of_ownership(case)
     if case.in_place:
-        yield ChangedCase(
+        yield Experiment(
             "in-place",
             "outputs in separate buffers",
             "writing an output in place of an input",
@@ -98,7 +98,7 @@ def changed_cases(case: Case, backend: BackendName) -> Iterator[ChangedCase]:
         yield from _of_data(case)
 
 
-def with_other_options(case: Case, backend: BackendName) -> Iterator[ChangedCase]:
+def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
     """Yield the case under the backend's other options."""
     for option, (factor, blame) in OPTIONS.items():
         parts = [part for part in backend.options.split(",") if part]
@@ -110,7 +110,7 @@ def with_other_options(case: Case, backend: BackendName) -> Iterator[ChangedCase
         for label, other in labels.items():
             if label != present:
                 tells = label != "half=on"
-                yield ChangedCase(factor, label, f"{blame} ({present})", case, other, tells)
+                yield Experiment(factor, label, f"{blame} ({present})", case, other, tells)
 
 
 _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
@@ -125,19 +125,19 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
 """Forms of a graph that must give the same outputs: the factor, the change, what is to blame."""
 
 
-def _of_graph(case: Case) -> Iterator[ChangedCase]:
+def _of_graph(case: Case) -> Iterator[Experiment]:
     """Yield a graph in other forms, and owned inputs for its constants or inputs not owned."""
     if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
         return
     for form, (factor, change, blame) in _FORMS.items():
         if form is Relation.UNFUSED or lacking(case.graph, form) is None:
-            yield ChangedCase(factor, change, blame, case, form=form)
+            yield Experiment(factor, change, blame, case, form=form)
     graph = owned_otherwise(case.graph)
     if graph.content() == case.graph.content():
         return
     data = {**case.data, **{constant.name: constant.data for constant in case.graph.constants}}
     constants = bool(case.graph.constants)
-    yield ChangedCase(
+    yield Experiment(
         "ownership",
         "owned inputs for constants" if constants else "no owned inputs",
         "giving data as constants" if constants else "DML_TENSOR_FLAG_OWNED_BY_DML",
@@ -156,20 +156,20 @@ def _tensors(case: Case) -> list[TensorDesc]:
     return [tensor for tensors in nested for tensor in tensors if tensor is not None]
 
 
-def _of_layout(case: Case) -> Iterator[ChangedCase]:
+def _of_layout(case: Case) -> Iterator[Experiment]:
     strided = any(not tensor.Packed for tensor in _tensors(case))
     if strided or any(tensor.Strides is not None for tensor in _tensors(case)):
         packed = _changed(case, Strides=None, DeclaredTensorSizeInBytes=None)
         blame = "a layout that is not packed" if strided else "giving Strides for a packed tensor"
         change = "packed tensors" if strided else "no Strides"
-        yield ChangedCase("layout", change, blame, packed)
+        yield Experiment("layout", change, blame, packed)
 
 
-def _of_ownership(case: Case) -> Iterator[ChangedCase]:
+def _of_ownership(case: Case) -> Iterator[Experiment]:
     owned = any(_OWNED in tensor.Flags for tensor in _tensors(case))
     if owned:
         blame = "DML_TENSOR_FLAG_OWNED_BY_DML"
-        yield ChangedCase("ownership", "no owned tensors", blame, _changed(case, Flags=()))
+        yield Experiment("ownership", "no owned tensors", blame, _changed(case, Flags=()))
         return
     inputs = case.input_names()
     if len(inputs) < 2 or case.in_place:
@@ -183,19 +183,17 @@ def _of_ownership(case: Case) -> Iterator[ChangedCase]:
     if desc != dict(case.desc):
         blame = "binding inputs at execution"
         change = "all inputs except the first owned by DirectML"
-        yield ChangedCase("ownership", change, blame, replace(case, desc=desc))
+        yield Experiment("ownership", change, blame, replace(case, desc=desc))
 
 
-def _of_data(case: Case) -> Iterator[ChangedCase]:
+def _of_data(case: Case) -> Iterator[Experiment]:
     for word in data_words(case):
         data = plain_values(case, word)
         said = DATA_WORDS[word]
-        yield ChangedCase(
-            "data", f"no {word} in the data", f"{said} in an input", _data(case, data)
-        )
+        yield Experiment("data", f"no {word} in the data", f"{said} in an input", _data(case, data))
     data = plain_values(case)
     changed = _data(case, data)
-    yield ChangedCase("data", "other data of the same sizes", "the data", changed, tells=False)
+    yield Experiment("data", "other data of the same sizes", "the data", changed, tells=False)
 
 
 def _data(case: Case, data: Mapping[str, Any]) -> Case:

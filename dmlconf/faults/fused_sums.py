@@ -47,19 +47,19 @@ def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
     desc = {**product.desc, "CTensor": sums.desc[other], "OutputTensor": sums.desc["OutputTensor"]}
     joined = Node(sums.name, "GEMM", {**desc, "Beta": 1.0})
 
-    def moved(node: str, tensor: str) -> tuple[str, str]:
+    def end_of(node: str, tensor: str) -> tuple[str, str]:
         if node == product.name:
             return sums.name, tensor
         return (node, "CTensor") if node == sums.name else (node, tensor)
 
     inputs = []
     for given in graph.input_edges:
-        node, tensor = moved(given.node, given.tensor)
+        node, tensor = end_of(given.node, given.tensor)
         inputs.append(replace(given, node=node, tensor=tensor))
     between = []
     for each in graph.intermediate_edges:
         if each is not edge:
-            node, tensor = moved(each.to_node, each.to_tensor)
+            node, tensor = end_of(each.to_node, each.to_tensor)
             between.append(replace(each, to_node=node, to_tensor=tensor))
     nodes = [joined if each is sums else each for each in graph.nodes if each is not product]
     return replace(

@@ -63,8 +63,11 @@ def test_a_case_that_passes_is_not_reproduced() -> None:
 
 def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
     diagnosis = diagnosed("gemm/matrix", "miniature:negated")
-    silent = [trial for trial in diagnosis.trials if not trial.changed.tells]
-    assert {trial.changed.change for trial in silent} == {"half=on", "other data of the same sizes"}
+    silent = [trial for trial in diagnosis.trials if not trial.experiment.tells]
+    assert {trial.experiment.change for trial in silent} == {
+        "half=on",
+        "other data of the same sizes",
+    }
 
 
 def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
@@ -157,6 +160,6 @@ def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> No
 )
 def test_only_wrong_values_are_said_to_be_computed_wrongly(backend: str, sentence: str) -> None:
     diagnosis = diagnosed("gemm/matrix", backend)
-    telling = [trial for trial in diagnosis.trials if trial.verdict and trial.changed.tells]
+    telling = [trial for trial in diagnosis.trials if trial.verdict and trial.experiment.tells]
     begin = "No factor is to blame: the case fails with each of"
     assert culprit_sentence(diagnosis) == f"{begin} {len(telling)} {sentence}"

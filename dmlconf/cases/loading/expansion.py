@@ -49,12 +49,12 @@ class Expansion:
         """Return the expansion whose cases have these parameters; all have the same names."""
         rows = list(rows)
         names = tuple(rows[0]) if rows else ()
-        numbered: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
+        indices: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
         values: list[list[Any]] = [[] for _ in names]
         coded_rows = []
         for row in rows:
             of_row = []
-            for known, column, value in zip(numbered, values, row.values(), strict=True):
+            for known, column, value in zip(indices, values, row.values(), strict=True):
                 # 1, 1.0 and true are equal, but none may replace another.
                 index = known.setdefault(_identity(value), len(known))
                 if index == len(column):

@@ -152,10 +152,10 @@ class _Scope:
 
     def _with_member(self, target: ast.Attribute, value: Any) -> _Change | None:
         """Assign to `Tensor.Sizes` or `Tensor.DataType`."""
-        found = self._tensor(target.value)
-        if found is None:
+        resolved = self._tensor(target.value)
+        if resolved is None:
             return None
-        field, index, tensor = found
+        field, index, tensor = resolved
         if target.attr == "DataType" and isinstance(value, str):
             changed = replace(tensor, DataType=type(tensor.DataType)(value))
             return self._with_tensor(field, index, tensor, changed)
@@ -167,10 +167,10 @@ class _Scope:
         """Assign to some of a tensor's Sizes, or to an item of an attribute."""
         base = target.value
         if isinstance(base, ast.Attribute) and base.attr == "Sizes":
-            found = self._tensor(base.value)
-            if found is None:
+            resolved = self._tensor(base.value)
+            if resolved is None:
                 return None
-            field, index, tensor = found
+            field, index, tensor = resolved
             sizes = list(tensor.Sizes)
             if not self._put(sizes, target.slice, value):
                 return None

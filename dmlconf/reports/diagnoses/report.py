@@ -38,7 +38,7 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
         return f"A known fault of DirectML: {reason.message if reason else ''}"
     if not diagnosis.reproduced:
         return "The failure did not recur, so nothing can be blamed."
-    telling = sum(t.verdict is not None and t.changed.tells for t in diagnosis.trials)
+    telling = sum(t.verdict is not None and t.experiment.tells for t in diagnosis.trials)
     if not telling:
         return "No factor could be changed."
     reason = diagnosis.verdict.reason
@@ -262,7 +262,7 @@ def _trials(trials: Sequence[Trial]) -> Iterator[str]:
         return
     yield "## Changes of the smallest case"
     yield ""
-    rows = ((_cell(trial.changed.change), _cell(_result(trial))) for trial in trials)
+    rows = ((_cell(trial.experiment.change), _cell(_result(trial))) for trial in trials)
     yield from table(["Changed", "Result"], rows)
     yield ""
 
