@@ -229,8 +229,8 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them;
     # `StoredEntries` accepts only what the schema permits.
-    for error in _checker().iter_errors({**manifest, "cases": {}}):
-        raise _DamagedError(f"{error.json_path}: {error.message}")
+    for violation in _checker().iter_errors({**manifest, "cases": {}}):
+        raise _DamagedError(f"{violation.json_path}: {violation.message}")
     checked: Mapping[str, Any] = manifest
     return checked
 
