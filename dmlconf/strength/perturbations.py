@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ __all__ = [
     "defined_elements",
     "exceptional",
     "perturb",
+    "perturbations",
 ]
 
 _MOST_MISSED: Final = 3
@@ -187,23 +188,34 @@ def perturb(
         judged: gives the verdicts.
         seed: decides which elements are perturbed.
     """
+    for kind, changed in perturbations(site, judged.allowances, seed):
+        tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
+        tally.tried += 1
+        if judged.fails(site, changed):
+            tally.caught += 1
+        elif len(tally.missed) < _MOST_MISSED:
+            tally.missed.append(f"{site.case.identifier} {site.name}")
+
+
+def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator[tuple[str, Array]]:
+    """Yield the output with each kind of perturbation that it can have, by the kind's name.
+
+    Args:
+        site: the output.
+        allowances: what its case's rules permit.
+        seed: decides, with the names, which elements are perturbed.
+    """
     values = np.ascontiguousarray(site.correct).ravel()
     if not values.size:
         return
-    defined = defined_elements(site, judged.allowances)
+    defined = defined_elements(site, allowances)
     for kind, change in KINDS.items():
         name = f"{site.case.identifier} {site.name} {kind}"
         rng = np.random.default_rng([seed, *name.encode()])
         with np.errstate(all="ignore"):
             changed = change(values, defined, rng)
-        if changed is None:
-            continue
-        tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
-        tally.tried += 1
-        if judged.fails(site, changed.reshape(site.correct.shape)):
-            tally.caught += 1
-        elif len(tally.missed) < _MOST_MISSED:
-            tally.missed.append(f"{site.case.identifier} {site.name}")
+        if changed is not None:
+            yield kind, changed.reshape(site.correct.shape)
 
 
 def defined_elements(site: Site, allowances: CaseAllowances) -> Array:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports.strength import defects
+from dmlconf.reports.strength.deviations import DEVIATIONS
 from dmlconf.reports.strength.drivers import DRIVERS
 from dmlconf.reports.strength.expectations import EXPECTATIONS
 from dmlconf.reports.strength.figure import Figure, FigureKind, Setting
@@ -33,7 +34,16 @@ __all__ = [
 
 FIGURES: Final[Mapping[str, FigureKind]] = {
     kind.name: kind
-    for kind in (defects.DEFECTS, PERTURBATIONS, DRIVERS, SIZES, GRAPHS, REWRITES, EXPECTATIONS)
+    for kind in (
+        defects.DEFECTS,
+        PERTURBATIONS,
+        DRIVERS,
+        SIZES,
+        GRAPHS,
+        REWRITES,
+        EXPECTATIONS,
+        DEVIATIONS,
+    )
 }
 """All figures, by name, in the order in which reports have them."""
 

@@ -64,7 +64,7 @@ def _thresholds(
     multiple=True,
     type=click.Choice(tuple(FIGURES)),
     help="Measure only this figure: by defect and case, perturbation, driver defect, "
-    "defect of size, graph, rewrite, or expectation.",
+    "defect of size, graph, rewrite, expectation, or deviation of a target.",
 )
 @option(
     "--sample",
@@ -89,7 +89,8 @@ def _thresholds(
     metavar="[FIGURE=]PERCENT",
     help="Fail if a figure is lower: defects (the lowest of any operator; also fails if a "
     "legitimate difference fails), cases, perturbations (the lowest of any kind), "
-    "drivers, sizes, graphs, rewrites, expectations (the lowest of any operator).",
+    "drivers, sizes, graphs, rewrites, expectations (the lowest of any operator), deviations "
+    "(the lowest of any target).",
 )
 @option(
     "-v", "--verbose", is_flag=True, help="Show each kind of defect, and which cases are missing."
@@ -135,6 +136,9 @@ def command(
 
     By rewrite, only with --figure rewrites: each rewrite of the catalogue has a graph in which the
     rewritten graph passes, and each of its conditions one in which it fails.
+
+    By deviation, only with --figure deviations: how many perturbations that fail by DirectML's
+    documentation are excused by what ONNX and WebNN promise otherwise.
 
     Exit codes: as for `run`; 1 if a figure is below --fail-under.
     """

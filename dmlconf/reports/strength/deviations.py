@@ -1,0 +1,113 @@
+"""The figure by deviation: what it costs that a target promises less than DirectML documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.judging.judge import Against
+from dmlconf.reports.markdown_text import table as markdown_table
+from dmlconf.reports.strength.figure import FigureKind, Setting, Table
+from dmlconf.strength.deviation_figure import DeviationFigure, measure_deviations
+from dmlconf.strength.sampling import sampled
+from dmlconf.strength.tallies import share
+from dmlconf.translation.tables import TARGETS, table
+
+__all__ = ["DEVIATIONS"]
+
+_HEADINGS: Final = ("Target", "Deviation", "Excuses")
+
+
+@dataclass(frozen=True, slots=True)
+class _Deviations:
+    """What targets promise otherwise, and what that excuses."""
+
+    figure: DeviationFigure
+
+    def _counts(self, target: str) -> tuple[int, int]:
+        """Return how many perturbations still fail by a target, and how many by DirectML."""
+        failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
+        excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)
+        return failing - excused, failing
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share that still fails, for each target."""
+        for target in TARGETS:
+            left, failing = self._counts(target)
+            yield (
+                f"by deviation of {table(target).title}: {left:,} of {failing:,} perturbations "
+                f"that DirectML's documentation does not permit fail by it, too "
+                f"({share(left, failing):.2f}%)"
+            )
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        counts = sorted(self.figure.by_deviation.items(), key=lambda item: (-item[1], item[0]))
+        for (target, name), count in counts:
+            yield table(target).title, name, f"{count:,}"
+
+    def table(self) -> Table | None:
+        """Return a row for each deviation that excuses something, the costliest first."""
+        return Table(_HEADINGS, self._rows(), _HEADINGS[:2])
+
+    def remarks(self) -> Iterator[str]:
+        """Yield a line for each operator of which a target excuses more than half."""
+        for (target, operator), failing in sorted(self.figure.failing.items()):
+            excused = self.figure.excused[target, operator]
+            if 2 * excused > failing:
+                yield f"{table(target).title} excuses {excused:,} of {failing:,} of {operator}"
+
+    def markdown(self) -> list[str]:
+        """Return the table."""
+        return ["## By deviation", "", *markdown_table(_HEADINGS, self._rows(), "llr"), ""]
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"deviations": {target: self._data(target) for target in TARGETS}}
+
+    def _data(self, target: str) -> Mapping[str, Any]:
+        left, failing = self._counts(target)
+        by_deviation = self.figure.by_deviation.items()
+        return {
+            "failing": failing,
+            "excused": failing - left,
+            "share": share(left, failing),
+            "by_deviation": {name: n for (of, name), n in sorted(by_deviation) if of == target},
+        }
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the share of each target that is lower."""
+        shares = {target: share(*self._counts(target)) for target in TARGETS}
+        return [
+            f"by deviation of {table(target).title}: {found:.2f}%, less than {least:g}%"
+            for target, found in shares.items()
+            if found < least
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """Measures deviations with a seed."""
+
+    seed: int
+
+    def __call__(self, plan: Sequence[PlannedCase], against: Against) -> DeviationFigure:
+        return measure_deviations(plan, against, seed=self.seed)
+
+
+def _measured(setting: Setting) -> _Deviations:
+    cases = sampled(setting.plan, setting.sample, setting.seed)
+    figure, _ = setting.measured(_Measure(setting.seed), DeviationFigure(), cases)
+    return _Deviations(figure)
+
+
+DEVIATIONS: Final = FigureKind(
+    "deviations",
+    _measured,
+    """\
+- By deviation: what it costs that ONNX and WebNN promise less than DirectML documents
+  ([targets](targets.md)). Of the perturbations that fail, those are counted that a target excuses,
+  in cases that it can express.""",
+    "deviations of targets",
+)

@@ -1,0 +1,41 @@
+"""The figure of deviations counts what targets excuse of perturbations that fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.process import dmlconf_here
+
+SUITE = """\
+operator: {operator}
+cases:
+  - name: three
+    desc:
+      InputTensor: {{Sizes: [3], DataType: FLOAT32, values: [0.5, 1, 2]}}
+      OutputTensor: {{Sizes: [3], DataType: FLOAT32}}
+"""
+
+
+def _figure(folder: Path, operator: str, least: float, code: int) -> Any:
+    (folder / "three.yaml").write_text(SUITE.format(operator=operator), encoding="utf-8")
+    options = ("--figure", "deviations", "-q", "--report", "json:s.json")
+    under = ("--fail-under", f"deviations={least}")
+    done = dmlconf_here(folder, "strength", "three.yaml", *options, *under)
+    assert done.returncode == code, done.stderr
+    return json.loads((folder / "s.json").read_text("utf-8"))["deviations"]
+
+
+def test_a_thousand_ulp_are_excused_by_onnx_and_not_by_webnn(tmp_path: Path) -> None:
+    # The others are 1% off, the largest zeroed, two swapped, and a sign flipped.
+    found = _figure(tmp_path, "ACTIVATION_SIGMOID", 90, code=1)
+    onnx = {"failing": 5, "excused": 1, "share": 80, "by_deviation": {"onnx-precision": 1}}
+    webnn = {"failing": 5, "excused": 0, "share": 100, "by_deviation": {}}
+    assert found == {"onnx": onnx, "webnn": webnn}
+
+
+def test_nothing_excuses_an_operator_without_deviations(tmp_path: Path) -> None:
+    found = _figure(tmp_path, "ELEMENT_WISE_NEGATE", 100, code=0)
+    assert [each["excused"] for each in found.values()] == [0, 0]
+    assert all(each["failing"] == 5 for each in found.values())
