@@ -19,7 +19,8 @@ from dmlconf.coverage.combinations.classes import LARGE, REAL_CLASSES, data_inpu
 from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.fuzzing.dressing import in_place_pairs
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
 from tests.combinations.windows import has_windows, with_other_windows
 
@@ -99,7 +100,9 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
         tensors_of(operator, draft.desc, FieldKind.INPUT), 1
     ):
         kept = _fitting(draft.data.get(name), each, tensor)
-        if each.name == counts:
+        if each.bounds is not None and not tensor.DataType.is_float:
+            entries[name] = _indices(operator, draft.desc, each, tensor, kept)
+        elif each.name == counts:
             if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": _fill(draft.data_class, tensor.DataType, seed)}
@@ -111,6 +114,28 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
             low = -4 if tensor.DataType.is_signed else 1
             entries[name] = {"fill": {"integers": {"low": low, "high": 4, "seed": seed}}}
     return entries
+
+
+def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
+    kind, arguments = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
+    return fill(kind, tensor.Sizes, tensor.DataType, dict(arguments))
+
+
+def _indices(
+    operator: Operator, desc: Desc, each: Field, tensor: TensorDesc, kept: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the data of indices or lengths: what they were if it is within bounds, or others."""
+    assert each.bounds is not None
+    least, most = each.bounds.low, int(each.bounds.high.evaluate(operator.names(desc)))
+    if kept is not None:
+        entry = kept.get("fill")
+        data = np.array(kept["values"]) if entry is None else _filled(entry, tensor)
+        below = -most - 1 if each.bounds.from_end and tensor.DataType.is_signed else least
+        if below <= data.min() and data.max() <= max(most, least):
+            return dict(kept)
+    if each.bounds.writes is not None:
+        raise ValueError("other indices may lead to one element twice")
+    return {"fill": {"integers": {"low": least, "high": max(most, least), "seed": 1}}}
 
 
 def _fitting(
@@ -160,8 +185,10 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     tensors = {name: t for name, _, t in tensors_of(operator, draft.desc, FieldKind.INPUT)}
     for name, entry in entry_of(operator, draft).items():
         if "fill" in entry:
-            fill = entry["fill"]
-            kind, arguments = (fill, {}) if isinstance(fill, str) else next(iter(fill.items()))
+            chosen = entry["fill"]
+            kind, arguments = (
+                (chosen, {}) if isinstance(chosen, str) else next(iter(chosen.items()))
+            )
             if arguments.get("low", 0) < 0 and not tensors[name].DataType.is_signed:
                 raise ValueError("negative numbers do not fit unsigned types")
             data[name] = Fill(kind, dict(arguments))
