@@ -76,6 +76,16 @@ class _List:
     copies: list[Copies] = field(default_factory=list)
     submissions: int = 0
 
+    def release(self) -> None:
+        """Release the memory of the copies, when nothing else is recorded or submitted.
+
+        A list that ran more than once may still run, so its copies keep their memory; after the
+        first time dmlconf waits.
+        """
+        if self.submissions <= 1:
+            for copies in self.copies:
+                copies.release()
+
 
 class Dispatches:
     """The hooks on what records and submits dispatches."""
@@ -272,6 +282,7 @@ class Dispatches:
         commands_object = _list(commands)
         interface = d3d12.ID3D12_GRAPHICS_COMMAND_LIST
         self._patches.replace_method(commands, interface, "Reset", self._resetting_list)
+        self._patches.replace_method(commands, interface, "Release", self._releasing_list)
         with device_of(commands_object) as device:
             for dispatch in dispatches:
                 if not dispatch.late:
@@ -290,13 +301,29 @@ class Dispatches:
             with self._guard.safely():
                 with self._lock:
                     content = self._lists.pop(this, None)
-                # A list that ran more than once may still run: its copies keep their memory.
-                if content is not None and content.submissions == 1 and not failed(result):
-                    for copies in content.copies:
-                        copies.release()
+                if content is not None and not failed(result):
+                    content.release()
             return result
 
         return reset
+
+    def _releasing_list(self, original: _Original) -> _Original:
+        def release(this: int) -> int:
+            if self._guard.inside:
+                return int(original(this))
+            # Before it is gone: afterwards another list may have its address.
+            with self._lock:
+                content = self._lists.pop(this, None)
+            result = int(original(this))
+            with self._guard.safely():
+                if content is not None and not result:
+                    content.release()
+                elif content is not None:
+                    with self._lock:
+                        self._lists.setdefault(this, content)
+            return result
+
+        return release
 
     def _executing(self, original: _Original) -> _Original:
         def execute(this: int, count: int, lists: int) -> None:

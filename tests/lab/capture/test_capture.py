@@ -190,3 +190,15 @@ def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path)
     assert "First difference: y0 of the node /fc (Gemm)" in done.stdout
     assert "alone, with the CPU provider's inputs: NaN or infinity" in done.stdout
     assert "DirectML is suspect: its dispatch gemm/00004-gemm/dispatch-4" in done.stderr
+
+
+def test_devices_that_come_and_go_leave_no_handles_and_no_memory_behind(tmp_path: Path) -> None:
+    shutil.copy(HERE / "many_devices.py", tmp_path)
+    shutil.copytree(HERE / "owned", tmp_path / "owned")
+    options = ("-o", "captured", "--data", "all", "--", "many_devices.py", "owned", "30")
+    done = lab(tmp_path, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["devices"] for each in counts] == [10, 20, 30]
+    assert len({each["handles"] for each in counts}) == 1
+    assert counts[2]["committed_kib"] - counts[1]["committed_kib"] < 5 << 10
