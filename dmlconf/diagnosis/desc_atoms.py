@@ -54,9 +54,9 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    fields = dict.fromkeys(tuple(verdict.facts) for verdict in verdicts)
-    names = list(dict.fromkeys(chain.from_iterable(fields)))
-    columns = {name: Column(v.facts.get(name) for v in verdicts) for name in names}
+    facts = [dict(verdict.facts) for verdict in verdicts]  # Those of a large log are kept as text.
+    names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
+    columns = {name: Column([each.get(name) for each in facts]) for name in names}
     in_place = columns.pop(IN_PLACE, None)
     data = columns.pop(DATA, None)
     tensors: dict[str, tuple[Column, Sequence[TensorDesc | None]]] = {}
