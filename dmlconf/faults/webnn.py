@@ -20,6 +20,8 @@ __all__ = [
     "roots_of_large_numbers",
     "roots_scaled_to_whole_windows",
     "softplus_up_to_88",
+    "transpositions_of_constants_left_out",
+    "zero_minus_numbers",
 ]
 
 _HIGHEST: Final = np.float32(88.37626647949219)
@@ -95,3 +97,23 @@ def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
     with np.errstate(all="ignore"):
         root = right * np.sqrt(prod(desc["WindowSize"]) / elements(over))
     return Computed({"OutputTensor": root.astype(right.dtype)})
+
+
+@of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
+def transpositions_of_constants_left_out(case: Case) -> Computed | None:
+    """Return what DEPTH_TO_SPACE gives of an input that is a constant: its elements as they are."""
+    if "OWNED_BY_DML" not in case.desc["InputTensor"].Flags:
+        return None
+    sizes = case.desc["OutputTensor"].Sizes
+    return Computed({"OutputTensor": case.inputs()["InputTensor"].reshape(sizes)})
+
+
+@of_operators("ELEMENT_WISE_NEGATE")
+def zero_minus_numbers(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_NEGATE gives as 0 - x: 0 of 0, and 0 of subnormal numbers."""
+    tensor = case.inputs()["InputTensor"]
+    if tensor.dtype.kind != "f":
+        return None
+    small = np.abs(tensor) < np.finfo(tensor.dtype).tiny
+    zero = tensor.dtype.type(0)
+    return Computed({"OutputTensor": np.where(small, zero, zero - tensor)})

@@ -69,6 +69,16 @@ def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: s
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
 
 
+def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn() -> None:
+    plan = load_suite([CASES / "lstm" / "matrix.yaml"]).plan()
+    name = (
+        "lstm/matrix/sizes[DataType=FLOAT32,Length=1,Batch=1,Inputs=1,Hidden=1,Direction=FORWARD]"
+    )
+    peephole = valid_case(next(each for each in plan if each.identifier == name))
+    with pytest.raises(NotExpressibleError, match="sees the cell of the step before"):
+        translated(peephole, "webnn")
+
+
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
     with pytest.raises(NotExpressibleError, match="must refuse"):
         translated(case("gather", file="invalid"), "onnx")

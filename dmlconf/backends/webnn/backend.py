@@ -67,7 +67,9 @@ _DTYPES: Final = {name: np.dtype(name) for name in _TYPES.values()}
 _RUNNING: Final = ("build", "dispatch")
 """What follows the description of a graph, which alone may be beyond the limits."""
 
-_UNSUPPORTED: Final = re.compile(r"data ?type|rank|not supported|unsupported", re.IGNORECASE)
+_UNSUPPORTED: Final = re.compile(
+    r"data ?type|rank|not supported|unsupported|non-finite", re.IGNORECASE
+)
 
 
 class WebNNBackend:
