@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -164,13 +165,13 @@ class _Builder:
                 )
             if depth == 0:
                 self._section = key.value
-            event = self._next()
+            event, name = self._next(), intern(key.value)  # A suite has few names, many times.
             if _is_simple(event):
-                values[key.value] = _text_or_plain(event)
+                values[name] = _text_or_plain(event)
                 count = self._counted(count + 1, event)
                 continue
             item = self._value(event, depth + 1)
-            values[key.value] = item.value
+            values[name] = item.value
             count = self._counted(count + item.size, event)
             levels = max(levels, item.levels)
         return _Built(values, count, levels + 1)
