@@ -37,7 +37,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
-from dmlconf.permitted.graphs.choices import index_choices
+from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
 from dmlconf.permitted.graphs.jumps import elements_at_jumps
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
@@ -161,7 +161,8 @@ def _candidates(
         anything = np.logical_or.reduce([room.open for room in own])
         anything = anything | reached[slot] if slot in reached else anything
         if anything.any():
-            intervals = [_with_open(interval, anything) for interval in intervals]
+            ranges = ranges_at_most(right.cases[slot[0]], slot[1])
+            intervals = _opened(intervals, anything, ranges)
         candidates[output] = intervals
     return candidates
 
@@ -199,6 +200,24 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
         np.where(reached, limits.min, low).astype(low.dtype),
         np.where(reached, limits.max, high).astype(high.dtype),
     )
+
+
+def _opened(
+    intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
+) -> list[Interval]:
+    """Return intervals in which elements may have any value of some ranges; of all without any."""
+    if not ranges:
+        return [_with_open(interval, reached) for interval in intervals]
+    return [_within(interval, reached, ends) for interval in intervals for ends in ranges]
+
+
+def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interval:
+    """Return an interval in which elements may have any value of a range."""
+    low, high = (
+        np.where(reached, end, old).astype(old.dtype)
+        for end, old in zip(ends, interval, strict=True)
+    )
+    return low, high
 
 
 def _sample_room(sample: NodeValues, slot: Slot, right: Room, allowance_of: AllowanceOf) -> Room:

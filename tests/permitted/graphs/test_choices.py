@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from tests.permitted.graphs.accepted import accepts, graph
+from tests.permitted.graphs.accepted import Values, accepts, graph
 
 NONZERO = """
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
@@ -71,3 +72,51 @@ def test_finite_numbers_lead_to_every_number_up_to_the_infinity_of_their_ends(
     for value in (-np.inf, -1e30, -27.3, 0.5, 1e30, np.inf):
         assert accepts(case, "y", [value]), value
     assert not accepts(case, "y", [np.nan])
+
+
+OPEN = """
+  product: {operator: GEMM, desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 3]},
+            TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0}}
+  node: {operator: OPERATOR}"""
+
+OVERFLOWING = """
+  a: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [3.0e+38, 3.0e+38, -3.0e+38]}
+  b: {Sizes: [1, 1, 3, 3], DataType: FLOAT32, values: [1, 0, 0, 1, 0, 0, 1, 0, 0]}"""
+"""The first of three products may be any number, or NaN."""
+
+INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
+
+
+@pytest.mark.parametrize(
+    ("operator", "output"),
+    [
+        (
+            f"ARGMAX, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], "
+            "AxisDirection: INCREASING}",
+            "node",
+        ),
+        (
+            f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {INDEX}, Axis: 3, K: 1, "
+            "OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}",
+            "node.OutputIndexTensor",
+        ),
+    ],
+)
+def test_an_index_in_a_line_with_any_number_is_one_of_the_line(
+    tmp_path: Path, operator: str, output: str
+) -> None:
+    case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator), output)
+    for index in range(3):
+        assert accepts(case, "y", [index]), index
+    for index in (3, 2**31, 2**32 - 1):
+        assert not accepts(case, "y", [index]), index
+
+
+def test_what_hardmax_makes_of_a_line_with_any_number_is_0_or_1(tmp_path: Path) -> None:
+    operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
+    case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator))
+    for right in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
+        assert accepts(case, "y", right), right
+    impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0]]
+    for wrong in impossible:
+        assert not accepts(case, "y", wrong), wrong
