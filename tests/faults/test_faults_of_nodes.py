@@ -192,10 +192,17 @@ nodes:
   s:
     operator: SLICE
     desc: {{InputTensor: n, OutputTensor: {{Sizes: {sizes}}}, Offsets: {offsets},
-            Sizes: {sizes}, Strides: [1, 1, 1, 1]}}
+            Sizes: {sizes}, Strides: {strides}}}
   a: {{operator: ELEMENT_WISE_ABS, desc: {{InputTensor: s, OutputTensor: {{}}}}}}
 outputs: {{y: a}}
 """
+
+
+def sliced(data_type: str, offsets: str, sizes: str, strides: str = "[1, 1, 1, 1]") -> str:
+    values = ", ".join(str(number % 7) for number in range(160))
+    return SLICED.format(
+        type=data_type, values=values, offsets=offsets, sizes=sizes, strides=strides
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,9 +221,18 @@ outputs: {{y: a}}
 def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_bytes(
     tmp_path: Path, data_type: str, offsets: str, sizes: str, refused: bool
 ) -> None:
-    values = ", ".join(str(number % 7) for number in range(160))
-    graph = SLICED.format(type=data_type, values=values, offsets=offsets, sizes=sizes)
+    graph = sliced(data_type, offsets, sizes)
     outcome = Rejection("CompileGraph", "E_INVALIDARG")
     expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
     assert named(tmp_path, graph, outcome) == expected
     assert named(tmp_path, graph, outcome, "1.12.1") == ""
+
+
+@pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])
+def test_a_stride_of_a_slice_of_one_row_does_not_matter(
+    tmp_path: Path, sizes: str, refused: bool
+) -> None:
+    graph = sliced("FLOAT32", "[0, 0, 2, 0]", sizes, "[1, 1, 2, 1]")
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
+    assert named(tmp_path, graph, outcome) == expected
