@@ -117,6 +117,8 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
 
 
 def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
+    if tensor.ElementCount > MOST_ELEMENTS:
+        raise ValueError("too large")
     kind, arguments = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
     return fill(kind, tensor.Sizes, tensor.DataType, dict(arguments))
 
