@@ -16,6 +16,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "averages_that_count_padding",
+    "exponential_of_nan_as_0",
     "logarithms_up_to_88",
     "roots_of_large_numbers",
     "roots_scaled_to_whole_windows",
@@ -117,3 +118,10 @@ def zero_minus_numbers(case: Case) -> Computed | None:
     small = np.abs(tensor) < np.finfo(tensor.dtype).tiny
     zero = tensor.dtype.type(0)
     return Computed({"OutputTensor": np.where(small, zero, zero - tensor)})
+
+
+@of_operators("ELEMENT_WISE_EXP")
+def exponential_of_nan_as_0(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_EXP gives if the exponential of NaN is 0."""
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(0), right)})
