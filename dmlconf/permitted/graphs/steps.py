@@ -41,6 +41,19 @@ _STEPS: Final = frozenset(
 _ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
 """Families of operators that compute each element from one element of each input."""
 
+_MOVE_ELEMENTS: Final = frozenset(
+    {
+        "DEPTH_TO_SPACE",
+        "DEPTH_TO_SPACE1",
+        "SLICE",
+        "SLICE1",
+        "SPACE_TO_DEPTH",
+        "SPACE_TO_DEPTH1",
+        "TILE",
+    }
+)
+"""Operators each element of which is one of the input's."""
+
 _MOST: Final = 8
 """The most whole numbers of an element that are tried; of wider ranges the samples tell."""
 
@@ -145,7 +158,11 @@ def of_choices(
         choices: as `index_choices` has them.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
-    after = _after(rooms, right, _uncertain(rooms, right), set(few)) if few else []
+    if not few:
+        return {}
+    uncertain = _uncertain(rooms, right)
+    after = _after(rooms, right, uncertain, set(few))
+    after += [s for s in _following(rooms, right, uncertain, set(few)) if s not in after]
     return _of_each(case, evaluate, allowance_of, right, few, after) if after else {}
 
 
@@ -274,6 +291,25 @@ def _after(
         if room.exact and case.rule(slot[1]).kind is RuleKind.EXACT:
             stepping.add(slot)
     return after
+
+
+def _following(
+    rooms: Mapping[Slot, Room], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
+) -> list[Slot]:
+    """Return the outputs of which each element follows from one output, also along several ways."""
+    roots = {slot: slot for slot in starts}
+    for name, tensor in rooms:
+        case = right.cases[name]
+        read = _read(name, right, uncertain)
+        from_one = read <= roots.keys() and len({roots[slot] for slot in read}) == 1
+        moves = case.operator_name in _MOVE_ELEMENTS
+        if (name, tensor) in starts or not from_one:
+            continue
+        if (moves or str(case.operator.family).startswith(_ONE_TO_ONE)) and (
+            case.rule(tensor).kind is RuleKind.EXACT
+        ):
+            roots[name, tensor] = roots[next(iter(read))]
+    return [slot for slot in roots if slot not in starts]
 
 
 def _evaluated(

@@ -74,6 +74,37 @@ def test_finite_numbers_lead_to_every_number_up_to_the_infinity_of_their_ends(
     assert not accepts(case, "y", [np.nan])
 
 
+MOVED = (
+    NONZERO.replace("node:", "places:")
+    + """
+  node: {operator: TILE, desc: {InputTensor: places.OutputCoordinatesTensor,
+         OutputTensor: {Sizes: [4, 1]}, Repeats: [1, 1]}}"""
+)
+
+
+def test_a_coordinate_that_is_moved_has_the_same_choices(tmp_path: Path) -> None:
+    case = graph(tmp_path, NEAR_ZERO, MOVED)
+    for rows in ([0, 1, 2, 3], [1, 2, 3, 9], [1, 3, 9, 9]):
+        assert accepts(case, "y", rows), rows
+    assert not accepts(case, "y", [2, 3, 9, 9])
+
+
+TWICE = (
+    FIRST.replace("BTensor: i", "BTensor: clipped")
+    + """
+  clipped: {operator: ELEMENT_WISE_CLIP1, desc: {InputTensor: first, OutputTensor: {},
+            MinMaxDataType: UINT32, Min: 3, Max: 5}}"""
+)
+
+
+def test_an_index_that_is_read_along_two_ways_is_the_same_in_both(tmp_path: Path) -> None:
+    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
+    case = graph(tmp_path, inputs, TWICE)
+    for index in range(12):
+        assert accepts(case, "y", [(index - min(max(index, 3), 5)) ** 2] * 8), index
+    assert not accepts(case, "y", [25 + 39] * 8)
+
+
 OPEN = """
   product: {operator: GEMM, desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 3]},
             TransA: NONE, TransB: NONE, Alpha: 1, Beta: 0}}
