@@ -73,6 +73,18 @@ def test_a_sequence_that_is_an_output_is_named(
     assert named(tmp_path, graph, Breakdown(BreakdownKind.HANG, "no result")) == ""
 
 
+def test_a_sequence_beside_a_split_is_refused(tmp_path: Path) -> None:
+    refused = Rejection("CompileGraph", "E_INVALIDARG")
+    parts = "[{Sizes: [2], DataType: FLOAT32}, {Sizes: [3], DataType: FLOAT32}]"
+    split = f"{{operator: SPLIT, desc: {{InputTensor: x, OutputTensors: {parts}, Axis: 0}}}}"
+    outputs = "z: 's.OutputTensors[0]', w: 's.OutputTensors[1]'}\n"
+    graph = f"{INPUT}nodes:\n  f: {SEQUENCE}\n  s: {split}\noutputs: {{y: f, {outputs}"
+    assert named(tmp_path, graph, refused) == "sequence-beside-a-split"
+    assert named(tmp_path, graph, refused, "1.14.1") == ""
+    alone = f"{INPUT}nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'x'}\noutputs: {{y: f, z: n}}\n"
+    assert named(tmp_path, alone, refused) == ""
+
+
 @pytest.mark.parametrize(
     "graph",
     [
