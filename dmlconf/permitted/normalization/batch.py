@@ -17,6 +17,7 @@ from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
 from dmlconf.permitted.normalization.mean_variance import exact_mean, saturated, variance_loss
 from dmlconf.permitted.normalization.parameters import (
     finite_sum,
+    of_rounding_alone,
     partial_mean,
     quotient_scale,
     sizes_of,
@@ -119,6 +120,7 @@ def batch_normalization_training_error_scale(
         root = store_sizes(deviation) + 0.5 * store_sizes(variance) / deviation
         held = held + quotient * (root / deviation + 1)
         sizes = sizes_of(desc.InputTensor), partial, centred, variance, deviation
+        undefined = of_rounding_alone(partial, deviation, count)
         error_scale = ErrorScale(size / deviation + 3 * quotient, held)
         factors = alike(desc.InputTensor, over), alike(squares, over)
         error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
@@ -164,7 +166,7 @@ def batch_normalization_training_error_scale(
             )
         )
         return (
-            replace(scale, others=others, sums_shared=True),
+            replace(scale.open_where(undefined), others=others, sums_shared=True),
             replace(of_sums, terms_vary=terms_vary(desc.InputTensor, over)),
             replace(of_variance, terms_vary=terms_vary(squares, over)),
         )

@@ -15,7 +15,11 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.fused import fused_error_scale, fused_span
-from dmlconf.permitted.normalization.parameters import partial_mean, quotient_scale
+from dmlconf.permitted.normalization.parameters import (
+    of_rounding_alone,
+    partial_mean,
+    quotient_scale,
+)
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import greatest_product, overflows
@@ -67,6 +71,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             exact = exact & (held == 0)
         held = held + store_sizes(values, exact)
         cancellation = ErrorScale(np.zeros(1))
+        undefined = np.zeros(1, bool)
         others = []
         if desc.UseVariance:
             squares = np.square(values)
@@ -94,6 +99,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         error_scale = ErrorScale(terms + steps * np.abs(values), held)
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)
         if desc.UseVariance:
+            undefined = of_rounding_alone(partial, divisor, count)
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
@@ -119,7 +125,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 *(fused_span(each, desc.FusedActivation) for each in spans)
             )
         return replace(
-            fused_scale,
+            fused_scale.open_where(undefined),
             sums_shared=True,
             others=tuple(
                 fused(

@@ -12,6 +12,7 @@ from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
 __all__ = [
     "finite_sum",
+    "of_rounding_alone",
     "partial_mean",
     "quotient_scale",
     "sizes_of",
@@ -68,6 +69,22 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
     negative = np.maximum(-values, 0).mean(over, keepdims=True)
     partial: Array = np.maximum(positive, negative)
     return partial
+
+
+def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
+    """Return where `(x - mean) / deviation` is what is left of rounding, divided by itself.
+
+    Measured: of 31 FLOAT32 numbers 3.3 the mean is off by a unit in the last place, so that with an
+    Epsilon of 0 DirectML 1.15.4 gives -1 in place of NaN. The mean of one number, of two equal ones
+    and of zeros is exact.
+
+    Args:
+        partial: what `partial_mean` returns for x.
+        deviation: the root of the variance and epsilon.
+        terms: how many elements the mean is of.
+    """
+    alone: Array = (deviation == 0) & (partial > 0) & (terms > 2)
+    return alone
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:

@@ -280,7 +280,10 @@ class Quantity(Values):
         errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_ERRORS))
         sums = _product_size(np.abs(self.value) + errors, matrix)
         error_scale = replace(error_scale, sums=sums)
-        error_scale = error_scale.open_where(np.asarray(self._open().any(axis=-1, keepdims=True)))
+        # What overflows FLOAT32 is infinite, and NaN in a product with 0.
+        overflowed = np.isfinite(self.value) & (np.abs(self.value) > LARGEST_FLOAT32)
+        undefined = np.asarray((self._open() | overflowed).any(axis=-1, keepdims=True))
+        error_scale = error_scale.open_where(undefined)
         sources = sources_of(self.value)
         carried = self._each(lambda spread: spread.times(matrix, sources))
         terms = _product_size(self.value, matrix)

@@ -1,4 +1,4 @@
-"""Activations in recurrent layers of values that may be on either side of a kink."""
+"""Values in recurrent layers that may be on either side of a kink, or overflow on the way."""
 
 from __future__ import annotations
 
@@ -21,3 +21,22 @@ def test_an_elu_errs_as_below_zero_where_its_argument_may_be_there(tmp_path: Pat
         assert accepts(case, "OutputSequenceTensor", values), values
     for values in ([0, 1e-5], [1e-5, 2e-22]):
         assert not accepts(case, "OutputSequenceTensor", values), values
+
+
+RESET = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  WeightTensor: {{Sizes: [1, 1, 6, 1], DataType: FLOAT32, values: [0, 0, {reset}, 1, 0, 0]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 6, 2], DataType: FLOAT32, fill: {{constant: {{value: 0}}}}}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1.0e+30, 1]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: false, ActivationDescs: [{{operator: ACTIVATION_IDENTITY}},
+  {{operator: ACTIVATION_SOFTSIGN}}]"""
+
+
+def test_a_state_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Path) -> None:
+    """As measured: 1e20 times the state 1e30 is infinite, and NaN with a weight of 0."""
+    nan = float("nan")
+    overflowing = single(tmp_path, "GRU", RESET.format(reset="1.0e+20"))
+    assert accepts(overflowing, "OutputSingleTensor", [nan, nan])
+    finite = single(tmp_path, "GRU", RESET.format(reset="1.0e+5"))
+    assert not accepts(finite, "OutputSingleTensor", [nan, nan])
+    assert accepts(finite, "OutputSingleTensor", [0, 0])

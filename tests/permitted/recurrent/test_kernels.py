@@ -17,6 +17,9 @@ from dmlconf.workers.memory import tensor_bytes
 ONE_IN = 12
 """Cases of FLOAT16 of which one is taken."""
 
+JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
+"""Activations whose slope at a jump the last bit of a product decides, so the number of rows."""
+
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
     plan = load_suite([cases_directory() / operator]).plan()
@@ -48,7 +51,8 @@ def test_kernels_side_by_side_are_those_one_by_one(
 def test_sequences_one_by_one_are_those_of_the_whole_batch(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases = cases_of(operator, "FLOAT32")
+    named = cases_of(operator, "FLOAT32")
+    cases = [case for case in named if not any(name in case.identifier for name in JUMPS)]
     batches = {case.inputs()["InputTensor"].shape[2] for case in cases}
     assert max(batches) > 1
     together = error_scales(cases)

@@ -1,0 +1,43 @@
+"""Equal numbers without an Epsilon, of which normalising leaves the mean's rounding alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.model import Case
+from tests.permitted.graphs.accepted import accepts, single
+
+
+def normalization(folder: Path, number: float, count: int, epsilon: float = 0) -> Case:
+    values = [number] * count
+    tensor = f"{{Sizes: [1, 1, 1, {count}], DataType: FLOAT32}}"
+    desc = f"""InputTensor: {tensor.replace("}", f", values: {values}}}")}, OutputTensor: {tensor},
+      Axes: [3], NormalizeVariance: true, Epsilon: {epsilon}"""
+    return single(folder, "MEAN_VARIANCE_NORMALIZATION1", desc)
+
+
+def test_what_is_left_of_rounding_is_any_number(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives -1 for 31 numbers 3.3, and 1 for 31 numbers 0.1."""
+    assert accepts(normalization(tmp_path, 3.3, 31), "OutputTensor", [-1.0] * 31)
+    assert accepts(normalization(tmp_path, 0.1, 31), "OutputTensor", [1.0] * 31)
+
+
+@pytest.mark.parametrize(("number", "count", "epsilon"), [(0, 31, 0), (3.3, 2, 0), (3.3, 31, 1)])
+def test_nothing_is_left_where_the_mean_is_exact_or_epsilon_larger(
+    tmp_path: Path, number: float, count: int, epsilon: float
+) -> None:
+    case = normalization(tmp_path, number, count, epsilon)
+    assert not accepts(case, "OutputTensor", [-1.0] * count)
+
+
+def test_training_divides_by_the_same_root(tmp_path: Path) -> None:
+    desc = f"""InputTensor: {{Sizes: [31, 1], DataType: FLOAT32, values: {[3.3] * 31}}},
+      ScaleTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [1]}},
+      BiasTensor: {{Sizes: [1, 1], DataType: FLOAT32, values: [0]}}, Epsilon: 0,
+      OutputTensor: {{Sizes: [31, 1], DataType: FLOAT32}},
+      OutputMeanTensor: {{Sizes: [1, 1], DataType: FLOAT32}},
+      OutputVarianceTensor: {{Sizes: [1, 1], DataType: FLOAT32}}"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    assert accepts(case, "OutputTensor", [-1.0] * 31)
