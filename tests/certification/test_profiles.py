@@ -90,7 +90,8 @@ def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
     folder = cases_directory() / "gather"
     plan = list(load_suite([folder]).plan())
     names = [
-        case.identifier for case in required_cases(read_profile(f"{level}+model+captured"), plan)
+        case.identifier
+        for case in required_cases(read_profile(f"{level}+model+combinations+captured"), plan)
     ]
     # Told apart by what the catalogue says of each case, one by one.
     wanted = FeatureLevel.parse(level)
@@ -112,7 +113,7 @@ def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
     folder = cases_directory() / "gather"
     before: set[str] = set()
     for name in map(str, FEATURE_LEVELS):
-        now = set(required(f"{name}+model+captured", folder))
+        now = set(required(f"{name}+model+combinations+captured", folder))
         assert before <= now
         before = now
     assert len(before) == len(list(load_suite([folder]).plan()))

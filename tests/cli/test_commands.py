@@ -136,7 +136,8 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     assert not any(line.startswith("gather/") for line in old)
     quick = dmlconf_here(tmp_path, "list", *paths, *some, "--quick").stdout.splitlines()
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
-    assert set(kinds) == {"boundary", "documented", "invalid", "matrix", "questions", "sizes"}
+    every = {"boundary", "combinations", "documented", "invalid", "matrix", "questions", "sizes"}
+    assert set(kinds) == every
 
 
 def test_show_prints_what_the_page_got_wrong(tmp_path: Path) -> None:
