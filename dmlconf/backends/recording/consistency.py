@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from dmlconf.backends.protocol import Outputs
-from dmlconf.backends.recording.entries import STORED, Kind, StoredEntries
+from dmlconf.backends.protocol import Capabilities, Outputs
+from dmlconf.backends.recording.entries import TYPE_OF_DTYPE, Kind, LazyEntries
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import FeatureLevel
@@ -53,42 +53,50 @@ def _directml(recording: Recording, details: Any) -> Iterator[str]:
 
 
 def _beyond_capabilities(recording: Recording) -> Iterator[str]:
-    capabilities = recording.capabilities
     for (folder, data_type), identifier in _kinds(recording.entries).items():
-        with suppress(LookupError):
-            since = catalogue.entry_of(folder.upper()).since
-            if since > capabilities.feature_level:
-                yield (
-                    f"it has outputs of {identifier}, which needs feature level {since}, but its "
-                    f"capabilities say {capabilities.feature_level}"
-                )
         if data_type is None:
-            continue
-        types = _stored_alike(DataType(data_type))
-        if types.isdisjoint(capabilities.data_types):
-            yield (
-                f"it has an output of {identifier} in {min(types)}, which its capabilities do "
-                "not list"
-            )
+            yield from _beyond_level(folder, identifier, recording.capabilities)
+        else:
+            yield from _beyond_types(data_type, identifier, recording.capabilities)
+
+
+def _beyond_level(folder: str, identifier: str, capabilities: Capabilities) -> Iterator[str]:
+    try:
+        since = catalogue.entry_of(folder.upper()).since
+    except LookupError:
+        return
+    if since > capabilities.feature_level:
+        yield (
+            f"it has outputs of {identifier}, which needs feature level {since}, but its "
+            f"capabilities say {capabilities.feature_level}"
+        )
+
+
+def _beyond_types(data_type: str, identifier: str, capabilities: Capabilities) -> Iterator[str]:
+    types = _of_same_dtype(DataType(data_type))
+    if types.isdisjoint(capabilities.data_types):
+        yield (
+            f"it has an output of {identifier} in {min(types)}, which its capabilities do not list"
+        )
 
 
 def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
     """Return what outputs there are, each with the first case that has it."""
-    if isinstance(entries, StoredEntries):
+    if isinstance(entries, LazyEntries):
         return entries.kinds
     kinds: dict[Kind, str] = {}
     for identifier, entry in entries.items():
         if isinstance(entry.outcome, Outputs):
-            known: list[Array | Sample] = [
+            outputs: list[Array | Sample] = [
                 *entry.outcome.arrays.values(),
                 *entry.outcome.samples.values(),
             ]
-            for each in (None, *(str(STORED[output.dtype]) for output in known)):
+            for each in (None, *(str(TYPE_OF_DTYPE[output.dtype]) for output in outputs)):
                 kinds.setdefault((identifier.partition("/")[0], each), identifier)
     return kinds
 
 
 @cache
-def _stored_alike(data_type: DataType) -> frozenset[DataType]:
-    """Return the data types whose elements are stored as those of this one."""
+def _of_same_dtype(data_type: DataType) -> frozenset[DataType]:
+    """Return the data types whose elements have the same dtype."""
     return frozenset(each for each in DataType if each.dtype == data_type.dtype)

@@ -18,12 +18,12 @@ from dmlconf.backends.recording.model import Entry, sample_seed
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, require_sample, sample_indices
 
-__all__ = ["OUTPUTS", "STORED", "DamagedEntryError", "Kind", "StoredEntries"]
+__all__ = ["OUTPUTS", "TYPE_OF_DTYPE", "DamagedEntryError", "Kind", "LazyEntries"]
 
-STORED: Final = {t.dtype: t for t in DataType if t.bits >= 8}
+TYPE_OF_DTYPE: Final = {t.dtype: t for t in DataType if t.bits >= 8}
 """The data types whose elements a recording stores, by their dtype."""
 
-_BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in STORED.items()}
+_BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in TYPE_OF_DTYPE.items()}
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 _ARRAY: Final = frozenset({"type", "sizes", "at"})
@@ -32,21 +32,21 @@ _SAMPLE: Final = _ARRAY | {"sample", "sha256"}
 OUTPUTS: Final = "outputs.bin"
 """The file of the elements."""
 
-_MOST_PLAIN: Final = 8
-"""Every array may have so many dimensions, if it has elements that lie in memory."""
+_MOST_DIMENSIONS: Final = 8
+"""NumPy surely has arrays of so many dimensions, if their elements lie in memory."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """Elements of a tensor whose indices INT64 can hold."""
 
 Kind = tuple[str, str | None]
-"""A folder of cases, and a data type of their outputs by name; None for cases without outputs."""
+"""A folder of cases, and the name of a data type of their outputs; None stands for any."""
 
 
 class DamagedEntryError(Exception):
     """What is wrong with an entry."""
 
 
-class StoredEntries(Mapping[str, Entry]):
+class LazyEntries(Mapping[str, Entry]):
     """Entries by the case's identifier.
 
     Attributes:
@@ -77,10 +77,10 @@ class StoredEntries(Mapping[str, Entry]):
 
     def __getitem__(self, identifier: str) -> Entry:
         """Return an entry; the first time, it is built."""
-        known = self._entries[identifier]
-        if not isinstance(known, Entry):
-            known = self._entries[identifier] = Entry(known["digest"], self._outcome(known))
-        return known
+        entry = self._entries[identifier]
+        if not isinstance(entry, Entry):
+            entry = self._entries[identifier] = Entry(entry["digest"], self._outcome(entry))
+        return entry
 
     def __contains__(self, identifier: object) -> bool:
         """Return whether there is an entry, without building it."""
@@ -122,7 +122,9 @@ def _reason(error: Exception) -> str:
 
 
 def _checked(case: Any, length: int) -> list[str | None]:
-    """Return the data types of a case's outputs, by name; none of them for a refused case.
+    """Check a case, and return None and the names of its outputs' data types, as a `Kind` has them.
+
+    A refused case has no outputs, so nothing is returned for it.
 
     Args:
         case: as the manifest has it.
@@ -174,7 +176,7 @@ def _check_array(name: str, data_type: Any, sizes: Any, at: Any, length: int) ->
     dtype, count = _BY_NAME[data_type], math.prod(sizes)
     if at + count * dtype.itemsize > length:
         raise ValueError(f"{name} lies beyond the end of {OUTPUTS}")
-    if not count or len(sizes) > _MOST_PLAIN:
+    if not count or len(sizes) > _MOST_DIMENSIONS:
         shape = [1] * len(sizes) if count else sizes
         np.empty(math.prod(shape), dtype).reshape(shape)  # Raises an error if no array has it.
 

@@ -18,7 +18,12 @@ from typing import Any, Final
 from dmlconf.backends.errors import RecordingError
 from dmlconf.backends.protocol import BackendError, Capabilities, Rejection
 from dmlconf.backends.recording.consistency import contradiction
-from dmlconf.backends.recording.entries import OUTPUTS, STORED, DamagedEntryError, StoredEntries
+from dmlconf.backends.recording.entries import (
+    OUTPUTS,
+    TYPE_OF_DTYPE,
+    DamagedEntryError,
+    LazyEntries,
+)
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError
@@ -101,7 +106,7 @@ def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
 def _output(output: Array | Sample, blob: _Blob) -> dict[str, Any]:
     values = output.values if isinstance(output, Sample) else output
     manifest = {
-        "type": str(STORED[output.dtype]),
+        "type": str(TYPE_OF_DTYPE[output.dtype]),
         "sizes": list(output.shape),
         "at": blob.add(little_endian(values)),
     }
@@ -228,7 +233,7 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         known = " and ".join(map(str, _READABLE))
         raise _DamagedError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them;
-    # `StoredEntries` accepts only what the schema permits.
+    # `LazyEntries` accepts only what the schema permits.
     for violation in _checker().iter_errors({**manifest, "cases": {}}):
         raise _DamagedError(f"{violation.json_path}: {violation.message}")
     checked: Mapping[str, Any] = manifest
@@ -254,5 +259,5 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
             FeatureLevel.parse(capabilities["feature_level"]),
             frozenset(map(DataType, capabilities["data_types"])),
         ),
-        entries=StoredEntries(cases, outputs),
+        entries=LazyEntries(cases, outputs),
     )
