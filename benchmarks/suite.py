@@ -1,9 +1,9 @@
-"""Measure the suite on `numpy`: `python -m benchmarks.suite [--small] [OTHER_CHECKOUT]`.
+"""Measure the suite: `python -m benchmarks.suite [--small] [--starts] [OTHER_CHECKOUT]`.
 
-With another checkout, whose environment is in its `.venv`, both are measured in turn, A B A B, and
-ratios are taken pair by pair. What a command takes to start is also given in multiples of
-`import numpy`, measured beside it. With `--small` there is one round, over the cases of one
-operator; with `--starts` there is nothing but starts.
+The backend is `numpy`. With another checkout, whose environment is in its `.venv`, both are
+measured in turn, A B A B, and ratios are taken pair by pair. Commands that take little longer than
+to start are measured in multiples of `import numpy` beside them; with `--starts` nothing else is.
+With `--small` there is one round, over the cases of one operator.
 """
 
 from __future__ import annotations
