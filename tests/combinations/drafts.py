@@ -119,8 +119,16 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
 def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
     if tensor.ElementCount > MOST_ELEMENTS:
         raise ValueError("too large")
-    kind, arguments = (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
-    return fill(kind, tensor.Sizes, tensor.DataType, dict(arguments))
+    kind, arguments = _kind_and_arguments(entry)
+    return fill(kind, tensor.Sizes, tensor.DataType, arguments)
+
+
+def _kind_and_arguments(entry: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the parts of an entry such as `sequence` or `{integers: {low: 0, high: 9}}`."""
+    if isinstance(entry, str):
+        return entry, {}
+    [(kind, arguments)] = entry.items()
+    return kind, dict(arguments)
 
 
 def _indices(
@@ -187,13 +195,10 @@ def case_of(operator: Operator, draft: Draft) -> Case:
     tensors = {name: t for name, _, t in tensors_of(operator, draft.desc, FieldKind.INPUT)}
     for name, entry in entry_of(operator, draft).items():
         if "fill" in entry:
-            chosen = entry["fill"]
-            kind, arguments = (
-                (chosen, {}) if isinstance(chosen, str) else next(iter(chosen.items()))
-            )
+            kind, arguments = _kind_and_arguments(entry["fill"])
             if arguments.get("low", 0) < 0 and not tensors[name].DataType.is_signed:
                 raise ValueError("negative numbers do not fit unsigned types")
-            data[name] = Fill(kind, dict(arguments))
+            data[name] = Fill(kind, arguments)
         else:
             tensor = tensors[name]
             array = np.array(entry["values"], tensor.DataType.dtype).reshape(tensor.Sizes)
@@ -354,14 +359,14 @@ def _attribute(
         yield from _family(operator, draft, name, value, pool)
 
 
-def _element(draft: Draft, place: TensorRef, value: str, pool: Pool) -> Iterator[Draft]:
-    """Yield the draft with another nested operator in a place of an array, if it has the place."""
-    values = draft.desc.get(place.field)
-    if isinstance(values, tuple) and place.index is not None and place.index < len(values):
-        changed = [*values]
-        changed[place.index] = pool.nested.get(value)
-        if changed[place.index] is not None:
-            yield replace(draft, desc={**draft.desc, place.field: tuple(changed)})
+def _element(draft: Draft, slot: TensorRef, value: str, pool: Pool) -> Iterator[Draft]:
+    """Yield the draft with another nested operator in a slot of an array, if it has the slot."""
+    values = draft.desc.get(slot.field)
+    nested = pool.nested.get(value)
+    if nested is None or slot.index is None or not isinstance(values, tuple):
+        return
+    if slot.index < len(values):
+        yield replace(draft, desc=slot.replaced(draft.desc, nested))
 
 
 def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
