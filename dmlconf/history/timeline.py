@@ -148,7 +148,7 @@ class Transition:
 
     @property
     def flips(self) -> bool:
-        """Whether the case fails now and passed before, or the other way round."""
+        """Whether the case fails since then and did not before, or the other way round."""
         return self.regresses or self.mends
 
 

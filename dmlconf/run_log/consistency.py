@@ -82,12 +82,12 @@ def _contradictions(
     footer: tuple[int, Mapping[str, int], bool] | None,
     planned: int | None,
 ) -> Iterator[Contradiction]:
-    every = selected if planned is None else planned
+    of_plan = selected if planned is None else planned
     by_case: dict[str, LoggedVerdict] = {}
     by_place: dict[int, LoggedVerdict] = {}
     for logged in verdicts:
         yield from _of_reason(logged)
-        yield from _of_place(logged, every, by_place)
+        yield from _of_place(logged, of_plan, by_place)
         yield from _of_case(logged, selected, by_case)
     if footer is not None:
         line, summary, complete = footer

@@ -1,5 +1,4 @@
-"""The figure of graphs: which defects of graph compilers are noticed, and which legitimate
-differences fail."""
+"""The figure of graphs: which defects are noticed, and which legitimate differences fail."""
 
 from __future__ import annotations
 

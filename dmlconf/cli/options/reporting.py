@@ -207,8 +207,7 @@ def write(
     """Write reports and a table; a report on standard output sends the table to standard error.
 
     A failure to write is reported on standard error and does not stop the rest. A reader that
-    closes standard output early is not a failure. Formats
-    that take no file are published last.
+    closes standard output early is not a failure. Formats that take no file are published last.
 
     Args:
         reports: the reports that were asked for.

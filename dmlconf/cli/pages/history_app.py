@@ -122,7 +122,7 @@ class Application:
 
 
 def _token_in(query: str) -> str | None:
-    """Return the token of an address; None if it has none, an empty text if it has too much."""
+    """Return the token in a query; None if it has none, an empty text if it has too many fields."""
     try:
         return parse_qs(query, max_num_fields=_MOST_FIELDS).get("token", [None])[0]
     except ValueError:

@@ -105,7 +105,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     """
     ends: list[_Ended] = []
     run = runs.pop()
-    plan = _hinted_at(run, shown)
+    plan = _cases_for_hints(run, shown)
     try:
         _execute(run, target, shown, ends)
         del run  # A large plan and a large log do not fit into memory side by side.
@@ -130,7 +130,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     return code
 
 
-def _hinted_at(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
+def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
     """Return the cases about which there may be hints: a few, so that the plan can be freed."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 

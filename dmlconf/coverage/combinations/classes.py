@@ -27,7 +27,7 @@ __all__ = [
     "layout_class",
 ]
 
-SMALL: Final = 2.0**-8
+_SMALL: Final = 2.0**-8
 """All real numbers of class `small` are smaller than this."""
 
 LARGE: Final[Mapping[DataType, float]] = {
@@ -78,9 +78,9 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 
 def data_class(case: Case) -> str | None:
     """Return the class of the data of a case's first input; None for zeros and large inputs."""
-    wanted = data_input(case.operator)
+    data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
-    first = ((name, tensor) for name, field, tensor in inputs if field.name == wanted)
+    first = ((name, tensor) for name, field, tensor in inputs if field.name == data_name)
     name, tensor = next(first, ("", None))
     if tensor is None or tensor.ElementCount > MOST_ELEMENTS:
         return None
@@ -120,6 +120,6 @@ def class_of(array: Array, data_type: DataType) -> str | None:
     size = np.abs(array)
     if size.max() >= large:
         return "large"
-    if size.max() < SMALL:
+    if size.max() < _SMALL:
         return "small"
     return "whole" if (size == np.rint(size)).all() else "fractions"

@@ -80,9 +80,9 @@ class _Deviations:
         """Return the share of each target that is lower."""
         shares = {target: share(*self._counts(target)) for target in TARGETS}
         return [
-            f"by deviation of {table(target).title}: {found:.2f}%, less than {least:g}%"
-            for target, found in shares.items()
-            if found < least
+            f"by deviation of {table(target).title}: {left:.2f}%, less than {least:g}%"
+            for target, left in shares.items()
+            if left < least
         ]
 
 

@@ -20,10 +20,9 @@ _OUTPUT: Final = "OutputTensor"
 def half_sums(run: Run, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution whose sums are FLOAT16 after every few terms.
 
-    Settings: `every`, the number of terms between two roundings. In between, terms are added as
-    exactly as by the reference. A convolution rounds after whole channels: with `every: 32` and
-    windows of 9 elements after each 3 channels, whose 27 terms are the most below 32; with
-    larger windows after each channel.
+    Settings: `every`, the number of terms between two roundings, whose sums are FLOAT32. A
+    convolution rounds after whole channels: with `every: 32` and windows of 9 elements after each
+    3 channels, whose 27 terms are the most below 32; with windows of 25 after each channel.
     """
     if run.case.operator_name == "GEMM":
         return {_OUTPUT: _product(run, settings["every"])}

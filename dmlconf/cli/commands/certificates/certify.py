@@ -292,12 +292,12 @@ def _not_allowed(output: Path, contents: _NewContents) -> int:
         say(f"Error: {finding.message}, {count}:{_named(finding.cases)}")
     log = output.with_name(f"{output.name}.jsonl")
     replaced(log, contents.members[LOG], own=RUN_LOG)
-    drafted = shlex.join(["dmlconf", "waive", str(log), "-o", "waivers.yaml"])
+    draft = shlex.join(["dmlconf", "waive", str(log), "-o", "waivers.yaml"])
     say(
         f"{output} was not written, but the outcomes are kept, and {log} is the log of the run. "
         "What to do next:\n"
         f"  see why they fail      {shlex.join(['dmlconf', 'run', f'--failed={log}'])}\n"
-        f"  accept known failures  {drafted}; then add --resume --waivers waivers.yaml\n"
+        f"  accept known failures  {draft}; then add --resume --waivers waivers.yaml\n"
         "  run broken cases again add --resume"
     )
     return ExitCode.FAILED
