@@ -32,17 +32,17 @@ def computed_elements(
         relative: the error as a share of the computed number.
         absolute: and apart from that.
     """
-    given = np.zeros(actual.shape, bool)
+    mask = np.zeros(actual.shape, bool)
     for prediction in predictions(case, formula):
         computed = prediction.outputs[output]
-        given |= same_bits(actual, computed)
+        mask |= same_bits(actual, computed)
         if actual.dtype.kind == "f":
-            given |= np.isnan(actual) & np.isnan(computed)
+            mask |= np.isnan(actual) & np.isnan(computed)
         if relative or absolute:
             with np.errstate(invalid="ignore"):
                 limit = absolute + relative * np.abs(computed.astype(np.float64))
-                given |= _difference(actual, computed) <= limit
-    return given
+                mask |= _difference(actual, computed) <= limit
+    return mask
 
 
 def same_bits(actual: Array, computed: Array) -> Array:

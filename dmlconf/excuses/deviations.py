@@ -33,7 +33,7 @@ __all__ = [
     "Deviation",
     "Deviations",
     "deviations_of",
-    "named_formula",
+    "formula_of",
     "patched",
     "read_deviations",
 ]
@@ -193,7 +193,7 @@ def read_deviations(target: str) -> Deviations:
     return Deviations(target, tuple(map(_deviation, data["deviations"])))
 
 
-def named_formula(data: Mapping[str, Any]) -> Formula | None:
+def formula_of(data: Mapping[str, Any]) -> Formula | None:
     """Return the formula that an entry of a target or of findings names; None if it names none."""
     if "computed_by" not in data:
         return None
@@ -210,7 +210,7 @@ def _deviation(data: Mapping[str, Any]) -> Deviation:
         scope=Scope(frozenset(data["operators"]), None, where),
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
-        formula=named_formula(data),
+        formula=formula_of(data),
         refuses=data.get("refuses", ""),
         says=data["says"],
         link=data["link"],

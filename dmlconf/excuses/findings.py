@@ -16,7 +16,7 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
-from dmlconf.excuses.deviations import Deviation, Deviations, named_formula, patched
+from dmlconf.excuses.deviations import Deviation, Deviations, formula_of, patched
 from dmlconf.excuses.scope import Facts, Scope
 from dmlconf.expressions import Expression
 from dmlconf.resources import schemas_directory
@@ -182,7 +182,7 @@ def _finding(data: Mapping[str, Any]) -> Finding:
         scope=scope,
         elements=(elements,) if isinstance(elements, str) else tuple(elements),
         arguments=data.get("arguments", {}),
-        formula=named_formula(data),
+        formula=formula_of(data),
     )
     return Finding(
         wrong=wrong,

@@ -152,7 +152,7 @@ def _candidates(
         join = _each if slot in indices else _hull
         intervals = list(join(own, fused_values))
         if slot in steps and slot not in indices:
-            intervals = steps[slot].in_place_of(intervals)
+            intervals = steps[slot].replacing_hull(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
         intervals += _infinities_and_nan(own)
         intervals += _nan_candidates(own)

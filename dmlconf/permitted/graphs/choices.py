@@ -137,8 +137,8 @@ def _ranks(low: Array, high: Array, *, last_first: bool) -> tuple[Array, Array]:
         last_first: whether of equal elements the last comes first.
     """
     count = low.shape[-1]
-    places = np.arange(count)
-    earlier = places[:, None] < places[None, :]
+    indices = np.arange(count)
+    earlier = indices[:, None] < indices[None, :]
     if last_first:
         earlier = earlier.T
     # The axes before the last two are those of lines; then the other element, then the element.
@@ -146,7 +146,7 @@ def _ranks(low: Array, high: Array, *, last_first: bool) -> tuple[Array, Array]:
     certain |= (low[..., :, None] == high[..., None, :]) & earlier
     possible = high[..., :, None] > low[..., None, :]
     possible |= (high[..., :, None] == low[..., None, :]) & earlier
-    other = places[:, None] != places[None, :]
+    other = indices[:, None] != indices[None, :]
     at_least, at_most = (certain & other).sum(-2), (possible & other).sum(-2)
     unordered = (np.isnan(low) | np.isnan(high)).any(-1, keepdims=True)
     return np.where(unordered, count, at_least), np.where(unordered, -1, at_most)

@@ -49,8 +49,8 @@ def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
 
 def _states(low: Array, high: Array) -> tuple[Array, Array]:
     """Return which elements are not zero for sure, and which may not be."""
-    number = np.isnan(low) | np.isnan(high)
-    return (low > 0) | (high < 0) | number, (low != 0) | (high != 0)
+    nan = np.isnan(low) | np.isnan(high)
+    return (low > 0) | (high < 0) | nan, (low != 0) | (high != 0)
 
 
 def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
@@ -64,10 +64,10 @@ def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]
     indices = np.stack(np.nonzero(possible), axis=-1)[:, certain.ndim - columns :]
-    own = certain[possible]
-    before = np.cumsum(own) - own
+    is_certain = certain[possible]
+    before = np.cumsum(is_certain) - is_certain
     row = np.arange(rows)
-    for further in range(int((~own).sum()) + 1):
+    for further in range(int((~is_certain).sum()) + 1):
         element = np.minimum(row + further, len(indices) - 1)
         # A row holds an element only if no more are certain before it.
         latest = np.searchsorted(before, row, side="right") - 1

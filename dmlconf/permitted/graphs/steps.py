@@ -16,6 +16,8 @@ import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.samples import AllowanceOf, Room, room_of, stored
@@ -23,7 +25,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Steps", "of_choices", "steps_of"]
+__all__ = ["StepCandidates", "of_choices", "steps_of"]
 
 _STEPS: Final = frozenset(
     {
@@ -62,7 +64,7 @@ _MOST_CHOICES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepCandidates:
     """What follows from the whole numbers that steps may give.
 
     Attributes:
@@ -73,22 +75,22 @@ class Steps:
     elements: Array
     candidates: Sequence[Interval]
 
-    def in_place_of(self, intervals: Sequence[Interval]) -> list[Interval]:
-        """Return intervals with the candidates in place of the first one.
+    def replacing_hull(self, intervals: Sequence[Interval]) -> list[Interval]:
+        """Return intervals with the candidates instead of the first one.
 
         Args:
             intervals: those of the output; where others than the first one do not concern an
                 element, they equal it.
         """
         hull, *others = intervals
-        first, *_ = narrowed = [self._placed(each, hull) for each in self.candidates]
+        first, *_ = narrowed = [self._or_hull(each, hull) for each in self.candidates]
         for other in others:
             same = _equal(other[0], hull[0]) & _equal(other[1], hull[1])
             low, high = (np.where(same, f, o) for f, o in zip(first, other, strict=True))
             narrowed.append((low, high))
         return narrowed
 
-    def _placed(self, candidate: Interval, hull: Interval) -> Interval:
+    def _or_hull(self, candidate: Interval, hull: Interval) -> Interval:
         low, high = (
             np.where(self.elements, stored(new, old), old)
             for new, old in zip(candidate, hull, strict=True)
@@ -103,7 +105,7 @@ def steps_of(
     rooms: Mapping[Slot, Room],
     right: NodeValues,
     range_of: Callable[[Slot], Interval],
-) -> dict[Slot, Steps]:
+) -> dict[Slot, StepCandidates]:
     """Return what follows from the whole numbers that steps may give, by output of a node.
 
     Args:
@@ -119,24 +121,26 @@ def steps_of(
     if not steps:
         return {}
     ranges = {
-        source: range_of(source) for name, _ in steps for source in _read(name, right, uncertain)
+        source: range_of(source)
+        for name, _ in steps
+        for source in _sources_among(name, right, uncertain)
     }
     ends = [_outputs_at(case, evaluate, allowance_of, right, ranges, steps, end) for end in (0, 1)]
     whole = {slot: _hull([each[slot] for each in ends]) for slot in steps}
     few = {slot: _few(*whole[slot], rooms[slot].right) for slot in steps}
     numbers = {slot: _numbers(whole[slot], few[slot], rooms[slot].right) for slot in steps}
-    steps_by_slot = {
-        slot: Steps(few[slot], [(each, each) for each in numbers[slot]])
+    candidates = {
+        slot: StepCandidates(few[slot], [(each, each) for each in numbers[slot]])
         for slot in steps
         if len(numbers[slot]) > 1
     }
-    after = _after(rooms, right, uncertain, set(steps_by_slot))
+    after = _element_wise_descendants(rooms, right, uncertain, set(candidates))
     if not after or not all(mask.all() for mask in few.values()):
-        return steps_by_slot
+        return candidates
     follows = _of_each(case, evaluate, allowance_of, right, numbers, after)
     for slot, intervals in follows.items():
-        steps_by_slot[slot] = Steps(np.ones(rooms[slot].right.shape, bool), intervals)
-    return steps_by_slot
+        candidates[slot] = StepCandidates(np.ones(rooms[slot].right.shape, bool), intervals)
+    return candidates
 
 
 def of_choices(
@@ -161,8 +165,8 @@ def of_choices(
     if not few:
         return {}
     uncertain = _uncertain(rooms, right)
-    after = _after(rooms, right, uncertain, set(few))
-    after += [s for s in _following(rooms, right, uncertain, set(few)) if s not in after]
+    after = _element_wise_descendants(rooms, right, uncertain, set(few))
+    after += [s for s in _exact_descendants(rooms, right, uncertain, set(few)) if s not in after]
     return _of_each(case, evaluate, allowance_of, right, few, after) if after else {}
 
 
@@ -176,8 +180,8 @@ def _of_each(
 ) -> dict[Slot, list[Interval]]:
     """Return what outputs may be, by each of the numbers that they follow from."""
     intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
-    for place in range(max(map(len, numbers.values()))):
-        values = _evaluated(case, evaluate, right, numbers, place)
+    for choice in range(max(map(len, numbers.values()))):
+        values = _evaluated(case, evaluate, right, numbers, choice)
         for slot, each in intervals.items():
             room = room_of(values.cases[slot[0]], slot[1], values.outputs[slot], allowance_of)
             each.append((stored(room.lowest, room.right), stored(room.highest, room.right)))
@@ -188,12 +192,12 @@ def _uncertain(rooms: Mapping[Slot, Room], right: NodeValues) -> set[Slot]:
     """Return the outputs that may be off, by their own rule or by what they follow from."""
     uncertain: set[Slot] = set()
     for name, tensor in rooms:
-        if not rooms[name, tensor].exact or _read(name, right, uncertain):
+        if not rooms[name, tensor].exact or _sources_among(name, right, uncertain):
             uncertain.add((name, tensor))
     return uncertain
 
 
-def _read(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
+def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
     """Return which of some outputs a node reads."""
     sources = (right.sources[name, tensor] for tensor in right.cases[name].inputs())
     return {source for source in sources if not isinstance(source, str) and source in among}
@@ -208,7 +212,7 @@ def _is_step(
         return False
     if case.operator_name == "CAST" and rooms[slot].right.dtype.kind == "f":
         return False
-    return _read(slot[0], right, uncertain) == {right.sources[slot[0], "InputTensor"]}
+    return _sources_among(slot[0], right, uncertain) == {right.sources[slot[0], "InputTensor"]}
 
 
 def _outputs_at(
@@ -261,17 +265,18 @@ def _few(low: Array, high: Array, right: Array) -> Array:
 def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
     """Return arrays that together hold the whole numbers of each element's range.
 
-    Where there are more than a few, or fewer than arrays, they hold the greatest one again.
+    Where these are fewer than arrays, the greatest comes again; where there are more than a few,
+    all arrays hold the right one.
     """
     low, high = whole
     if not (few & (low < high)).any():
         return [right]
     most = int((high[few].astype(np.float64) - low[few].astype(np.float64)).max())
-    numbers = (np.minimum(low.astype(np.float64) + place, high) for place in range(most + 1))
+    numbers = (np.minimum(low.astype(np.float64) + more, high) for more in range(most + 1))
     return [stored(np.where(few, each, right), right) for each in numbers]
 
 
-def _after(
+def _element_wise_descendants(
     rooms: Mapping[Slot, Room],
     right: NodeValues,
     uncertain: set[Slot],
@@ -282,10 +287,12 @@ def _after(
     after: list[Slot] = []
     for slot, room in rooms.items():
         case = right.cases[slot[0]]
-        read = _read(slot[0], right, uncertain)
+        read = _sources_among(slot[0], right, uncertain)
         if slot in starts or not (len(read) == 1 and read <= stepping):
             continue
         if not str(case.operator.family).startswith(_ONE_TO_ONE):
+            continue
+        if not _reads_alike(case, slot[0], right, read):
             continue
         after.append(slot)
         if room.exact and case.rule(slot[1]).kind is RuleKind.EXACT:
@@ -293,14 +300,28 @@ def _after(
     return after
 
 
-def _following(
+def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -> bool:
+    """Return whether a node reads these outputs by the same Sizes and Strides throughout.
+
+    A + B of a matrix and its transpose has elements that follow from two elements of the matrix.
+    """
+    tensors = tensors_of(case.entry, case.desc, FieldKind.INPUT)
+    views = {
+        (tensor.Sizes, None if tensor.Packed else tensor.Strides)
+        for field, _, tensor in tensors
+        if right.sources[name, field] in outputs
+    }
+    return len(views) == 1
+
+
+def _exact_descendants(
     rooms: Mapping[Slot, Room], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
 ) -> list[Slot]:
-    """Return the outputs of which each element follows from one output, also along several ways."""
+    """Return the outputs whose elements follow from one output, also along several paths."""
     roots = {slot: slot for slot in starts}
     for name, tensor in rooms:
         case = right.cases[name]
-        read = _read(name, right, uncertain)
+        read = _sources_among(name, right, uncertain)
         from_one = read <= roots.keys() and len({roots[slot] for slot in read}) == 1
         moves = case.operator_name in _MOVE_ELEMENTS
         if (name, tensor) in starts or not from_one:
@@ -317,13 +338,13 @@ def _evaluated(
     evaluate: Evaluate,
     right: NodeValues,
     numbers: Mapping[Slot, Sequence[Array]],
-    place: int,
+    choice: int,
 ) -> NodeValues:
     """Return what the nodes compute from one of the whole numbers of each step."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))
-        return values if each is None else each[min(place, len(each) - 1)]
+        return values if each is None else each[min(choice, len(each) - 1)]
 
     return evaluate_nodes(case, evaluate, store=store, known=right)
 

@@ -128,8 +128,9 @@ def _also_averaged(
     """
     unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]
     changing = len(sizes) - len(unchanged)
-    ways = [unchanged[max(0, len(unchanged) - (2 - changing)) :]] if changing < 2 else []
-    return ways if changing else [*ways, unchanged[:1]]
+    if not changing:
+        return [unchanged[-2:], unchanged[:1]]
+    return [unchanged[-1:]] if changing == 1 else []
 
 
 def _together(output: TensorDesc, parts: Sequence[Array]) -> Array:

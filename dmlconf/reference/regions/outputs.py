@@ -86,7 +86,7 @@ def greatest_of_parts(
     scale: float,
     pooled: Mapping[str, int],
     lowest: np.float32,
-    divided: Callable[[Array, Array, int, int], tuple[Array, Array]] = _parts,
+    parts_of: Callable[[Array, Array, int, int], tuple[Array, Array]] = _parts,
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, and at least the lowest one.
 
@@ -96,14 +96,14 @@ def greatest_of_parts(
         scale: SpatialScale.
         pooled: PooledSize.
         lowest: what no number is less than.
-        divided: returns where parts begin, and how many elements they have, of the first and the
+        parts_of: returns where parts begin, and how many elements they have, of the first and the
             last element of each region, how many parts there are, and the size of the axis.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
     batch = np.clip(batch, 0, batches - 1)
-    rows = divided(corners[:, 1], corners[:, 3], pooled["Height"], height)
-    columns = divided(corners[:, 0], corners[:, 2], pooled["Width"], width)
+    rows = parts_of(corners[:, 1], corners[:, 3], pooled["Height"], height)
+    columns = parts_of(corners[:, 0], corners[:, 2], pooled["Width"], width)
     values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
     best = np.empty((*rows[1].shape, columns[1].shape[1], values.shape[-1]), np.float32)
     for some in slices(len(batch), best[0, :, 0].size * width):

@@ -60,6 +60,26 @@ def test_what_is_computed_from_one_whole_number_jumps_as_it_does(tmp_path: Path)
         assert not accepts(case, "y", values), values
 
 
+TRANSPOSED = """
+  q: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
+  floor: {operator: ELEMENT_WISE_FLOOR, desc: {InputTensor: q, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_ADD1, desc: {ATensor: floor,
+         BTensor: {from: floor, Strides: STRIDES}, OutputTensor: {Sizes: [2, 2]}}}"""
+
+
+@pytest.mark.parametrize(("strides", "odd"), [("[2, 1]", False), ("[1, 2]", True)])
+def test_a_sum_with_a_transpose_has_two_whole_numbers_to_choose(
+    tmp_path: Path, strides: str, odd: bool
+) -> None:
+    """The sum of two that are 0 or 1 is 0, 1 or 2, and that of one with itself 0 or 2."""
+    tensor = "{Sizes: [2, 2], DataType: FLOAT32, values: [2, 2, 2, 2]}"
+    case = graph(
+        tmp_path, f"\n  x: {tensor}\n  c: {tensor}", TRANSPOSED.replace("STRIDES", strides)
+    )
+    assert accepts(case, "y", [2, 0, 0, 2])
+    assert accepts(case, "y", [2, 1, 1, 2]) == odd
+
+
 WIDE = """
   large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
   cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: large, OutputTensor: {}}}
