@@ -11,6 +11,8 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.training import moving_average
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["moments_read_as_parameters"]
@@ -43,8 +45,7 @@ def _moment(case: Case, name: str) -> Array:
     """Return a moment in FLOAT64."""
     inputs, desc = case.inputs(), case.desc
     gradient = inputs["GradientTensor"].astype(np.float64)
-    beta = desc["Beta1" if name == _MOMENTS[0] else "Beta2"]
-    new = gradient if name == _MOMENTS[0] else gradient**2
-    old = inputs[name.replace("Output", "Input")].astype(np.float64)
-    moment: Array = beta * old + (1 - beta) * new
-    return moment
+    beta, new = (
+        (desc["Beta1"], gradient) if name == _MOMENTS[0] else (desc["Beta2"], np.square(gradient))
+    )
+    return moving_average(inputs[name.replace("Output", "Input")], new, single(beta))

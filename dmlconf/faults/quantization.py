@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
-from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.quantization.arithmetic import centred
-from dmlconf.reference.quantization.windows import by_channel
-from dmlconf.reference.windows.sliding import elements, sums, windows
+from dmlconf.reference.evaluation import arguments, evaluate
+from dmlconf.reference.quantization.arithmetic import QuantizedLinearDesc, sum_quotient
+from dmlconf.reference.quantization.linear import by_element
+from dmlconf.reference.quantization.quotients import single_quotient
+from dmlconf.reference.quantization.windows import (
+    QuantizedLinearAveragePoolingDesc,
+    by_channel,
+    mean_quotient,
+)
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -55,66 +59,40 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
 
     They are the greatest, not the least: 5 with the scale -1 and the zero point 0 is 255 as UINT8.
     """
-    quotient, zero_point = _QUOTIENTS[case.operator_name](case)
+    scale, zero_point = _scales_and_zero_points(case)
+    quotient = single_quotient(case.input("InputTensor"), scale)
     right = evaluate(case)["OutputTensor"]
     limits = np.iinfo(right.dtype)
     zero = 0 if zero_point is None else zero_point
     with np.errstate(invalid="ignore"):
-        below = (np.rint(quotient) + zero < limits.min) & (_scales(case) < 0)
+        below = (np.rint(quotient) + zero < limits.min) & (scale < 0)
     return Computed({"OutputTensor": np.where(below, right.dtype.type(limits.max), right)})
 
 
-def _scales(case: Case) -> Array:
-    """Return the scale of each element that ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE has."""
+def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:
+    """Return those of each element that ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE has."""
     inputs = case.inputs()
-    scale = inputs.get("ScaleTensor", inputs.get("QuantizationTensors[0]"))
-    assert scale is not None
-    return _of_blocks(scale, inputs["InputTensor"].shape)
-
-
-def _of_blocks(tensor: Array, sizes: tuple[int, ...]) -> Array:
-    """Return a tensor whose elements each belong to a block, with one for each element."""
-    for axis, size in enumerate(sizes):
-        tensor = np.repeat(tensor, size // tensor.shape[axis], axis)
-    return tensor
+    tensor = inputs.pop("InputTensor")
+    scale, zero_point = by_element(list(inputs.values()), tensor.shape, 0)
+    return scale, zero_point if len(inputs) > 1 else None
 
 
 def _single_quotient(case: Case) -> tuple[Array, Array | None]:
     """Return the quotients of ELEMENT_WISE_QUANTIZE_LINEAR or QUANTIZE, and its zero points."""
-    inputs = case.inputs()
-    zero_point = inputs.get("ZeroPointTensor", inputs.get("QuantizationTensors[1]"))
-    tensor = inputs["InputTensor"]
-    with np.errstate(all="ignore"):
-        quotient = tensor.astype(np.float32) / _scales(case).astype(np.float32)
-    return quotient, None if zero_point is None else _of_blocks(zero_point, tensor.shape)
+    scale, zero_point = _scales_and_zero_points(case)
+    return single_quotient(case.input("InputTensor"), scale), zero_point
 
 
 def _quantized_sum(case: Case) -> tuple[Array, Array | None]:
     """Return the quotients of ELEMENT_WISE_QUANTIZED_LINEAR_ADD, and its zero point."""
-    inputs = case.inputs()
-    total = np.zeros((), np.float32)
-    with np.errstate(all="ignore"):
-        for name in "AB":
-            zero_point = inputs.get(f"{name}ZeroPointTensor", np.zeros((), np.int8))
-            difference = inputs[f"{name}Tensor"].astype(np.float32) - zero_point.astype(np.float32)
-            total = total + difference * inputs[f"{name}ScaleTensor"]
-        quotient = total / inputs["OutputScaleTensor"]
-    return quotient, inputs.get("OutputZeroPointTensor")
+    desc = QuantizedLinearDesc(**arguments(case.entry, case, case.inputs()))
+    return sum_quotient(desc), desc.OutputZeroPointTensor
 
 
 def _quantized_mean(case: Case) -> tuple[Array, Array | None]:
     """Return the quotients of QUANTIZED_LINEAR_AVERAGE_POOLING, and its zero points."""
-    desc, inputs = case.desc, case.inputs()
-    tensor, zero_point = inputs["InputTensor"], inputs.get("InputZeroPointTensor")
-    spatial = (desc[name] for name in ("Strides", "WindowSize", "StartPadding", "Dilations"))
-    over = windows(tensor.shape, desc["OutputTensor"].Sizes, *spatial)
-    counted = prod(desc["WindowSize"]) if desc["IncludePadding"] else elements(over)
-    scale, output_scale = inputs["InputScaleTensor"], inputs["OutputScaleTensor"]
-    with np.errstate(all="ignore"):
-        total = sums(centred(tensor, by_channel(zero_point, tensor.ndim)), over)
-        mean = total * by_channel(scale, tensor.ndim) / counted
-        quotient = (mean / by_channel(output_scale, tensor.ndim)).astype(np.float32)
-    return quotient, by_channel(inputs.get("OutputZeroPointTensor"), tensor.ndim)
+    desc = QuantizedLinearAveragePoolingDesc(**arguments(case.entry, case, case.inputs()))
+    return mean_quotient(desc), by_channel(desc.OutputZeroPointTensor, desc.InputTensor.ndim)
 
 
 _QUOTIENTS: Final = {

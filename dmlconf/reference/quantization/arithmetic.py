@@ -22,6 +22,7 @@ __all__ = [
     "matrix_multiply_integer_to_float",
     "quantized_linear_matrix_multiply",
     "quantized_sum",
+    "sum_quotient",
 ]
 
 
@@ -76,11 +77,15 @@ def element_wise_quantized_linear_add(desc: QuantizedLinearDesc) -> Array:
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; NaN was measured.
     """
-    single = np.dtype(np.float32)
+    return quantized(sum_quotient(desc), desc.OutputZeroPointTensor, desc.OutputTensor.DataType)
+
+
+def sum_quotient(desc: QuantizedLinearDesc) -> Array:
+    """Return the sum of two dequantized tensors, divided by the output's scale, FLOAT32."""
     with np.errstate(all="ignore"):
-        a, b = desc.dequantized(single)
-        quotient = (a + b) / desc.OutputScaleTensor
-    return quantized(quotient, desc.OutputZeroPointTensor, desc.OutputTensor.DataType)
+        a, b = desc.dequantized(np.dtype(np.float32))
+        quotient: Array = (a + b) / desc.OutputScaleTensor
+    return quotient
 
 
 def matrix_multiply_integer(

@@ -30,6 +30,7 @@ __all__ = [
     "centred_filter",
     "convolution_integer",
     "convolved",
+    "mean_quotient",
     "one_element",
     "quantized_linear_average_pooling",
     "quantized_linear_convolution",
@@ -162,6 +163,12 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """
+    zero_point = by_channel(desc.OutputZeroPointTensor, desc.InputTensor.ndim)
+    return quantized(mean_quotient(desc), zero_point, desc.OutputTensor.DataType)
+
+
+def mean_quotient(desc: QuantizedLinearAveragePoolingDesc) -> Array:
+    """Return the means of what windows see, divided by the output's scale, FLOAT32."""
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
     over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
     rank = desc.InputTensor.ndim
@@ -170,9 +177,8 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         means *= by_channel(desc.InputScaleTensor, rank)
         means /= prod(desc.WindowSize) if desc.IncludePadding else elements(over)
         means /= by_channel(desc.OutputScaleTensor, rank)
-        quotient = means.astype(np.float32)
-    zero_point = by_channel(desc.OutputZeroPointTensor, rank)
-    return quantized(quotient, zero_point, desc.OutputTensor.DataType)
+        quotient: Array = means.astype(np.float32)
+    return quotient
 
 
 def convolved(
