@@ -44,6 +44,7 @@ def test_sizes_of_outputs_follow_from_other_windows(tmp_path: Path) -> None:
     for change in (
         {"window": "as large as the input", "padding": "uneven"},
         {"strides": "different", "last size": "tile + 1"},
+        {"padding": "even", "last size": "tile"},
         {"dimensions": "5", "dilations": "the same"},
     ):
         made = case

@@ -18,8 +18,8 @@ cases:
 """
 
 
-def _figure(folder: Path, operator: str, least: float, code: int) -> Any:
-    (folder / "three.yaml").write_text(SUITE.format(operator=operator), encoding="utf-8")
+def _figure(folder: Path, operator: str, least: float, code: int, rest: str = "") -> Any:
+    (folder / "three.yaml").write_text(SUITE.format(operator=operator) + rest, encoding="utf-8")
     options = ("--figure", "deviations", "-q", "--report", "json:s.json")
     under = ("--fail-under", f"deviations={least}")
     done = dmlconf_here(folder, "strength", "three.yaml", *options, *under)
@@ -39,6 +39,12 @@ def test_nothing_excuses_an_operator_without_deviations(tmp_path: Path) -> None:
     found = _figure(tmp_path, "ELEMENT_WISE_NEGATE", 100, code=0)
     assert [each["excused"] for each in found.values()] == [0, 0]
     assert all(each["failing"] == 5 for each in found.values())
+
+
+def test_what_the_case_permits_does_not_count(tmp_path: Path) -> None:
+    wide = "    tolerance: {OutputTensor: {ulp: 2000, reason: a test}}\n"
+    found = _figure(tmp_path, "ELEMENT_WISE_NEGATE", 100, code=0, rest=wide)
+    assert [each["failing"] for each in found.values()] == [4, 4]
 
 
 def test_a_case_that_a_target_cannot_express_does_not_count(tmp_path: Path) -> None:
