@@ -46,7 +46,7 @@ def diagnosed(identifier: str, backend: str) -> Diagnosis:
         ("gemm/matrix", "miniature:negated", None),
     ],
 )
-def test_the_circumstance_whose_change_passes_is_the_culprit(
+def test_the_factor_whose_change_passes_is_the_culprit(
     identifier: str, backend: str, culprit: str | None
 ) -> None:
     diagnosis = diagnosed(identifier, backend)
