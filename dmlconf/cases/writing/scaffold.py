@@ -11,12 +11,13 @@ from typing import Any, Final
 import yaml
 
 from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.cases.writing.desc_entry import attribute_entry, tensor_entry
 from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["pattern_of", "scaffold"]
 
@@ -42,9 +43,10 @@ def _unsuitable(case: Case) -> tuple[bool | int, ...]:
     elements = sum(prod(tensor.Sizes) for _, _, tensor in inputs)
     fits = _LEAST_ELEMENTS <= elements <= _MOST_ELEMENTS
     strided = any(tensor.Strides for _, _, tensor in _tensors(case))
-    undocumented, boundary = "documented" not in case.tags, "boundary" in case.tags
+    undocumented = "documented" not in case.tags
+    special = "boundary" in case.tags or "combinations" in case.tags
     ones = sum(tensor.Sizes.count(1) for _, _, tensor in _tensors(case))
-    return not fits, strided, undocumented, boundary, ones, elements
+    return not fits, strided, undocumented, special, ones, elements
 
 
 def _unsuitable_graph(case: Case) -> tuple[bool | int, ...]:
@@ -101,7 +103,7 @@ def _graph(name: str, pattern: Case) -> Iterator[str]:
     yield "    note: What this graph shows that no other does."
     arrays = {**pattern.inputs(), **{part.name: part.data for part in pattern.graph.constants}}
     values = {key: array.ravel().tolist() for key, array in arrays.items()}
-    parts = graph_parts(pattern.graph, values, lambda desc: _tensor(desc, None), _plain)
+    parts = graph_parts(pattern.graph, values, tensor_entry, attribute_entry)
     for key, entries in parts.items():
         yield f"    {key}:"
         for entry, value in entries.items():
@@ -132,7 +134,10 @@ def _field(operator: Operator, field: Field, value: Any, data: Mapping[str, Any]
     if value is None:
         yield f"      # {field.name}: left out, since it is optional"
     elif not field.is_tensor:
-        line, comment = f"      {field.name}: {_flow(_plain(value))}", _comment(operator, field)
+        line, comment = (
+            f"      {field.name}: {_flow(attribute_entry(value))}",
+            _comment(operator, field),
+        )
         if len(beside := f"{line}  # {comment}") <= _WIDTH:
             line = beside
         else:
@@ -141,9 +146,9 @@ def _field(operator: Operator, field: Field, value: Any, data: Mapping[str, Any]
     elif field.is_array:
         yield f"      {field.name}:"
         for index, tensor in enumerate(value):
-            yield f"        - {_flow(_tensor(tensor, data.get(f'{field.name}[{index}]')))}"
+            yield f"        - {_entry(tensor, data.get(f'{field.name}[{index}]'))}"
     else:
-        yield f"      {field.name}: {_flow(_tensor(value, data.get(field.name)))}"
+        yield f"      {field.name}: {_entry(value, data.get(field.name))}"
 
 
 def _comment(operator: Operator, field: Field) -> str:
@@ -170,21 +175,9 @@ def _commented(text: str, beginning: str, further: str = "") -> list[str]:
     )
 
 
-def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
-    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
-    if tensor.Strides is not None:
-        entry["Strides"] = list(tensor.Strides)
-    if tensor.Flags:
-        entry["Flags"] = list(tensor.Flags)
-    if values is not None:
-        entry["values"] = values.ravel().tolist()
-    return entry
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+def _entry(tensor: TensorDesc, values: Array | None) -> str:
+    data = None if values is None else {"values": values.ravel().tolist()}
+    return _flow(tensor_entry(tensor, data))
 
 
 def _flow(value: Any) -> str:
