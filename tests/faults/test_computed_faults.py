@@ -409,3 +409,24 @@ def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -
     assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)
     wrong[1, 0, 0] = 1
     assert judged(case, {"y": wrong}, "1.13.1") == (Status.FAILED, "")
+
+
+TUPLES = """
+inputs:
+  x: {Sizes: [1, 4, 2], DataType: INT32, values: [0, 0, 0, 0, 0, 0, 0, 0]}
+  i: {Sizes: [1, 1, 1, 2, 2], DataType: INT64, values: [0, 3, 0, 1]}
+  u: {Sizes: [1, 1, 1, 2, 2], DataType: INT32, values: [1, 2, 3, 4]}
+nodes:
+  n: {operator: SCATTER_ND,
+      desc: {InputTensor: x, IndicesTensor: i, UpdatesTensor: u, InputDimensionCount: 3,
+             IndicesDimensionCount: 5, OutputTensor: {Sizes: [1, 4, 2], DataType: INT32}}}
+outputs: {y: n}
+"""
+
+
+def test_in_a_graph_an_index_along_one_element_counts_as_0(tmp_path: Path) -> None:
+    """The second column takes the tuple that begins at the second number: (3, 0), and so (0, 0)."""
+    case = graph_case(tmp_path, TUPLES)
+    wrong = np.array([[[0, 4], [0, 0], [0, 0], [3, 0]]], np.int32)
+    fault = "scattered-by-strides-of-0-in-a-graph"
+    assert judged(case, {"y": wrong}, "1.13.1") == (Status.WAIVED, fault)

@@ -240,6 +240,20 @@ def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_byt
     assert named(tmp_path, graph, outcome, "1.12.1") == ""
 
 
+def by_window(graph: str, sizes: str) -> str:
+    """Return a graph with SLICE1 in place of SLICE, whose window holds rows 2 and 3."""
+    window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
+    return (
+        graph.replace("SLICE", "SLICE1")
+        .replace(f"Offsets: [0, 0, 2, 0],\n            Sizes: {sizes}", window)
+        .replace("Strides:", "InputWindowStrides:")
+    )
+
+
+WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
+"""What a window with a stride of 2 must hold for as many rows."""
+
+
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])
 def test_a_stride_of_a_slice_of_one_row_does_not_matter(
     tmp_path: Path, sizes: str, refused: bool
@@ -248,3 +262,5 @@ def test_a_stride_of_a_slice_of_one_row_does_not_matter(
     outcome = Rejection("CompileGraph", "E_INVALIDARG")
     expected = "slice-of-adjacent-elements-between-nodes" if refused else ""
     assert named(tmp_path, graph, outcome) == expected
+    expected = "slice-of-whole-rows-between-nodes" if refused else ""
+    assert named(tmp_path, by_window(graph, sizes), outcome) == expected

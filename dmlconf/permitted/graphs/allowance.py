@@ -162,7 +162,7 @@ def _candidates(
         anything = anything | reached[slot] if slot in reached else anything
         if anything.any():
             ranges = ranges_at_most(right.cases[slot[0]], slot[1])
-            intervals = _opened(intervals, anything, ranges)
+            intervals = _open_within(intervals, anything, ranges)
         candidates[output] = intervals
     return candidates
 
@@ -192,20 +192,17 @@ def _nan_candidates(rooms: Sequence[Room]) -> Iterator[Interval]:
 
 def _with_open(interval: Interval, reached: Array) -> Interval:
     """Return an interval in which elements may have any value that their data type has."""
-    low, high = interval
-    if low.dtype.kind == "f":
+    dtype = interval[0].dtype
+    if dtype.kind == "f":
         return anything_where(reached, interval)
-    limits = np.iinfo(low.dtype)
-    return (
-        np.where(reached, limits.min, low).astype(low.dtype),
-        np.where(reached, limits.max, high).astype(high.dtype),
-    )
+    limits = np.iinfo(dtype)
+    return _within(interval, reached, (limits.min, limits.max))
 
 
-def _opened(
+def _open_within(
     intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
 ) -> list[Interval]:
-    """Return intervals in which elements may have any value of some ranges; of all without any."""
+    """Return intervals in which elements may have any value, of these ranges if there are any."""
     if not ranges:
         return [_with_open(interval, reached) for interval in intervals]
     return [_within(interval, reached, ends) for interval in intervals for ends in ranges]

@@ -56,6 +56,20 @@ def test_each_index_that_is_right_leads_to_a_result_that_is(tmp_path: Path) -> N
     assert not accepts(case, "y", [2] * 8)
 
 
+CAST = (
+    FIRST[: FIRST.index("  node:")]
+    + """  node: {operator: CAST, desc: {InputTensor: first, OutputTensor: {DataType: FLOAT32}}}"""
+)
+
+
+def test_each_index_may_be_cast(tmp_path: Path) -> None:
+    inputs = f"\n  x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}"
+    case = graph(tmp_path, inputs, CAST)
+    for index in range(12):
+        assert accepts(case, "y", [index] * 8), index
+    assert not accepts(case, "y", [12] * 8)
+
+
 LARGE = """
   large: {operator: ACTIVATION_LINEAR, desc: {InputTensor: x, OutputTensor: {}, Alpha: 3, Beta: 1}}
   sine: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: large, OutputTensor: {}}}

@@ -44,6 +44,16 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
         assert not accepts(case, "y", values), values
 
 
+def test_an_element_that_overflows_leaves_the_others_their_whole_numbers(tmp_path: Path) -> None:
+    nodes = QUOTIENT.replace("OPERATOR", "ELEMENT_WISE_FLOOR").replace("MORE", "")
+    values = "{Sizes: [2], DataType: FLOAT32, values: "
+    inputs = f"\n  x: {values}[2, 3.0e+38]}}\n  c: {values}[2, 0.5]}}"
+    case = graph(tmp_path, inputs, nodes)
+    for number in (0, 1):
+        assert accepts(case, "y", [number, float("inf")]), number
+    assert not accepts(case, "y", [0.5, float("inf")])
+
+
 CHAIN = """
   q: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: x, BTensor: c, OutputTensor: {}}}
   floor: {operator: ELEMENT_WISE_FLOOR, desc: {InputTensor: q, OutputTensor: {}}}
@@ -58,6 +68,40 @@ def test_what_is_computed_from_one_whole_number_jumps_as_it_does(tmp_path: Path)
         assert accepts(case, "y", values), values
     for values in ([3.4, 0.5, -5.5], [2, 0.5, -5.5], [6.5, 0.5, -5.5], [3.5, 0.6, -5.5]):
         assert not accepts(case, "y", values), values
+
+
+STEP = """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  step: {operator: STEP}
+  node: {operator: CAST, desc: {InputTensor: step, OutputTensor: {DataType: FLOAT32}}}"""
+
+ROW = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32"
+SIGN = "ELEMENT_WISE_SIGN, desc: {InputTensor: cosine, OutputTensor: {}}"
+TO_INT32 = "CAST, desc: {InputTensor: cosine, OutputTensor: {DataType: INT32}}"
+TO_UINT8 = """ELEMENT_WISE_QUANTIZE_LINEAR, desc: {InputTensor: cosine, ScaleTensor: s,
+         ZeroPointTensor: z, OutputTensor: {DataType: UINT8}}"""
+
+
+@pytest.mark.parametrize(
+    ("step", "number", "whole"),
+    [
+        (SIGN, 1.5707964, [-1, 0, 1]),
+        (TO_INT32, 0, [0, 1]),
+        (TO_UINT8, 1.5707964, [6, 7, 8]),
+    ],
+)
+def test_other_steps_give_whole_numbers_too(
+    tmp_path: Path, step: str, number: float, whole: list[int]
+) -> None:
+    """Cosines are off by 0.0008, which is more than half of the scale of 0.001."""
+    inputs = f"""
+  x: {ROW}, values: [{number}]}}
+  s: {ROW}, values: [0.001]}}
+  z: {{Sizes: [1, 1, 1, 1], DataType: UINT8, values: [7]}}"""
+    case = graph(tmp_path, inputs, STEP.replace("STEP", step))
+    for each in range(-2, 12):
+        assert accepts(case, "y", [each]) == (each in whole), each
+    assert not accepts(case, "y", [whole[0] + 0.5])
 
 
 TRANSPOSED = """
