@@ -44,3 +44,11 @@ def test_the_command_lists_them(tmp_path: Path) -> None:
     assert data["graphs"]["neighbours"] == [
         {"operator": "ELEMENT_WISE_ADD", "feeds": "ACTIVATION_RELU", "cases": 1}
     ]
+
+
+def test_graphs_have_cases_that_a_target_expresses_and_no_documented_parts(tmp_path: Path) -> None:
+    graph_file(tmp_path, TWO_NODES)
+    done = dmlconf_here(tmp_path, "coverage", "graphs.yaml", "-q", "--target", "onnx")
+    assert "1 of 1 cases expressible (100.00%)" in done.stdout
+    parts = dmlconf_here(tmp_path, "coverage", "graphs.yaml", "-q", "-o", "GRAPHS")
+    assert "0 of 0 documented parts of 0 operators covered (100.00%)" in parts.stdout

@@ -8,7 +8,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin
 
+import pytest
+
 from dmlconf.cases.handles import longest_handle
+from dmlconf.cli.output.files import OutputError
+from dmlconf.cli.output.site import write_site
 from dmlconf.history.adding import add
 from dmlconf.history.database import opened
 from dmlconf.history.overview import Overview, news_of, overview_of
@@ -179,6 +183,17 @@ def test_only_so_many_cases_have_a_page_those_that_fail_first(tmp_path: Path) ->
     failing = [case for case in read.stories if case in (A, HOSTILE, SHAKY)]
     assert len(own) == 2
     assert own <= {f"cases/{longest_handle(case)}.html" for case in failing}
+
+
+def test_an_interrupted_site_has_no_page_that_leads_to_the_others(tmp_path: Path) -> None:
+    site = Site(overview(tmp_path, nights()))
+    folder = tmp_path / "out"
+    for path in {*site.paths()} - {"regressions.html", "index.html"}:
+        (folder / path).mkdir(parents=True)  # No other page can be written.
+    with pytest.raises(OutputError):
+        write_site(folder, site)
+    assert (folder / "regressions.html").is_file()
+    assert not (folder / "index.html").exists()
 
 
 def test_a_folder_is_replaced_only_if_it_is_a_site(tmp_path: Path) -> None:
