@@ -14,16 +14,14 @@ from typing import Final
 import numpy as np
 
 from dmlconf.capture.onnx_graph import OnnxGraph, OnnxNode
-from dmlconf.capture.onnx_sessions import OpenSession, RuntimeFailure
+from dmlconf.capture.onnx_sessions import OnnxRuntimeError, OpenSession
 from dmlconf.capture.output_difference import OutputDifference, output_difference
 from dmlconf.limits import LARGEST_INTERMEDIATES
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
 
-MOST_NODES: Final = 64
-"""Nodes whose outputs become outputs of the model at a time."""
-
+_MOST_NODES_AT_A_TIME: Final = 64
 _MOST_NODES_OF_UNKNOWN_SIZE: Final = 8
 _MOST_FAILURES: Final = 5
 
@@ -82,10 +80,11 @@ def first_difference(
         differences = runs.compared(nodes)
         for node in nodes:
             compared += any(name in differences for name in node.outputs)
-            for name in node.outputs:
-                if name in differences and differences[name].beyond:
-                    first = runs.described(node, name, differences[name])
-                    return Search(first, compared, runs.failures)
+            outputs = (name for name in node.outputs if name in differences)
+            wrong = next((name for name in outputs if differences[name].beyond), None)
+            if wrong is not None:
+                first = runs.described(node, wrong, differences[wrong])
+                return Search(first, compared, runs.failures)
     return Search(None, compared, runs.failures)
 
 
@@ -96,7 +95,7 @@ def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Se
     total = 0
     for node in nodes:
         size = sum(sizes.get(name, unknown) for name in node.outputs)
-        if batch and (len(batch) == MOST_NODES or total + size > LARGEST_INTERMEDIATES):
+        if batch and (len(batch) == _MOST_NODES_AT_A_TIME or total + size > LARGEST_INTERMEDIATES):
             yield batch
             batch, total = [], 0
         batch.append(node)
@@ -118,7 +117,7 @@ class _Runs:
         names = [name for node in nodes for name in node.outputs]
         try:
             return self._differences(names)
-        except RuntimeFailure as error:
+        except OnnxRuntimeError as error:
             if len(nodes) == 1:
                 self.failures[nodes[0].name] = str(error)
                 return {}
@@ -139,7 +138,7 @@ class _Runs:
         computed = [name for name in read if name not in self.inputs]
         try:
             again = self._differences([*computed, *node.outputs])
-        except RuntimeFailure:
+        except OnnxRuntimeError:
             again = {}
         inputs = {name: again[name] for name in computed if name in again}
         alone = self._alone(node, output, read)
@@ -151,15 +150,15 @@ class _Runs:
             model, outputs = self.graph.with_outputs(computed)
             arrays = self.cpu(model).run(outputs, self.inputs)
             values = {**self.inputs, **dict(zip(computed, arrays, strict=True))}
-            given = {name: values[name] for name in read}
-            if not all(isinstance(value, np.ndarray) for value in given.values()):
+            inputs = {name: values[name] for name in read}
+            if not all(isinstance(value, np.ndarray) for value in inputs.values()):
                 return None
-            own = self.graph.alone(node, given)
+            own = self.graph.alone(node, inputs)
             if own is None:
                 return None
-            expected = self.cpu(own).run([output], given)
-            actual = self.tested(own).run([output], given)
-        except RuntimeFailure:
+            expected = self.cpu(own).run([output], inputs)
+            actual = self.tested(own).run([output], inputs)
+        except OnnxRuntimeError:
             return None
         return output_difference(actual[0], expected[0])
 

@@ -30,14 +30,14 @@ class OnnxNode:
         operator: its type, such as `Gemm`.
         inputs: the tensors that it reads, without those that are left out.
         outputs: the tensors that it computes.
-        place: its place in the model.
+        index: of the node among those of the model.
     """
 
     name: str
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    place: int
+    index: int
 
 
 class OnnxGraph:
@@ -61,9 +61,9 @@ class OnnxGraph:
                 node.op_type,
                 tuple(filter(None, node.input)),
                 tuple(filter(None, node.output)),
-                place,
+                index,
             )
-            for place, node in enumerate(graph.node)
+            for index, node in enumerate(graph.node)
             if node.op_type not in _NOTHING_COMPUTED
         )
         constants = {each.name for each in graph.initializer}
@@ -83,10 +83,10 @@ class OnnxGraph:
 
         graph = self._model.graph
         counts = len(graph.node), len(graph.output)
-        known = {each.name for each in graph.output}
-        outputs = [name if name in known else f"{name}{_SUFFIX}" for name in names]
+        present = {each.name for each in graph.output}
+        outputs = [name if name in present else f"{name}{_SUFFIX}" for name in names]
         for name, output in zip(names, outputs, strict=True):
-            if name not in known:
+            if name not in present:
                 graph.node.append(onnx.helper.make_node("Identity", [name], [output], output))
                 # ONNX Runtime infers the type itself.
                 graph.output.append(onnx.ValueInfoProto(name=output))
@@ -106,7 +106,7 @@ class OnnxGraph:
         import onnx
 
         graph = self._model.graph
-        proto = graph.node[node.place]
+        proto = graph.node[node.index]
         if any(each.HasField("g") or each.graphs for each in proto.attribute):
             return None
         names = {*node.inputs}

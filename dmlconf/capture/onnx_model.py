@@ -22,8 +22,8 @@ from dmlconf.capture.first_difference import first_difference, search_lines
 from dmlconf.capture.onnx_graph import read_graph
 from dmlconf.capture.onnx_sessions import (
     ModelError,
+    OnnxRuntimeError,
     OnnxSession,
-    RuntimeFailure,
     SessionSettings,
 )
 from dmlconf.capture.output_difference import output_difference
@@ -120,24 +120,24 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         dimensions = dict(map(parsed_dimension, options.dimension))
-        given = inputs_from(options.inputs) if options.inputs else {}
+        file_inputs = inputs_from(options.inputs) if options.inputs else {}
         settings = SessionSettings(options.model, dimensions, not options.unfused)
         if options.find_difference:
-            return _find_difference(settings, given)
-        return _compare_outputs(settings, given)
+            return _find_difference(settings, file_inputs)
+        return _compare_outputs(settings, file_inputs)
     except ModelError as error:
         print(f"Error: {error}", file=sys.stderr)
         return _CANNOT
-    except RuntimeFailure as error:
+    except OnnxRuntimeError as error:
         print(f"ONNX Runtime: {error}", file=sys.stderr)
         return 1
 
 
-def _compare_outputs(settings: SessionSettings, given: Mapping[str, Array]) -> int:
-    plain = settings.cpu()
-    inputs = _inputs(plain, settings, given)
-    names = [each.name for each in plain.runtime.get_outputs()]
-    expected = plain.run(names, inputs)
+def _compare_outputs(settings: SessionSettings, file_inputs: Mapping[str, Array]) -> int:
+    cpu = settings.cpu()
+    inputs = _inputs(cpu, settings, file_inputs)
+    names = [each.name for each in cpu.runtime.get_outputs()]
+    expected = cpu.run(names, inputs)
     actual = settings.directml().run(names, inputs)
     code = 0
     for name, one, other in zip(names, actual, expected, strict=True):
@@ -147,9 +147,9 @@ def _compare_outputs(settings: SessionSettings, given: Mapping[str, Array]) -> i
     return code
 
 
-def _find_difference(settings: SessionSettings, given: Mapping[str, Array]) -> int:
+def _find_difference(settings: SessionSettings, file_inputs: Mapping[str, Array]) -> int:
     graph = read_graph(settings.path)
-    inputs = _inputs(settings.cpu(), settings, given)
+    inputs = _inputs(settings.cpu(), settings, file_inputs)
     search = first_difference(graph, inputs, settings.cpu, settings.directml)
     for line in search_lines(search):
         print(line)
@@ -157,11 +157,11 @@ def _find_difference(settings: SessionSettings, given: Mapping[str, Array]) -> i
 
 
 def _inputs(
-    session: OnnxSession, settings: SessionSettings, given: Mapping[str, Array]
+    session: OnnxSession, settings: SessionSettings, file_inputs: Mapping[str, Array]
 ) -> dict[str, Array]:
     return {
-        each.name: given[each.name]
-        if each.name in given
+        each.name: file_inputs[each.name]
+        if each.name in file_inputs
         else generated(each.name, each.type, each.shape, settings.dimensions)
         for each in session.runtime.get_inputs()
     }

@@ -15,9 +15,9 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "ModelError",
+    "OnnxRuntimeError",
     "OnnxSession",
     "OpenSession",
-    "RuntimeFailure",
     "Session",
     "SessionSettings",
 ]
@@ -31,7 +31,7 @@ class ModelError(ValueError):
     """A model or its inputs that cannot be made, read or run."""
 
 
-class RuntimeFailure(Exception):
+class OnnxRuntimeError(Exception):
     """ONNX Runtime could not load or run a model; the message is the first line of its own."""
 
 
@@ -42,7 +42,7 @@ class Session(Protocol):
         """Return the named outputs.
 
         Raises:
-            RuntimeFailure: it could not run.
+            OnnxRuntimeError: it could not run.
         """
         ...
 
@@ -54,7 +54,7 @@ class OpenSession(Protocol):
         """Return the session.
 
         Raises:
-            RuntimeFailure: the model could not be loaded.
+            OnnxRuntimeError: the model could not be loaded.
         """
         ...
 
@@ -81,7 +81,7 @@ class SessionSettings:
 
         Raises:
             ModelError: ONNX Runtime is missing.
-            RuntimeFailure: the model could not be loaded.
+            OnnxRuntimeError: the model could not be loaded.
         """
         return self._session(model, _CPU)
 
@@ -93,7 +93,7 @@ class SessionSettings:
 
         Raises:
             ModelError: ONNX Runtime or its DirectML provider is missing.
-            RuntimeFailure: the model could not be loaded.
+            OnnxRuntimeError: the model could not be loaded.
         """
         session = self._session(model, (_DIRECTML, {"device_id": "0"}), _CPU)
         if _DIRECTML not in session.runtime.get_providers():
@@ -123,7 +123,7 @@ class SessionSettings:
                 source, options, providers=list(providers), enable_fallback=0
             )
         except Exception as error:  # ONNX Runtime raises its own kinds, which are not public.
-            raise RuntimeFailure(_reason(error)) from error
+            raise OnnxRuntimeError(_reason(error)) from error
         return OnnxSession(session)
 
 
@@ -141,12 +141,12 @@ class OnnxSession:
         """Return the named outputs.
 
         Raises:
-            RuntimeFailure: it could not run.
+            OnnxRuntimeError: it could not run.
         """
         try:
             return list(self.runtime.run(list(names), dict(inputs)))
         except Exception as error:
-            raise RuntimeFailure(_reason(error)) from error
+            raise OnnxRuntimeError(_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

@@ -99,9 +99,9 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
         yield f"it is of the backend {predicate.source.backend}, which you allowed, not of DirectML"
     if predicate.source.recording is not None:
         yield "it is of an earlier recording, not of a run"
-        if known := certificate.outcomes.known_samples:
+        if count := certificate.outcomes.recording_samples:
             yield (
-                f"it has only samples of {known:,} large outputs, of elements that could be "
+                f"it has only samples of {count:,} large outputs, of elements that could be "
                 "known before the run"
             )
     if predicate.dmlconf != dmlconf.__version__:
@@ -128,9 +128,9 @@ def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
     kinds = Counter(verdict.reason.kind for verdict in verdicts.values() if verdict.reason)
     if declined := kinds[ReasonKind.NOT_EXPRESSIBLE]:
         yield f"the backend cannot express {share_text(declined, len(verdicts))}"
-    if otherwise := kinds[ReasonKind.DEVIATION]:
+    if deviations := kinds[ReasonKind.DEVIATION]:
         yield (
-            f"{share_text(otherwise, len(verdicts))} fail by DirectML's documentation, but not by "
+            f"{share_text(deviations, len(verdicts))} fail by DirectML's documentation, but not by "
             "the specification that the backend follows"
         )
 

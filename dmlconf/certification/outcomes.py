@@ -87,9 +87,9 @@ def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> Store
     digest = case_digest(case)
     line: dict[str, Any] = {"case": case.identifier, "digest": digest}
     if isinstance(outcome, Outputs):
-        fault = outputs_problem(case, outcome)
-        if fault is not None:
-            outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
+        problem = outputs_problem(case, outcome)
+        if problem is not None:
+            outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {problem}")
     if isinstance(outcome, Declined):
         line["declined"] = {"reason": outcome.reason}
         return StoredOutcome(line, {})
@@ -207,7 +207,7 @@ class StoredOutcomes:
         self._outputs = outputs
 
     @property
-    def known_samples(self) -> int:
+    def recording_samples(self) -> int:
         """The number of outputs with a sample whose elements a recording chose."""
         outputs = (output for line in self.lines.values() for output in _outputs_of(line))
         return sum("places" in output for output in outputs)

@@ -56,15 +56,15 @@ def is_seen(graph: Any, tensor: str) -> bool:
 def test_the_node_that_a_provider_computes_otherwise_is_named(
     operator: str, by: str, name: str, before: int
 ) -> None:
-    found = search(replaced(operator, by))
-    assert found.first is not None
-    assert (found.first.node.name, found.first.node.operator) == (name, operator)
-    assert found.compared == before + 1
-    assert not found.failures
-    assert [each.beyond for each in found.first.inputs.values()] == [False]
-    assert found.first.alone is not None
-    assert found.first.alone.beyond
-    text = "\n".join(search_lines(found))
+    result = search(replaced(operator, by))
+    assert result.first is not None
+    assert (result.first.node.name, result.first.node.operator) == (name, operator)
+    assert result.compared == before + 1
+    assert not result.failures
+    assert [each.beyond for each in result.first.inputs.values()] == [False]
+    assert result.first.alone is not None
+    assert result.first.alone.beyond
+    text = "\n".join(search_lines(result))
     assert f" of the node {name} ({operator})" in text
     assert "alone, with the CPU provider's inputs: at most" in text
 
@@ -75,12 +75,12 @@ def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None
         if len(graph.node) > 1:
             replaced("Relu", "Neg")(graph)
 
-    found = search(change)
-    assert found.first is not None
-    assert found.first.node.name == "/layer1/relu"
-    assert found.first.alone is not None
-    assert not found.first.alone.beyond
-    assert "wrong only among its neighbours" in "\n".join(search_lines(found))
+    result = search(change)
+    assert result.first is not None
+    assert result.first.node.name == "/layer1/relu"
+    assert result.first.alone is not None
+    assert not result.first.alone.beyond
+    assert "wrong only among its neighbours" in "\n".join(search_lines(result))
 
 
 @needs_onnx
@@ -89,10 +89,10 @@ def test_a_difference_that_goes_away_when_it_is_looked_at_is_a_fusion_s() -> Non
         if not is_seen(graph, "c"):
             replaced("Relu", "Neg")(graph)
 
-    found = search(change)
-    assert found.first is None
-    assert found.compared == 8
-    [line] = search_lines(found)
+    result = search(change)
+    assert result.first is None
+    assert result.compared == 8
+    [line] = search_lines(result)
     assert "look at its fusions, or try --unfused" in line
 
 
@@ -103,12 +103,12 @@ def test_nodes_whose_outputs_cannot_be_had_are_named_and_the_others_compared() -
         if is_seen(graph, "p"):
             graph.node[0].op_type = "NoSuchOperator"
 
-    found = search(change)
-    assert [*found.failures] == ["/pool"]
-    assert "NoSuchOperator" in found.failures["/pool"]
-    assert found.first is not None
-    assert found.first.node.name == "/softmax"
-    assert any(line.startswith("Not compared: /pool: ") for line in search_lines(found))
+    result = search(change)
+    assert [*result.failures] == ["/pool"]
+    assert "NoSuchOperator" in result.failures["/pool"]
+    assert result.first is not None
+    assert result.first.node.name == "/softmax"
+    assert any(line.startswith("Not compared: /pool: ") for line in search_lines(result))
 
 
 @pytest.mark.parametrize(
