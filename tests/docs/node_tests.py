@@ -41,8 +41,9 @@ def _rows(data: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield f"are as ONNX expects, and not as DirectML documents: {why}", count
     for why, count in sorted(Counter(data["not_expressible"].values()).items()):
         yield f"not expressible: {why}", count
-    for why, count in data["left_out"].items():
+    for why, count in data["no_case"].items():
         yield f"no case: {why}", count
-    made = ", ".join(f"{name} {count}" for name, count in data["not_made"].items())
-    yield f"operators whose tests are not made into cases: {made}", sum(data["not_made"].values())
+    operators = data["operators_without_cases"]
+    counts = ", ".join(f"{name} {count}" for name, count in operators.items())
+    yield f"operators whose tests are not made into cases: {counts}", sum(operators.values())
     yield "fail", len(data["failed"])

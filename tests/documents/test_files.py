@@ -9,17 +9,17 @@ import pytest
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 
-GROWN = Path("/proc/self/status")
+PROC_STATUS = Path("/proc/self/status")
 """A file whose size is said to be 0, as that of one that grows between two looks."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
 def test_a_file_that_is_longer_than_its_size_is_read_to_its_end() -> None:
-    assert GROWN.stat().st_size == 0
-    assert b"\nVmRSS:" in read_bytes(GROWN, 1 << 20)
+    assert PROC_STATUS.stat().st_size == 0
+    assert b"\nVmRSS:" in read_bytes(PROC_STATUS, 1 << 20)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a file")
-def test_a_file_that_is_longer_than_its_size_is_not_read_beyond_the_limit() -> None:
+def test_a_file_that_is_longer_than_its_size_and_the_limit_is_refused() -> None:
     with pytest.raises(UnreadableFileError, match="at most 20 are read"):
-        read_bytes(GROWN, 20)
+        read_bytes(PROC_STATUS, 20)

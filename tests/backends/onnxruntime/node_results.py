@@ -1,6 +1,6 @@
 """What comes of ONNX's node tests as cases on ONNX Runtime: `node_results.yaml`.
 
-`python -m tests.backends.onnxruntime.node_results` writes the file anew, which takes a minute.
+`python -m tests.backends.onnxruntime.node_results` writes the file anew, which takes some seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from dmlconf.excuses.findings import findings_of
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.translation.tables import table
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.backends.onnxruntime.node_cases import LeftOutError, NodeTest, as_case, node_tests
+from tests.backends.onnxruntime.node_cases.conversions import as_case
+from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest, node_tests
 
 __all__ = ["FILE", "results"]
 
@@ -36,16 +37,16 @@ def results() -> Mapping[str, Any]:
     backend = create("")
     names = table("onnx").names()
     passed: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
-    without: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    operators: Counter[str] = Counter()
     others: dict[str, dict[str, str]] = {"explained": {}, "not_expressible": {}, "failed": {}}
     for test in node_tests():
         if test.operation not in names:
             continue
         try:
             kind, why = _result(test, as_case(test), backend)
-        except LeftOutError as error:
-            (without if error.operator else left_out)[error.operator or str(error)] += 1
+        except NoCaseError as error:
+            (operators if error.operator else reasons)[error.operator or str(error)] += 1
             continue
         if kind == "passed":
             passed[test.operation] += 1
@@ -56,8 +57,8 @@ def results() -> Mapping[str, Any]:
         "onnxruntime": backend.environment().version,
         "passed": dict(sorted(passed.items())),
         **{kind: dict(sorted(each.items())) for kind, each in others.items()},
-        "left_out": dict(sorted(left_out.items())),
-        "not_made": dict(sorted(without.items())),
+        "no_case": dict(sorted(reasons.items())),
+        "operators_without_cases": dict(sorted(operators.items())),
     }
 
 

@@ -11,9 +11,10 @@ pytestmark = pytest.mark.runtimes
 def test_onnxs_own_node_tests_pass_or_are_explained() -> None:
     from tests.backends.onnxruntime.node_results import FILE, results  # It imports onnx.
 
-    found = results()
-    assert found["failed"] == {}
-    assert sum(found["passed"].values()) > 400  # Older packages have fewer tests.
-    known = yaml.safe_load(FILE.read_text("utf-8"))
-    if all(found[name] == known[name] for name in ("onnx", "onnxruntime")):
-        assert found == known  # `python -m tests.backends.onnxruntime.node_results` writes it anew.
+    actual = results()
+    assert actual["failed"] == {}
+    assert sum(actual["passed"].values()) > 400  # Older packages have fewer tests.
+    expected = yaml.safe_load(FILE.read_text("utf-8"))
+    if all(actual[name] == expected[name] for name in ("onnx", "onnxruntime")):
+        # `python -m tests.backends.onnxruntime.node_results` writes the file anew.
+        assert actual == expected

@@ -1,0 +1,1 @@
+"""ONNX's own node tests as cases of DirectML's operators, with the outputs that ONNX expects."""

@@ -1,0 +1,52 @@
+"""Which case each node test becomes.
+
+It has the desc of the operator that `schemas/translation/onnx.yaml` expresses by the node;
+translated back, it must give what ONNX expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dmlconf.cases.model import Case
+from tests.backends.onnxruntime.node_cases import (
+    element_wise,
+    movement,
+    normalization,
+    products,
+    recurrent,
+    reductions,
+    windows,
+)
+from tests.backends.onnxruntime.node_cases.building import Conversion
+from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+
+__all__ = ["as_case"]
+
+_FAMILIES: Final = (
+    element_wise,
+    movement,
+    normalization,
+    products,
+    recurrent,
+    reductions,
+    windows,
+)
+_CONVERSIONS: Final[Mapping[str, Conversion]] = {
+    operation: conversion
+    for family in _FAMILIES
+    for operation, conversion in family.CONVERSIONS.items()
+}
+
+
+def as_case(test: NodeTest) -> Case:
+    """Return a test as a case.
+
+    Raises:
+        NoCaseError: there is no such case.
+    """
+    conversion = _CONVERSIONS.get(test.operation)
+    if conversion is None:
+        raise NoCaseError("an operator that is not made into cases", test.operation)
+    return conversion(test)

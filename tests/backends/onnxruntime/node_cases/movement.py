@@ -1,0 +1,186 @@
+"""Node tests of operators that move elements, or choose them by indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from tests.backends.onnxruntime.node_cases.building import (
+    NO_ELEMENTS,
+    Conversion,
+    case_of,
+    data_type,
+    tensor_desc,
+    tensor_of,
+    with_rank,
+)
+from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+
+__all__ = ["CONVERSIONS"]
+
+
+def _tile(test: NodeTest) -> Case:
+    repeats = tuple(test.input(1).tolist())
+    return case_of(test, "TILE", RepeatsCount=len(repeats), Repeats=repeats)
+
+
+def _gather(test: NodeTest) -> Case:
+    tensor, indices, axis = test.input(0), test.input(1), test.axis
+    rank = tensor.ndim + max(indices.ndim, 1) - 1
+    sizes = (*tensor.shape[:axis], *(indices.shape or (1,)), *tensor.shape[axis + 1 :])
+    return case_of(
+        test,
+        "GATHER",
+        {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)},
+        {"OutputTensor": test.outputs[0].reshape(sizes)},
+        Axis=rank - tensor.ndim + axis,
+        IndexDimensions=max(indices.ndim, 1),
+    )
+
+
+def _elements(test: NodeTest) -> Case:
+    inputs = {"InputTensor": test.input(0), "IndicesTensor": test.input(1)}
+    if test.operation == "GatherElements":
+        return case_of(test, "GATHER_ELEMENTS", inputs, Axis=test.axis)
+    if test.attributes["reduction"] != "none":
+        raise NoCaseError("a reduction while scattering")
+    inputs["UpdatesTensor"] = test.input(2)
+    return case_of(test, "SCATTER_ELEMENTS", inputs, Axis=test.axis)
+
+
+def _tuples(test: NodeTest) -> Case:
+    tensor, indices, output = test.input(0), test.input(1), test.outputs[0]
+    updates = test.optional(2)
+    if updates is not None and test.attributes["reduction"] != "none":
+        raise NoCaseError("a reduction while scattering")
+    rank = max(tensor.ndim, indices.ndim, output.ndim, 0 if updates is None else updates.ndim)
+    inputs = {"InputTensor": with_rank(tensor, rank), "IndicesTensor": with_rank(indices, rank)}
+    outputs = {"OutputTensor": with_rank(output, rank)}
+    fields = {"InputDimensionCount": tensor.ndim, "IndicesDimensionCount": indices.ndim}
+    if updates is not None:
+        inputs["UpdatesTensor"] = with_rank(updates, rank)
+        return case_of(test, "SCATTER_ND", inputs, outputs, **fields)
+    fields["BatchDimensionCount"] = test.attributes["batch_dims"]
+    return case_of(test, "GATHER_ND1", inputs, outputs, **fields)
+
+
+def _slice(test: NodeTest) -> Case:
+    tensor = test.input(0)
+    starts, ends = test.input(1).tolist(), test.input(2).tolist()
+    axes_input, steps_input = test.optional(3), test.optional(4)
+    axes = range(len(starts)) if axes_input is None else axes_input.tolist()
+    steps = [1] * len(starts) if steps_input is None else steps_input.tolist()
+    windows = [(0, size, 1) for size in tensor.shape]
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        indices = range(*slice(start, end, step).indices(tensor.shape[axis]))
+        if not indices:
+            raise NoCaseError(NO_ELEMENTS)
+        first = min(indices[0], indices[-1])
+        windows[axis] = (first, abs(indices[-1] - indices[0]) + 1, step)
+    offsets, sizes, strides = zip(*windows, strict=True)
+    return case_of(
+        test,
+        "SLICE1",
+        DimensionCount=tensor.ndim,
+        InputWindowOffsets=offsets,
+        InputWindowSizes=sizes,
+        InputWindowStrides=strides,
+    )
+
+
+def _pad(test: NodeTest) -> Case:
+    modes = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION"}
+    mode = modes.get(test.attributes["mode"])
+    tensor, pads, value = test.input(0), test.input(1).tolist(), test.optional(2)
+    if mode is None or test.optional(3) is not None or min(pads) < 0:
+        raise NoCaseError("padding that DirectML lacks")
+    return case_of(
+        test,
+        "PADDING1",
+        PaddingMode=mode,
+        PaddingValueDataType=data_type(tensor),
+        PaddingValue=0 if value is None else value.item(),
+        DimensionCount=tensor.ndim,
+        StartPadding=tuple(pads[: tensor.ndim]),
+        EndPadding=tuple(pads[tensor.ndim :]),
+    )
+
+
+def _blocks(test: NodeTest) -> Case:
+    crd = test.attributes.get("mode", "DCR") == "CRD"
+    return case_of(
+        test,
+        "DEPTH_TO_SPACE1" if test.operation == "DepthToSpace" else "SPACE_TO_DEPTH1",
+        BlockSize=test.attributes["blocksize"],
+        Order="COLUMN_ROW_DEPTH" if crd else "DEPTH_COLUMN_ROW",
+    )
+
+
+def _one_hot(test: NodeTest) -> Case:
+    indices, values, output = test.input(0), test.input(2), test.outputs[0]
+    axis = test.attributes["axis"] % output.ndim
+    if indices.dtype.kind == "f":
+        raise NoCaseError("indices that are not integers")
+    sizes = (*output.shape[:axis], 1, *output.shape[axis + 1 :])
+    inputs = {
+        "IndicesTensor": indices.reshape(sizes),
+        "ValuesTensor": with_rank(values, output.ndim),
+    }
+    return case_of(test, "ONE_HOT", inputs, Axis=axis)
+
+
+def _join(test: NodeTest) -> Case:
+    tensors = [tensor_of(test.input(n)) for n in range(len(test.inputs))]
+    return case_of(
+        test,
+        "JOIN",
+        {f"InputTensors[{n}]": each for n, each in enumerate(tensors)},
+        InputCount=len(tensors),
+        InputTensors=tuple(map(tensor_desc, tensors)),
+        Axis=test.axis,
+    )
+
+
+def _split(test: NodeTest) -> Case:
+    tensors = [*map(tensor_of, test.outputs)]
+    return case_of(
+        test,
+        "SPLIT",
+        outputs={f"OutputTensors[{n}]": each for n, each in enumerate(tensors)},
+        OutputCount=len(tensors),
+        OutputTensors=tuple(map(tensor_desc, tensors)),
+        Axis=test.axis,
+    )
+
+
+def _reverse(test: NodeTest) -> Case:
+    tensor = test.input(0)
+    batch, axis = test.attributes["batch_axis"], test.attributes["time_axis"]
+    lengths = test.input(1).reshape([-1 if n == batch else 1 for n in range(tensor.ndim)])
+    sizes = [1 if n == axis else size for n, size in enumerate(tensor.shape)]
+    inputs = {
+        "InputTensor": tensor,
+        "SequenceLengthsTensor": np.broadcast_to(lengths, sizes).astype(np.uint32),
+    }
+    return case_of(test, "REVERSE_SUBSEQUENCES", inputs, Axis=axis)
+
+
+CONVERSIONS: Final[Mapping[str, Conversion]] = {
+    "Concat": _join,
+    "DepthToSpace": _blocks,
+    "Gather": _gather,
+    "GatherElements": _elements,
+    "GatherND": _tuples,
+    "OneHot": _one_hot,
+    "Pad": _pad,
+    "ReverseSequence": _reverse,
+    "ScatterElements": _elements,
+    "ScatterND": _tuples,
+    "Slice": _slice,
+    "SpaceToDepth": _blocks,
+    "Split": _split,
+    "Tile": _tile,
+}

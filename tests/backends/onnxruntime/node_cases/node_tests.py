@@ -1,0 +1,100 @@
+"""The tests of one node that the package onnx has, each with a model, inputs and outputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper, numpy_helper
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["NoCaseError", "NodeTest", "node_tests"]
+
+
+class NoCaseError(Exception):
+    """A test does not become a case; the message says why.
+
+    Attributes:
+        operator: of ONNX, if none of its tests do; else empty.
+    """
+
+    def __init__(self, message: str, operator: str = "") -> None:
+        """Take the reason."""
+        super().__init__(message)
+        self.operator = operator
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTest:
+    """A test of one node.
+
+    Attributes:
+        name: ONNX's name of it.
+        operation: the node's operator.
+        attributes: of the node, with the defaults of those that it leaves out.
+        inputs: of the node; None for those that are absent.
+        outputs: what ONNX expects.
+    """
+
+    name: str
+    operation: str
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Array | None]
+    outputs: Sequence[Array]
+
+    def input(self, index: int) -> Array:
+        """Return an input that must be there."""
+        array = self.optional(index)
+        if array is None:
+            raise NoCaseError("an input that is absent")
+        return array
+
+    def optional(self, index: int) -> Array | None:
+        """Return an input, None if it is absent."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def axis(self) -> int:
+        """The attribute `axis`, counted from the first dimension of the first input."""
+        return int(self.attributes["axis"]) % self.input(0).ndim
+
+
+def node_tests() -> Iterator[NodeTest]:
+    """Yield the tests of one node that the package onnx has, but those of other domains."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings(action="ignore"):  # Of casts that overflow, which ONNX means to.
+        tests = list(collect_testcases(None))
+    for test in tests:
+        nodes = test.model.graph.node
+        if len(nodes) == 1 and nodes[0].domain in ("", "ai.onnx") and test.data_sets:
+            inputs, outputs = test.data_sets[0]
+            if all(isinstance(each, np.ndarray | np.generic) for each in (*inputs, *outputs)):
+                yield _node_test(test.name, test.model, inputs, outputs)  # Others have sequences.
+
+
+def _node_test(
+    name: str, model: onnx.ModelProto, inputs: Sequence[Any], outputs: Sequence[Any]
+) -> NodeTest:
+    [node] = model.graph.node
+    tensors = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    tensors |= dict(zip((each.name for each in model.graph.input), inputs, strict=False))
+    schema = defs.get_schema(node.op_type, model.opset_import[0].version, "")
+    attributes = {
+        key: helper.get_attribute_value(each.default_value)
+        for key, each in schema.attributes.items()
+        if each.default_value.name
+    }
+    attributes |= {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    return NodeTest(
+        name,
+        node.op_type,
+        {key: v.decode() if isinstance(v, bytes) else v for key, v in attributes.items()},
+        [np.asarray(tensors[each]) if each else None for each in node.input],
+        [np.asarray(each) for each in outputs],
+    )

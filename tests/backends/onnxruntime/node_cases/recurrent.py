@@ -1,0 +1,58 @@
+"""Node tests of recurrent layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+from tests.backends.onnxruntime.node_cases.building import Conversion, case_of, with_rank
+from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTest
+
+__all__ = ["CONVERSIONS"]
+
+_ACTIVATIONS: Final = {
+    "RNN": ("ACTIVATION_TANH",),
+    "GRU": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH"),
+    "LSTM": ("ACTIVATION_SIGMOID", "ACTIVATION_TANH", "ACTIVATION_TANH"),
+}
+_INPUTS: Final = ("Weight", "Recurrence", "Bias", "", "HiddenInit", "CellMemInit", "Peephole")
+"""Of the node after the first, as DirectML names them; of the lengths of sequences none is used."""
+
+
+def _recurrent(test: NodeTest) -> Case:
+    if test.attributes.get("layout"):
+        raise NoCaseError("batches before steps")
+    if test.attributes["direction"] != "forward" or test.attributes.get("clip"):
+        raise NoCaseError("a direction or a clip")
+    if len(test.outputs) > 1 or test.outputs[0].ndim != 3:
+        raise NoCaseError("several outputs")
+    operator, activations = test.operation, _ACTIVATIONS[test.operation]
+    fields: dict[str, Any] = {
+        "ActivationDescCount": len(activations),
+        "ActivationDescs": tuple(
+            {"operator": each, "InputTensor": None, "OutputTensor": None} for each in activations
+        ),
+        "Direction": "FORWARD",
+    }
+    if operator == "GRU":
+        fields["LinearBeforeReset"] = bool(test.attributes["linear_before_reset"])
+    if operator == "LSTM":
+        fields |= {"UseClipThreshold": False, "ClipThreshold": 0.0, "CoupleInputForget": False}
+    outputs = {"OutputSingleTensor": test.outputs[0][np.newaxis]}
+    return case_of(test, operator, _inputs(test), outputs, **fields)
+
+
+def _inputs(test: NodeTest) -> dict[str, Array | None]:
+    inputs: dict[str, Array | None] = {"InputTensor": test.input(0)[np.newaxis]}
+    for index, name in enumerate(_INPUTS, 1):
+        each = test.optional(index)
+        if each is not None and name:
+            inputs[f"{name}Tensor"] = with_rank(each, 4)
+    return inputs
+
+
+CONVERSIONS: Final[Mapping[str, Conversion]] = dict.fromkeys(_ACTIVATIONS, _recurrent)
