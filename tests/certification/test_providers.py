@@ -36,7 +36,8 @@ VERIFY: Final = ("verify", "provider.dmlcert", *DEMAND)
 ACCEPTED: Final = ("--allow-backend", "onnxruntime", "--key", "vendor.pub.pem")
 
 
-def said(folder: Path, *arguments: str) -> tuple[int, str]:
+def output_of(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Return how a command ends, and what it writes."""
     done = dmlconf_here(folder, *arguments)
     text = " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in text
@@ -48,36 +49,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a vendor has come as far as a certificate."""
     folder = tmp_path_factory.mktemp("vendor")
     (folder / "ours.yaml").write_text(PROFILE.format(declined="40%"), encoding="utf-8")
-    assert said(folder, "keygen", "vendor.pem")[0] == 0
-    assert said(folder, "keygen", "stranger.pem")[0] == 0
+    assert output_of(folder, "keygen", "vendor.pem")[0] == 0
+    assert output_of(folder, "keygen", "stranger.pem")[0] == 0
 
-    code, text = said(folder, *CERTIFY)
+    code, text = output_of(folder, *CERTIFY)
     assert code == 1
     assert "profile ours does not allow `failed`" in text
     assert "padding/documented/example-3" in text
     assert not (folder / "provider.dmlcert").exists()
 
-    code, text = said(folder, "run", *SUITE, "--failed=provider.dmlcert.jsonl")
+    code, text = output_of(folder, "run", *SUITE, "--failed=provider.dmlcert.jsonl")
     assert code == 1
     assert "known finding reflection-of-one-element" in text
 
-    code, _ = said(folder, "waive", "provider.dmlcert.jsonl", "-o", "waivers.yaml")
+    code, _ = output_of(folder, "waive", "provider.dmlcert.jsonl", "-o", "waivers.yaml")
     assert code == 0
     waivers = folder / "waivers.yaml"
-    code, text = said(folder, *CERTIFY, "--resume", "--waivers", "waivers.yaml")
+    code, text = output_of(folder, *CERTIFY, "--resume", "--waivers", "waivers.yaml")
     assert code == 3
     assert "write why these cases fail in place of the TODO" in text
     draft = waivers.read_text(encoding="utf-8")
     waivers.write_text(draft.replace("TODO: ", "Pad refuses it. "), encoding="utf-8")
 
-    code, text = said(folder, *CERTIFY, "--resume", "--waivers", "waivers.yaml")
+    code, text = output_of(folder, *CERTIFY, "--resume", "--waivers", "waivers.yaml")
     assert code == 0, text
     assert "profile ours, 3 passed, 1 waived, 1 unsupported; signed by" in text
     return folder
 
 
 def test_it_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> None:
-    code, text = said(folder, *VERIFY, *ACCEPTED, "--report", "json:verified.json")
+    code, text = output_of(folder, *VERIFY, *ACCEPTED, "--report", "json:verified.json")
     assert code == 0, text
     assert "Runtime onnxruntime" in text
     assert "Judged by what onnx promises" in text
@@ -100,8 +101,8 @@ def test_it_holds_for_whoever_accepts_the_backend_and_the_key(folder: Path) -> N
 def test_it_does_not_hold_for_others(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
-    found, text = said(folder, *VERIFY, *demand)
-    assert found == code, text
+    actual, text = output_of(folder, *VERIFY, *demand)
+    assert actual == code, text
     assert why in text
 
 
@@ -110,7 +111,7 @@ def test_a_changed_byte_is_noticed(folder: Path) -> None:
     at = content.index(b"outputs.bin") + 60
     content[at] ^= 1
     (folder / "changed.dmlcert").write_bytes(content)
-    code, text = said(folder, "verify", "changed.dmlcert", *DEMAND, *ACCEPTED)
+    code, text = output_of(folder, "verify", "changed.dmlcert", *DEMAND, *ACCEPTED)
     assert code == 3, text
     assert "changed after it was made" in text
 
@@ -121,13 +122,13 @@ def test_a_provider_that_expresses_too_few_cases_gets_no_certificate(
     (tmp_path / "ours.yaml").write_text(PROFILE.format(declined="10%"), encoding="utf-8")
     for name in ("vendor.pem", "waivers.yaml"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
-    code, text = said(tmp_path, *CERTIFY, "--waivers", "waivers.yaml")
+    code, text = output_of(tmp_path, *CERTIFY, "--waivers", "waivers.yaml")
     assert code == 1
     assert "the backend cannot express 1 of 5 cases (20%), more than the 10% of ours" in text
 
 
 def test_a_provider_that_is_not_there_is_named(tmp_path: Path) -> None:
     arguments = ("--profile", "onnx-core", "-o", "x.dmlcert")
-    code, text = said(tmp_path, "certify", "-b", f"{BACKEND[:-1]}", *arguments)
+    code, text = output_of(tmp_path, "certify", "-b", f"{BACKEND[:-1]}", *arguments)
     assert code == 4
     assert "did you mean CPUExecutionProvider?" in text

@@ -22,12 +22,12 @@ from tests.excuses.test_deviations import case
 
 pytestmark = pytest.mark.runtimes
 
-KNOWN: Final[Findings] = next(
+CPU_FINDINGS: Final[Findings] = next(
     each
     for each in all_findings()
     if each.details == {"provider": "CPUExecutionProvider"} and each.runtime == "onnxruntime"
 )
-FINDINGS: Final = [each for each in KNOWN.findings if each.fails is not ReasonKind.CRASH]
+FINDINGS: Final = [each for each in CPU_FINDINGS.findings if each.fails is not ReasonKind.CRASH]
 OF_VALUES: Final = [each for each in FINDINGS if each.fails is ReasonKind.WRONG_VALUES]
 
 
@@ -37,13 +37,13 @@ def backend() -> OnnxRuntimeBackend:
 
 
 def verdict(of: Case, outcome: Outcome) -> Verdict:
-    conclusion = Conclusion(run_case, deviations=read_deviations("onnx"), findings=KNOWN)
+    conclusion = Conclusion(run_case, deviations=read_deviations("onnx"), findings=CPU_FINDINGS)
     return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
 
 
 def names(verdict: Verdict, finding: Finding) -> bool:
-    said = verdict.reason.message if verdict.reason else ""
-    return verdict.status is Status.FAILED and said.startswith(f"known finding {finding.name} ")
+    message = verdict.reason.message if verdict.reason else ""
+    return verdict.status is Status.FAILED and message.startswith(f"known finding {finding.name} ")
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
@@ -51,8 +51,9 @@ def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
     of = case(finding.example)
     [outcome] = backend().run([of])
     reached = verdict(of, outcome)
-    mended = backend().environment().version != KNOWN.version and not reached.status.fails_run
-    assert names(reached, finding) or mended, reached
+    is_other = backend().environment().version != CPU_FINDINGS.version
+    is_fixed = is_other and not reached.status.fails_run
+    assert names(reached, finding) or is_fixed, reached
 
 
 @pytest.mark.parametrize("finding", OF_VALUES, ids=lambda each: each.name)
@@ -64,25 +65,25 @@ def test_a_defect_between_the_runtime_and_dmlconf_is_no_part_of_the_finding(
     right = run_case(of)
     assert isinstance(outcome, Outputs)
     assert isinstance(right, Outputs)
-    planted = 0
+    defects = 0
     for output, array in outcome.arrays.items():
-        for place in sorted({0, array.size // 2, array.size - 1}):
-            alone = {**right.arrays, output: defect(right.arrays[output], place)}
+        for index in sorted({0, array.size // 2, array.size - 1}):
+            alone = {**right.arrays, output: defect(right.arrays[output], index)}
             if not verdict(of, Outputs(alone)).status.fails_run:
                 continue  # The rule leaves this element open.
-            planted += 1
-            together = {**outcome.arrays, output: defect(array, place)}
+            defects += 1
+            together = {**outcome.arrays, output: defect(array, index)}
             reached = verdict(of, replace(outcome, arrays=together))
-            assert reached.status is Status.FAILED, (output, place)
-            assert not names(reached, finding), (output, place)
-    assert planted
+            assert reached.status is Status.FAILED, (output, index)
+            assert not names(reached, finding), (output, index)
+    assert defects
 
 
-def defect(array: Array, place: int) -> Array:
-    """Return the array with another number in one place: 21 more than there is, or 9."""
+def defect(array: Array, index: int) -> Array:
+    """Return the array with another number as one element: 21 more than there is, or 9."""
     changed = array.copy()
-    number = changed.reshape(-1)[place]
+    number = changed.reshape(-1)[index]
     with np.errstate(over="ignore"):
         more = number + changed.dtype.type(21)
-    changed.reshape(-1)[place] = more if np.isfinite(number) and more != number else 9
+    changed.reshape(-1)[index] = more if np.isfinite(number) and more != number else 9
     return changed

@@ -16,7 +16,7 @@ from tests.excuses.test_deviations import case
 
 pytestmark = pytest.mark.webnn
 
-[KNOWN] = [each for each in all_findings() if each.runtime == "webnn"]
+[FINDINGS] = [each for each in all_findings() if each.runtime == "webnn"]
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,13 @@ def backend() -> Iterator[WebNNBackend]:
     opened.close()
 
 
-@pytest.mark.parametrize("finding", KNOWN.findings, ids=lambda each: each.name)
+@pytest.mark.parametrize("finding", FINDINGS.findings, ids=lambda each: each.name)
 def test_the_example_fails_as_the_finding_says(backend: WebNNBackend, finding: Finding) -> None:
-    conclusion = Conclusion(run_case, deviations=read_deviations("webnn"), findings=KNOWN)
+    conclusion = Conclusion(run_case, deviations=read_deviations("webnn"), findings=FINDINGS)
     of = case(finding.example)
     [outcome] = backend.run([of])
     reached = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
-    said = reached.reason.message if reached.reason else ""
-    named = said.startswith(f"known finding {finding.name} ")
-    mended = backend.environment().version != KNOWN.version and not reached.status.fails_run
-    assert (reached.status is Status.FAILED and named) or mended, reached
+    message = reached.reason.message if reached.reason else ""
+    is_named = message.startswith(f"known finding {finding.name} ")
+    is_fixed = backend.environment().version != FINDINGS.version and not reached.status.fails_run
+    assert (reached.status is Status.FAILED and is_named) or is_fixed, reached
