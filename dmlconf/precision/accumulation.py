@@ -4,8 +4,8 @@ Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the er
 has up to three parts:
 
 - the additions: a multiple of 2^-24 of the error scale, which grows with the number of terms;
-- FLOAT16 values that kernels are known to store between two steps: a place of each;
-- the last store in FLOAT16, to nearest or toward zero: a place of the result, and half of one more
+- FLOAT16 values that kernels are known to store between two steps: one ULP of each;
+- the last store in FLOAT16, to nearest or toward zero: one ULP of the result, and half of one more
   for the rounding of the expected value.
 
 docs/bounds.md derives them.
@@ -28,9 +28,9 @@ from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 
-__all__ = ["Accumulation", "places", "roundings"]
+__all__ = ["Accumulation", "float16_ulps", "roundings"]
 
-_HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
+_UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
 """The relative error of one addition, by the output's type; FLOAT64 sums are FLOAT64."""
 
 _ANYTHING: Final = 2.0**300
@@ -40,10 +40,10 @@ _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
 
 _STORES: Final = 1.5
-"""Places between a result stored toward zero and an expected one rounded to nearest, at most."""
+"""ULPs between a result stored toward zero and an expected one rounded to nearest, at most."""
 
 _OWN_STORE: Final = 1.0
-"""Places between a result stored in FLOAT16 and what was stored, at most."""
+"""ULPs between a result stored in FLOAT16 and what was stored, at most."""
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
@@ -112,8 +112,8 @@ class Accumulation:
                 limit, _ = known._limits(end, values, error_scale, dtype, stores)
                 return np.where((error_scale != 0) & np.isfinite(limit), limit, 0.0)
 
-            # Only for FLOAT16 the limit depends on its end: its last place is that of the
-            # value itself.
+            # Only for FLOAT16 the limit depends on its end: its ULP is that of the value
+            # itself.
             rounds = _ROUNDS if dtype == np.float16 else 1
             near = reach(values)
             undefined = self._undefined(dtype)
@@ -206,7 +206,7 @@ class Accumulation:
             actual, expected: the values, FLOAT64.
             error_scale: the scale of their errors.
             dtype: the output's type.
-            stores: places that FLOAT16 outputs may differ by their own store.
+            stores: ULPs that FLOAT16 outputs may differ by their own store.
         """
         info, terms = np.finfo(dtype), self.rule.products
         if self.half and dtype == np.float16:
@@ -214,7 +214,7 @@ class Accumulation:
             unit *= self.rule.limit
             stored = 2 * self._held(self.errors.stored)
             return 2 * terms * unit + stored, math.sqrt(_TOSA_VARIANCE * terms) * unit + stored
-        share = _HALF_PLACE.get(dtype, 2.0**-53)
+        share = _UNIT_ROUNDOFF.get(dtype, 2.0**-53)
         floor = float(info.tiny) if self.rule.flushes else float(info.smallest_subnormal) / 2
         unit = error_scale * share
         if dtype != np.float16:
@@ -226,11 +226,11 @@ class Accumulation:
         deviation = unit * (max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean)
         exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype == np.float16:
-            place = places(np.maximum(np.abs(actual), np.abs(expected)))
+            ulp = float16_ulps(np.maximum(np.abs(actual), np.abs(expected)))
             stored = self._held(self.errors.stored)
-            limit = np.where(exact, place, limit + stores * place) + stored
+            limit = np.where(exact, ulp, limit + stores * ulp) + stored
             held = stored if self.errors.deviation is None else self._held(self.errors.deviation)
-            deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
+            deviation = np.sqrt(np.square(deviation) + np.square(ulp) + np.square(held))
             # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
             exact = self._exact(error_scale, _FLOAT16_BITS) & (stored == 0)
             exact &= error_scale <= float(info.max)
@@ -238,7 +238,7 @@ class Accumulation:
 
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
-        """Return the sum of the places of FLOAT16 numbers of these magnitudes."""
+        """Return the sum of the ULPs of FLOAT16 numbers of these magnitudes."""
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
@@ -275,9 +275,9 @@ def roundings(terms: int) -> float:
     return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 
-def places(values: Array) -> Array:
-    """Return the last place of FLOAT16 for each value, FLOAT64."""
+def float16_ulps(values: Array) -> Array:
+    """Return the unit in the last place of FLOAT16 at each value, FLOAT64: 2^-10 at 1.5."""
     least = 2.0**-14
     _, exponent = np.frexp(np.maximum(np.abs(values), least))
-    place: Array = np.ldexp(1.0, exponent - _FLOAT16_BITS)
-    return place
+    ulp: Array = np.ldexp(1.0, exponent - _FLOAT16_BITS)
+    return ulp

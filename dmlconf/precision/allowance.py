@@ -33,7 +33,7 @@ class SumErrors:
     Attributes:
         sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
         stored: the sizes of what FLOAT16 holds between two steps, times what the output changes by
-            when they do; each may lose one place, 2^-10. None where nothing is held.
+            when they do; each may lose one ULP, 2^-10. None where nothing is held.
         deviation: the root of the sum of the squares of what is held, where that is less than
             `stored`: errors of several stores rarely add up. None for the same.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
@@ -57,24 +57,24 @@ class SumErrors:
     sums_shared: bool = False
     spans: tuple[Interval, ...] = ()
 
-    def at(self, places: Array | slice) -> SumErrors:
+    def at(self, indices: Array | slice) -> SumErrors:
         """Return what concerns some elements, in one row; a slice of whole rows is cut out."""
 
         def part(array: Array | None) -> Array | None:
             if array is None:
                 return None
-            return _at(np.broadcast_to(array, self.sums.shape), places)
+            return _at(np.broadcast_to(array, self.sums.shape), indices)
 
         return SumErrors(
-            _at(self.sums, places),
+            _at(self.sums, indices),
             part(self.stored),
             part(self.deviation),
             self.quantum,
             part(self.overflows),
-            tuple(_at(other, places) for other in self.others),
+            tuple(_at(other, indices) for other in self.others),
             self.terms_vary,
             self.sums_shared,
-            tuple((_at(least, places), _at(most, places)) for least, most in self.spans),
+            tuple((_at(least, indices), _at(most, indices)) for least, most in self.spans),
         )
 
 
@@ -138,14 +138,14 @@ class Allowance:
         """
         return _value(self._flushed)
 
-    def at(self, places: Array) -> Allowance:
+    def at(self, indices: Array) -> Allowance:
         """Return the allowance of some elements of the output, in one row."""
 
         def both(ends: Interval) -> Interval:
-            return _at(ends[0], places), _at(ends[1], places)
+            return _at(ends[0], indices), _at(ends[1], indices)
 
         def errors() -> SumErrors | None:
-            return None if self.errors is None else self.errors.at(places)
+            return None if self.errors is None else self.errors.at(indices)
 
         def interval() -> Interval | None:
             return None if self.interval is None else both(self.interval)
@@ -154,7 +154,7 @@ class Allowance:
             return None if self.flushed is None else both(self.flushed)
 
         return Allowance(
-            right=lambda: _at(self.right, places),
+            right=lambda: _at(self.right, indices),
             errors=errors,
             interval=interval,
             candidates=lambda: [both(ends) for ends in self.candidates],
@@ -168,8 +168,8 @@ def _value(part: _Lazy[_Part]) -> _Part:
     return part() if callable(part) else part
 
 
-def _at(array: Array, places: Array | slice) -> Array:
-    elements: Array = np.ascontiguousarray(array).ravel()[places]
+def _at(array: Array, indices: Array | slice) -> Array:
+    elements: Array = np.ascontiguousarray(array).ravel()[indices]
     return elements
 
 

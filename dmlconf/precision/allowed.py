@@ -23,7 +23,7 @@ Ends = tuple[float | int, float | int]
 
 
 def allowed_at(
-    expected: Array, rule: PrecisionRule, allowance: Allowance, places: Sequence[int]
+    expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
     """Return for some elements the intervals of right values.
 
@@ -31,10 +31,10 @@ def allowed_at(
         expected: the expected values, of any shape.
         rule: the rule.
         allowance: what it permits in addition to the expected values.
-        places: the elements, by their places in row-major order.
+        indices: the elements, by their indices in row-major order.
 
     Returns:
-        for each place the least and the greatest right value of each interval, without duplicates.
+        for each, the least and the greatest right value of every interval, without duplicates.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -42,10 +42,10 @@ def allowed_at(
     flat = np.ascontiguousarray(expected).ravel()
     if rule.kind != RuleKind.ONE_OF:
         lowest, highest = permitted_ends(flat, rule, allowance)
-        return [[(lowest[at].item(), highest[at].item())] for at in places]
+        return [[(lowest[at].item(), highest[at].item())] for at in indices]
     intervals = [(a.ravel(), b.ravel()) for a, b in permitted_intervals(rule.kind, allowance)]
     allowed = []
-    for at in places:
+    for at in indices:
         ends = [(lowest[at].item(), highest[at].item()) for lowest, highest in intervals]
         value = flat[at].item()
         if not any(low <= value <= high or math.isnan(low) for low, high in ends):

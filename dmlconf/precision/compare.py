@@ -38,7 +38,7 @@ class Difference:
     """One element outside the rule.
 
     Attributes:
-        coordinates: its place in the output.
+        coordinates: its index along each axis of the output.
         expected: the expected value.
         actual: the backend's value.
     """
@@ -304,8 +304,8 @@ class _Findings:
         )
 
 
-def _coordinates(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(index) for index in np.unravel_index(place, shape))
+def _coordinates(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(index) for index in np.unravel_index(element, shape))
 
 
 def _varied(values: Array) -> bool:

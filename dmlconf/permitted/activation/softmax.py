@@ -71,7 +71,7 @@ def activation_softmax1_error_scale(
 
 
 def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
-    """Return what powers and quotient may lose in FLOAT32, in halves of a last place."""
+    """Return what powers and quotient may lose in FLOAT32, in half ULPs."""
     steps: Array = change_of_shares(shares, _exponent_steps(below), distinct_axes(axes)) + 4
     return steps
 

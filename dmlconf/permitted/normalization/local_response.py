@@ -13,7 +13,7 @@ import numpy as np
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
-from dmlconf.precision.accumulation import places
+from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.local_response import (
     AnyLocalResponseDesc,
@@ -114,7 +114,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 
 
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
-    """Return what a base may be off that FLOAT16 holds, in places of 1.
+    """Return what a base may be off that FLOAT16 holds, in ULPs of 1, 2^-10.
 
     That is none, unless a sum or the base is so near to the boundary between two FLOAT16 numbers
     that the roundings of FLOAT32 reach it.
@@ -135,8 +135,8 @@ def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
 
 
 def _off(values: Array, reach: Array, store: Store) -> Array:
-    """Return the last place of each value whose error may reach the next number, 0 for others."""
-    return np.where(store(values - reach) == store(values + reach), 0.0, places(values))
+    """Return the ULP of each value whose error may reach the next number, 0 for others."""
+    return np.where(store(values - reach) == store(values + reach), 0.0, float16_ulps(values))
 
 
 def _unpowered(base: Array, terms: Array, exponent: float) -> Array:

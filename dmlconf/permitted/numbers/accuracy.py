@@ -18,7 +18,7 @@ EXP2_ERROR: Final = 2.0**-21
 """The relative error of exp2."""
 
 EXP2_HALVES: Final = EXP2_ERROR / (STEP / 2)
-"""The same, 8, in halves of the last place of FLOAT32, which the rule `accumulate` counts in."""
+"""The same, 8, in half ULPs of FLOAT32, which the rule `accumulate` counts in."""
 
 LOG2_ERROR: Final = 2.0**-21
 """The error of log2: relative, but absolute for results below 1."""

@@ -160,7 +160,7 @@ class ErrorScale(SumErrors):
         )
 
     def spanned(self, *spans: Span) -> ErrorScale:
-        """Return the error scale with FLOAT16 intermediates in place of what they may lose.
+        """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
         What is lost still counts where a span is not known, as where something overflows.
 
@@ -217,8 +217,9 @@ class ErrorScale(SumErrors):
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     """Return what FLOAT16 loses of intermediates, as sizes for `stored`.
 
-    A store loses a place at most. A place is 2^-10 of the power of two below the value, and none is
-    lost of a number that FLOAT16 has. Values that are already off may be held in the place above.
+    A store is off by at most one ULP: 2^-10 times the largest power of two that does not exceed the
+    value, so 0.0078 for 11.3. Nothing is lost of a number that FLOAT16 has. A value that is already
+    off may be stored with the next larger ULP.
 
     Args:
         values: FLOAT64.

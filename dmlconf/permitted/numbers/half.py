@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import places
+from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT16
@@ -28,8 +28,8 @@ def to_nearest(values: Array) -> Array:
 def toward_zero(values: Array) -> Array:
     """Return the FLOAT16 numbers that truncated values are, as FLOAT64; finite ones stay finite."""
     finite = np.isfinite(values)
-    place = places(np.where(finite, values, 1.0))
-    cut = np.trunc(np.where(finite, values, 0.0) / place) * place
+    ulp = float16_ulps(np.where(finite, values, 1.0))
+    cut = np.trunc(np.where(finite, values, 0.0) / ulp) * ulp
     return np.where(finite, np.clip(cut, -LARGEST_FLOAT16, LARGEST_FLOAT16), values)
 
 

@@ -19,7 +19,7 @@ from functools import reduce
 import numpy as np
 
 from dmlconf.permitted.numbers.rounding import HALF_STEP, STEP
-from dmlconf.precision.accumulation import places, roundings
+from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT16
@@ -154,12 +154,12 @@ class Span:
 def _least_stored(values: Array) -> Array:
     """Return the least of each value and the FLOAT16 numbers that may be stored of it."""
     size = np.abs(values)
-    place = places(size)
-    truncated = np.floor(size / place) * place
+    ulp = float16_ulps(size)
+    truncated = np.floor(size / ulp) * ulp
     # Beyond the largest number a store toward zero makes that number, unless of infinity.
     truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
     # Half way the even number may be either one.
-    nearest = np.where(size - truncated >= place / 2, truncated + place, size)
+    nearest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)
     nearest = np.where(nearest > LARGEST_FLOAT16, np.inf, nearest)
     return np.where(values >= 0, truncated, -nearest)
 

@@ -30,9 +30,10 @@ _MOST_SUMS: Final = 1 << 12
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
     """Return whether the terms of each sum differ in their last bits.
 
-    Adding a term to a partial sum drops the bits of the term below the sum's last place. Terms that
-    agree in these bits err alike, so that their errors add up; terms that have all kinds of them do
-    not. So do terms that a sum is too large to take anything of.
+    Adding a term to a partial sum drops the bits of the term below the unit in the last place (ULP)
+    of the sum. Terms that agree in these bits all err alike, so that their errors add up;
+    terms whose last bits differ do not. Terms also err alike if the sum is so large that it does
+    not change when they are added.
 
     Args:
         terms: what is added up, of any shape; as FLOAT32.
@@ -48,11 +49,11 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
         return False
     rest = [axis for axis in range(terms.ndim) if axis not in {at % terms.ndim for at in over}]
     rows = terms.transpose(*rest, *sorted({at % terms.ndim for at in over})).reshape(-1, count)
-    places = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+    sample = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
     with np.errstate(all="ignore"):
-        last = np.sort(rows[:, places].astype(np.float32).view(np.uint32) & 0xFF, axis=-1)
+        last = np.sort(rows[:, sample].astype(np.float32).view(np.uint32) & 0xFF, axis=-1)
     different = 1 + np.count_nonzero(np.diff(last, axis=-1), axis=-1)
-    return bool((2 * different > len(places)).all()) and not _some_err_alike(rows)
+    return bool((2 * different > len(sample)).all()) and not _some_err_alike(rows)
 
 
 def _some_err_alike(rows: Array) -> bool:
@@ -62,9 +63,9 @@ def _some_err_alike(rows: Array) -> bool:
         ordered = np.sort(rows.astype(np.float32), axis=-1)
         often = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
         sizes = np.abs(rows, dtype=np.float64)
-        place = HALF_STEP * sizes.sum(-1, keepdims=True)
-        negligible = np.where(sizes < place, sizes, 0.0).sum(-1, keepdims=True)
-        return bool(often.any() or (negligible > root * place).any())
+        half_ulp = HALF_STEP * sizes.sum(-1, keepdims=True)
+        negligible = np.where(sizes < half_ulp, sizes, 0.0).sum(-1, keepdims=True)
+        return bool(often.any() or (negligible > root * half_ulp).any())
 
 
 def alike(terms: Array, over: Sequence[int]) -> float:
@@ -84,7 +85,7 @@ def steps_beside_sum(sizes: Array, terms: int) -> Array:
     """Return the error scale of steps around a sum, which are rounded once and not once a term.
 
     Args:
-        sizes: what is rounded, each times how many halves of a last place it may be off.
+        sizes: what is rounded, each times how many half ULPs it may be off.
         terms: how many terms the sum has.
     """
     scale: Array = sizes / roundings(terms)

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _SHARE_HALVES: Final = EXP2_HALVES + 4
-"""The error of a power and of the quotient, in halves of the last place of FLOAT32."""
+"""The error of a power and of the quotient, in half ULPs of FLOAT32."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
@@ -129,7 +129,7 @@ def multihead_attention1_interval(
 
     With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the places 2, 3 and 4 of
     the present keys and values, and leaves the others as they were. An addition of BiasTensor may
-    be off by a place. Of OutputTensor the error scale says more.
+    be off by one ULP. Of OutputTensor the error scale says more.
 
     Source: measured on DirectML 1.15.4.
     """

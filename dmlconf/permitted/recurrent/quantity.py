@@ -18,7 +18,7 @@ from dmlconf.permitted.activation.fused import activated_error_scale
 from dmlconf.permitted.numbers.error_scale import LONGEST_WHOLE, ErrorScale
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
 from dmlconf.permitted.recurrent.spread import ROUNDING, Spread, independent, sources_of
-from dmlconf.precision.accumulation import places, roundings
+from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
@@ -193,15 +193,15 @@ class Quantity(Values):
         below, above = rounded(np.stack([self.value - reach, self.value + reach]))
         finite = np.isfinite(self.value) & rows
         either = (below != above) & finite
-        place = np.where(either, places(self.value), 0.0)
+        ulp = np.where(either, float16_ulps(self.value), 0.0)
         beyond = finite & (np.abs(self.value) > LARGEST_FLOAT16)
         kept = either | np.logical_not(rows)
         nothing = ErrorScale(np.zeros_like(value))
-        scale = self.error_scale.where(kept, nothing).holding(place / FLOAT16_EPSILON)
+        scale = self.error_scale.where(kept, nothing).holding(ulp / FLOAT16_EPSILON)
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # Where errors of stores arrive, the two differences are independent.
-        half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * place)
+        half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * ulp)
         error_scale = scale.open_where(self._open() | beyond)
         return Quantity(value, error_scale, (single, half), self.terms, absent=self.absent)
 
@@ -337,7 +337,7 @@ class Quantity(Values):
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
         # The last store may be toward zero as well, in the direction of those before.
-        last = _STORE_BIAS * places(self.value)
+        last = _STORE_BIAS * float16_ulps(self.value)
         likely = np.hypot(last, half.limit / 2) / FLOAT16_EPSILON
         return replace(
             before,

@@ -24,7 +24,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
-"""How much a single rounding of FLOAT32 counts, in half places: twice one toward zero."""
+"""How much a single rounding of FLOAT32 counts, in half ULPs: twice one toward zero."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
-"""The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
+"""The error of log2 in ULPs of FLOAT32; the rule counts half ULPs, but three times or more."""
 
 
 def argmin_interval(
@@ -103,7 +103,7 @@ def reduce_error_scale(
     Derived in docs/bounds.md, Functions of sums.
 
     Source: Direct3D 11.3 functional specification: log2 has an error of 2^-21 and exp2 a relative
-    one of 2^-21, 8 halves of the last place of FLOAT32.
+    one of 2^-21, 8 half ULPs of FLOAT32.
     """
     rows = reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):

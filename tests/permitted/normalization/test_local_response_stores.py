@@ -12,7 +12,7 @@ from dmlconf.permitted.normalization.local_response import (
     local_response_normalization_grad_error_scale,
 )
 from dmlconf.permitted.numbers.half import to_nearest, toward_zero
-from dmlconf.precision.accumulation import places
+from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.normalization.local_response import local_response_normalization_grad
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
@@ -48,7 +48,7 @@ def shares(actual: Array, given: dict[str, Any]) -> Array:
     right = local_response_normalization_grad(**desc)
     error_scale = local_response_normalization_grad_error_scale(**desc)
     assert error_scale.stored is not None
-    limit = 1.5 * places(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
+    limit = 1.5 * float16_ulps(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
     errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
     share: Array = np.min(errors, axis=0) / limit
     return share
@@ -65,4 +65,4 @@ def test_refuses_four_places() -> None:
     given = arguments(1)
     right = kernel(given, to_nearest)
     for sign in (-1, 1):
-        assert (shares(right + sign * 4 * places(right), given) > 1).mean() > 0.6
+        assert (shares(right + sign * 4 * float16_ulps(right), given) > 1).mean() > 0.6

@@ -11,7 +11,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.products.attention import multihead_attention1_error_scale
-from dmlconf.precision.accumulation import places
+from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.products.attention import multihead_attention1
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -69,7 +69,7 @@ def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
     )
     assert isinstance(scale, ErrorScale)
     assert scale.stored is not None
-    limit = 1.5 * places(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
+    limit = 1.5 * float16_ulps(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
     errors = [np.abs(actual - other) for other in (right, *scale.others)]
     share: Array = np.min(errors, axis=0) / limit
     return share
@@ -85,4 +85,4 @@ def test_accepts_what_versions_hold(older: bool) -> None:
 def test_refuses_four_places_above_what_is_right() -> None:
     given = arguments(1)
     (right,) = multihead_attention1(**given)
-    assert (shares_of_limits(right + 4 * places(right), given) > 1).mean() > 0.9
+    assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9

@@ -14,7 +14,7 @@ from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.recurrent.gru import gru_error_scale
 from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.spread import Spread, independent, sources_of
-from dmlconf.precision.accumulation import places, roundings
+from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.reference.recurrent.gru import gru
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -28,7 +28,7 @@ def nearest(values: Array) -> Array:
 
 
 def toward_zero(values: Array) -> Array:
-    return (np.trunc(values / places(values)) * places(values)).astype(np.float32)
+    return (np.trunc(values / float16_ulps(values)) * float16_ulps(values)).astype(np.float32)
 
 
 def single(values: Array) -> Array:
@@ -109,7 +109,7 @@ def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
     limit = error_scale.sums * 2.0**-24 * roundings(2 + INPUTS + HIDDEN)
     if given["InputTensor"].dtype == np.float16:
         assert error_scale.stored is not None
-        limit = limit + error_scale.stored * 2.0**-10 + 1.5 * places(expected)
+        limit = limit + error_scale.stored * 2.0**-10 + 1.5 * float16_ulps(expected)
     errors = [np.abs(actual - expected[:, 0])]
     for least, greatest in error_scale.spans:  # What a kernel with other stores gives.
         beyond = np.maximum(least[:, 0] - actual, actual - greatest[:, 0])
