@@ -39,7 +39,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
     Args:
         case: the case.
-        inputs: arrays by tensor in place of the case's own.
+        inputs: arrays by tensor instead of the case's own.
     """
     if isinstance(case, GraphCase):
         return graph_outputs(case.graph, evaluate_nodes(case, evaluate, inputs).outputs)

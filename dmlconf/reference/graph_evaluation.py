@@ -58,7 +58,7 @@ def evaluate_nodes(
     Args:
         case: the graph, which breaks no rule of wiring.
         evaluate: computes one operator.
-        inputs: arrays by graph input in place of the case's own.
+        inputs: arrays by graph input instead of the case's own.
         store: what edges hold of the outputs; None for the outputs themselves.
         known: what the same nodes computed from the case's own inputs, perhaps wired otherwise,
             where edges held their outputs; what reads the same data is not computed again.

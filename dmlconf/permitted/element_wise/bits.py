@@ -1,4 +1,4 @@
-"""What shifts of bits may return, where the number of places is too large."""
+"""What shifts of bits may return, where the shift is too large."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = [
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits, or any where the number of places is the width or more."""
+    """Return the shifted bits, or any where the shift is the width or more."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits, or any where the number of places is the width or more."""
+    """Return the shifted bits, or any where the shift is the width or more."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 
-def _interval(shifted: Array, places: Array) -> Interval:
+def _interval(shifted: Array, shift: Array) -> Interval:
     """Return what is right: of UINT32 one result alone, as Direct3D shifts by the lowest 5 bits."""
     width = 8 * shifted.dtype.itemsize
     if width == 32:
         return shifted, shifted
-    open_to_choice = places >= width
+    open_to_choice = shift >= width
     limit = np.iinfo(shifted.dtype).max
     return np.where(open_to_choice, 0, shifted), np.where(open_to_choice, limit, shifted)

@@ -31,8 +31,8 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 """Which part of the quotient is left out, by operator."""
 
-_MOST_PLACES: Final = 1 << 10
-"""Places of a window that are compared; of larger windows the samples alone tell."""
+_MOST_ELEMENTS: Final = 1 << 10
+"""Elements of a window that are compared; of larger windows the samples alone tell."""
 
 _BEYOND: Final = 0.25
 """How far beyond the samples quotients may be, as a share of their range."""
@@ -116,25 +116,25 @@ def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | 
     desc, rank = case.desc, low.ndim - 2
     names = "Strides", "WindowSize", "StartPadding", "Dilations"
     spatial = [desc.get(name, (1,) * rank)[-rank:] for name in names]
-    if not (low < high).any() or 0 in spatial[0] or prod(spatial[1]) > _MOST_PLACES:
+    if not (low < high).any() or 0 in spatial[0] or prod(spatial[1]) > _MOST_ELEMENTS:
         return None
     over = windows(low.shape, desc["InputGradientTensor"].Sizes, *spatial)
     least = greatest(low, over, -np.inf)
     for window in over:
         low, high = window.padded(low, -np.inf), window.padded(high, -np.inf)
-    places = [
-        (slice(None), slice(None), *(place[-1] for place in each))
-        for each in product(*(window.places() for window in over))
+    parts = [
+        (slice(None), slice(None), *(part[-1] for part in each))
+        for each in product(*(window.parts() for window in over))
     ]
     count = np.zeros(least.shape, int)
     uncertain = np.zeros(least.shape, bool)
-    for place in places:
-        may_be = high[place] >= least
+    for part in parts:
+        may_be = high[part] >= least
         count += may_be
-        uncertain |= may_be & (low[place] < high[place])
+        uncertain |= may_be & (low[part] < high[part])
     contested = np.zeros(high.shape, bool)
-    for place in places:
-        contested[place] |= (high[place] >= least) & uncertain & (count > 1)
+    for part in parts:
+        contested[part] |= (high[part] >= least) & uncertain & (count > 1)
     for window in over:
         contested = window.cropped(contested)
     return contested

@@ -1,7 +1,7 @@
 """Elements of a graph near a pole: an intermediate may lie on both sides of zero.
 
 The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500, and no evaluation
-on the ends shows that. So the graph is evaluated on zeros of both signs in place of such
+on the ends shows that. So the graph is evaluated on zeros of both signs instead of such
 intermediates.
 """
 
@@ -33,7 +33,7 @@ class Poles:
     """What follows from intermediates that may lie on both sides of zero.
 
     Attributes:
-        zeros: what the nodes compute from zeros of both signs in their place, and where a pole is
+        zeros: what the nodes compute from zeros of both signs instead, and where a pole is
             beside zero, from the numbers next to it; empty if there are no such intermediates.
         elements: where that is infinite, and numbers near it are not; by output of a node.
     """

@@ -2,7 +2,7 @@
 
 A rule may permit any value of an intermediate's element, for instance if a sum overflows. What
 the nodes after it compute from that element is open too. So the graph is evaluated on extreme
-values in its place, and every element that then differs from the expected one is open.
+values instead, and every element that then differs from the expected one is open.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may give any element of a line with a NaN, and its place. Samples hold few of
+"""Operators that may give any element of a line with a NaN, and its index. Samples hold few of
 these, so what follows is open."""
 
 

@@ -42,26 +42,26 @@ def nonzero_coordinates_interval(
 
 @of_fields(TopK1Desc)
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
-    """Return the elements and their places; in lines that hold a NaN any element and any place.
+    """Return the elements and their indices; in lines that hold a NaN any element and any index.
 
     No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
     DirectML then takes some elements twice and leaves out others that belong to the first ones, but
-    whatever it returns is an element of the line, or NaN, with a place in it. In a line of equal
+    whatever it returns is an element of the line, or NaN, with an index in it. In a line of equal
     numbers, or of NaN alone, the element is known wherever a NaN is put.
     """
-    values, places = first_elements(desc)
+    values, indices = first_elements(desc)
     line = desc.InputTensor
     unordered = np.isnan(line).any(desc.Axis, keepdims=True) if line.dtype.kind == "f" else None
     if unordered is None or not unordered.any():
-        return [(values, values)], [(places, places)]
+        return [(values, values)], [(indices, indices)]
     with np.errstate(all="ignore"):
         numbers = np.sort(line, desc.Axis)  # NaN comes last.
     nan = np.where(unordered, values.dtype.type(np.nan), values)
     elements = [(nan, nan)]
     for least, greatest in _element_ranges(numbers, desc.Axis):
         elements.append((np.where(unordered, least, values), np.where(unordered, greatest, values)))
-    first, last = (places.dtype.type(place) for place in (0, line.shape[desc.Axis] - 1))
-    anywhere = np.where(unordered, first, places), np.where(unordered, last, places)
+    first, last = (indices.dtype.type(index) for index in (0, line.shape[desc.Axis] - 1))
+    anywhere = np.where(unordered, first, indices), np.where(unordered, last, indices)
     return elements, [anywhere]
 
 
@@ -76,6 +76,6 @@ def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
     if numbers.shape[axis] > _MOST_NUMBERS:
         yield np.take(numbers, [0], axis), np.take_along_axis(numbers, last, axis)
         return
-    for place in range(int(last.max(initial=0)) + 1):
-        number = np.take_along_axis(numbers, np.minimum(last, place), axis)
+    for index in range(int(last.max(initial=0)) + 1):
+        number = np.take_along_axis(numbers, np.minimum(last, index), axis)
         yield number, number

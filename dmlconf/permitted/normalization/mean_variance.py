@@ -78,7 +78,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             variance = squares.mean(over, keepdims=True)
             intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
             if desc.UseMean and all(desc.InputTensor.shape[axis] == 1 for axis in over):
-                # Measured: the element itself takes the place of its variance.
+                # Measured: the element itself replaces its variance.
                 root = np.sqrt(desc.InputTensor.astype(np.float64) + single(desc.Epsilon))
                 others.append(values / root)
             divisor = np.sqrt(variance + single(desc.Epsilon))

@@ -75,7 +75,7 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
     """Return where `(x - mean) / deviation` is what is left of rounding, divided by itself.
 
     Measured: of 31 FLOAT32 numbers 3.3 the mean is off by a unit in the last place, so that with an
-    Epsilon of 0 DirectML 1.15.4 gives -1 in place of NaN. The mean of one number, of two equal ones
+    Epsilon of 0 DirectML 1.15.4 gives -1 instead of NaN. The mean of one number, of two equal ones
     and of zeros is exact.
 
     Args:

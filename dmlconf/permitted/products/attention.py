@@ -127,9 +127,9 @@ def multihead_attention1_interval(
 ) -> tuple[Interval, ...]:
     """Return the outputs, twice, and anything where the present tensors are not written.
 
-    With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the places 2, 3 and 4 of
-    the present keys and values, and leaves the others as they were. An addition of BiasTensor may
-    be off by one ULP. Of OutputTensor the error scale says more.
+    With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the positions 2, 3 and 4
+    of the present keys and values, and leaves the others as they were. An addition of BiasTensor
+    may be off by one ULP. Of OutputTensor the error scale says more.
 
     Source: measured on DirectML 1.15.4.
     """
@@ -142,20 +142,20 @@ def multihead_attention1_interval(
             infinity = output.dtype.type(np.inf)
             low, high = np.nextafter(output, -infinity), np.nextafter(output, infinity)
         if alone is not None and intervals:
-            places = alone.reshape(len(alone), 1, -1, 1)
-            by_place = np.broadcast_to(places, output.shape[-4:]).reshape(output.shape)
-            low, high = anything_where(by_place, (low, high))
+            untouched = alone.reshape(len(alone), 1, -1, 1)
+            by_position = np.broadcast_to(untouched, output.shape[-4:]).reshape(output.shape)
+            low, high = anything_where(by_position, (low, high))
         intervals.append((low, high))
     return tuple(intervals)
 
 
 def _left_alone(fields: Mapping[str, Any]) -> Array | None:
-    """Return which places of the present tensors are not written, by batch and place."""
+    """Return which positions of the present tensors are not written, by batch and position."""
     if fields["PastSequenceLengthsTensor"] is None:
         return None
     first = fields["PastSequenceLengthsTensor"].astype(np.int64).reshape(-1, 1)
-    places = np.arange(fields["OutputPresentKeyTensor"].Sizes[-2])
-    outside: Array = (places < first) | (places >= first + new_keys(fields))
+    positions = np.arange(fields["OutputPresentKeyTensor"].Sizes[-2])
+    outside: Array = (positions < first) | (positions >= first + new_keys(fields))
     return outside
 
 
@@ -199,7 +199,7 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields with a function of each floating-point tensor in its place."""
+    """Return the fields with each floating-point tensor replaced by a function of it."""
     return {
         name: function(value)
         if isinstance(value, np.ndarray) and value.dtype.kind == "f"

@@ -71,7 +71,7 @@ def quantized_linear_average_pooling_candidates(
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
     over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
     rank = desc.InputTensor.ndim
-    places = prod(desc.WindowSize)
+    size = prod(desc.WindowSize)
     zero_point = by_channel(desc.OutputZeroPointTensor, rank)
     with np.errstate(all="ignore"):
         values = centred(desc.InputTensor, by_channel(desc.InputZeroPointTensor, rank))
@@ -79,13 +79,13 @@ def quantized_linear_average_pooling_candidates(
             by_channel(tensor, rank).astype(np.float64)
             for tensor in (desc.InputScaleTensor, desc.OutputScaleTensor)
         )
-        count = places if desc.IncludePadding else elements(over)
+        count = size if desc.IncludePadding else elements(over)
         quotient = sums(values, over) * scale / count / last
         error_scale = sums(np.abs(values), over)
         terms = error_scale * np.abs(scale)
         exact = is_power_of_two(scale) & is_power_of_two(last) & is_power_of_two(np.asarray(count))
         exact = exact & (error_scale <= _EXACT)
-        error = terms / count / np.abs(last) * ((places + 5) * STEP)
+        error = terms / count / np.abs(last) * ((size + 5) * STEP)
         error = np.where(exact, 0.0, error)
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)
         undefined |= ~np.isfinite(last) | (count == 0)

@@ -1,4 +1,4 @@
-"""What outputs of ROI_ALIGN may be where FLOAT32 arithmetic leaves the place of a sample open.
+"""What outputs of ROI_ALIGN may be where FLOAT32 arithmetic leaves open which side a sample is on.
 
 A sample nearer to a boundary than the error of its coordinate reads on either side of it, and
 nothing between. What lies away from boundaries changes steadily with the coordinate.
@@ -34,7 +34,7 @@ _INTERPOLATION: Final = 6
 """FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
 
 _MOST_UNSURE: Final = 3
-"""Samples of an output along an axis of which both places are tried."""
+"""Samples of an output along an axis of which both sides of the boundary are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 27
 """Elements of all candidates together that memory has room for."""
@@ -42,7 +42,7 @@ _MOST_ELEMENTS: Final = 1 << 27
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one choice of places gives, FLOAT64, sizes {regions, rows, columns, channels}.
+    """What one choice of sides gives, FLOAT64, sizes {regions, rows, columns, channels}.
 
     Attributes:
         least, most: the least and the greatest result before FLOAT32 rounds anything.
@@ -76,7 +76,7 @@ class _Side:
 def reduced_candidates(
     reading: Reading, y: UncertainSamples, x: UncertainSamples, function: str
 ) -> Iterator[Candidate]:
-    """Yield the samples of each output for each choice of places.
+    """Yield the samples of each output for each choice of sides.
 
     Outputs with more unsure samples along an axis than are tried have all between the least and the
     greatest result.
@@ -99,7 +99,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return of how many unsure samples along each axis both places are tried.
+    """Return of how many unsure samples along each axis both sides of the boundary are tried.
 
     Args:
         counts: how many each output has.

@@ -107,14 +107,14 @@ class _UncertainGradients(RoiGradients):
             inner, certain = part.inner_gradient(), part.certainly_inside()
             possible = part.possible_gradient()
             size = np.abs(possible)
-            for places, share in part.shares():
+            for elements, share in part.shares():
                 contribution = inner * share.share
                 ends = possible * np.where(certain, share.least, 0), possible * share.most
-                add_at(sums, places, contribution)
-                add_at(below, places, contribution - np.minimum(*ends))
-                add_at(above, places, np.maximum(*ends) - contribution)
-                add_at(error_scales, places, size * share.most)
-                add_at(terms, places, np.where(size * share.most > 0, 1.0, 0.0))
+                add_at(sums, elements, contribution)
+                add_at(below, elements, contribution - np.minimum(*ends))
+                add_at(above, elements, np.maximum(*ends) - contribution)
+                add_at(error_scales, elements, size * share.most)
+                add_at(terms, elements, np.where(size * share.most > 0, 1.0, 0.0))
         error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
         self._open_elements(error)
         is_open = np.isinf(error)
@@ -207,11 +207,11 @@ class _UncertainGradients(RoiGradients):
         Sizes {regions, 2}. What changes with y is the same for all samples of a row.
         """
         rows, columns = part.coordinates()
-        places = [[(y, x) for x in columns] for y in rows]
+        coordinates = [[(y, x) for x in columns] for y in rows]
         if axis == 1:
-            places = [[(y, x) for y in rows] for x in columns]
+            coordinates = [[(y, x) for y in rows] for x in columns]
         ends = [
-            [self._of_slopes(part, axis, line, end) for line in places]
+            [self._of_slopes(part, axis, line, end) for line in coordinates]
             for end in (np.minimum, np.maximum)
         ]
         least, most = np.minimum.reduce(ends[0]), np.maximum.reduce(ends[1])
@@ -221,7 +221,7 @@ class _UncertainGradients(RoiGradients):
         self,
         part: UncertainPart,
         axis: int,
-        places: Sequence[Interval],
+        coordinates: Sequence[Interval],
         end: np.ufunc = np.maximum,
     ) -> Array:
         """Return what samples give the begin and the end of regions, as `of_ends` does.
@@ -229,17 +229,17 @@ class _UncertainGradients(RoiGradients):
         Args:
             part: the samples.
             axis: 0 for x, 1 for y.
-            places: coordinates that each sample may have.
+            coordinates: coordinates that each sample may have.
             end: which of what these give is taken.
         """
-        candidates = [self.slope_terms(part, axis, *place) for place in places]
+        candidates = [self.slope_terms(part, axis, *interval) for interval in coordinates]
         return self.of_ends(part, axis, end.reduce(candidates))
 
 
-def _beside_as_within(places: Array, errors: Array, last: int) -> Array:
+def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
     """Return coordinates with those of the edge for samples that may be beside the tensor."""
-    beside = (places > -1 - errors) & (places < last + 1 + errors)
-    return np.where(beside, np.clip(places, 0, last), places)
+    beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
+    return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 
 
 def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:

@@ -68,7 +68,7 @@ class UncertainPart(Part):
         rows = [*axis_shares(block.y, block.y_errors, height, linear=reading.linear)]
         columns = [*axis_shares(block.x, block.x_errors, width, linear=reading.linear)]
         for row, column in product(rows, columns):
-            place = elements_of(reading, row.place, column.place)
+            elements = elements_of(reading, row.index, column.index)
             share, least, most = (
                 (of_row * of_column)[..., np.newaxis]
                 for of_row, of_column in (
@@ -77,7 +77,7 @@ class UncertainPart(Part):
                     (row.most, column.most),
                 )
             )
-            yield place, Share(place, share, least, most)
+            yield elements, Share(elements, share, least, most)
 
 
 def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:

@@ -152,8 +152,8 @@ def special(reading: Reading) -> Reading | None:
         return None
     for axis in (1, 2):
         last = marked.shape[axis] - 1
-        places = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
-        marked = np.logical_or.reduce([marked.take(place, axis) for place in places])
+        indices = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
+        marked = np.logical_or.reduce([marked.take(index, axis) for index in indices])
     return Reading(marked.astype(np.float64), reading.batch, False, 0.0, reading.edges)
 
 

@@ -24,12 +24,12 @@ class Share:
     """What one element next to each coordinate of an axis gets.
 
     Attributes:
-        place: the element's row or column, sizes of the coordinates.
+        index: the element's row or column, sizes of the coordinates.
         share: its share at the coordinate itself.
         least, most: its least and greatest share for coordinates that are off by up to their error.
     """
 
-    place: Array
+    index: Array
     share: Array
     least: Array
     most: Array
@@ -46,20 +46,20 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
     """
     low, middle, high = at - errors, at, at + errors
     if not linear:
-        low, middle, high = (np.floor(place + 0.5) for place in (low, middle, high))
-    low, middle, high = (np.clip(place, 0, size - 1) for place in (low, middle, high))
+        low, middle, high = (np.floor(end + 0.5) for end in (low, middle, high))
+    low, middle, high = (np.clip(end, 0, size - 1) for end in (low, middle, high))
     first = np.floor(low)
     cells = np.nan_to_num(np.floor(high) - first)
     for step in range(min(size, int(cells.max(initial=0)) + 1 + int(linear))):
-        place = first + step
+        index = first + step
         if linear:
-            least = np.minimum(_tent(low - place), _tent(high - place))
-            most = _tent(np.clip(place, low, high) - place)
-            yield Share(place, _tent(middle - place), least, most)
+            least = np.minimum(_tent(low - index), _tent(high - index))
+            most = _tent(np.clip(index, low, high) - index)
+            yield Share(index, _tent(middle - index), least, most)
         else:
-            share = np.where(middle == place, 1.0, 0.0)
-            least = np.where((low == place) & (high == place), 1.0, 0.0)
-            yield Share(place, share, least, np.where(place <= high, 1.0, 0.0))
+            share = np.where(middle == index, 1.0, 0.0)
+            least = np.where((low == index) & (high == index), 1.0, 0.0)
+            yield Share(index, share, least, np.where(index <= high, 1.0, 0.0))
 
 
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:

@@ -55,7 +55,7 @@ def nearest_candidates(
             nearest(axis.values + error, size, rounding) for error in (-axis.errors, axis.errors)
         )
         choices.append([low] if (low == high).all() else [low, high])
-    elements = (elements_at(tensor, places) for places in product(*choices))
+    elements = (elements_at(tensor, indices) for indices in product(*choices))
     return [(element, element) for element in elements]
 
 
@@ -169,9 +169,9 @@ def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
     if not shift:
         return lines
     low, high = (np.floor(at.values + shift + error) for error in (-at.errors, at.errors))
-    for places in [low] if np.array_equal(low, high) else [low, high]:
-        for weights in (at.values - places, at.values - np.floor(at.values)):
-            lines.append(partial(_drawn_elsewhere, at=at, places=places, weights=weights))
+    for starts in [low] if np.array_equal(low, high) else [low, high]:
+        for weights in (at.values - starts, at.values - np.floor(at.values)):
+            lines.append(partial(_drawn_elsewhere, at=at, starts=starts, weights=weights))
     return lines
 
 
@@ -180,9 +180,9 @@ def _documented(of: Estimate, axis: int, *, at: UncertainCoordinates) -> Estimat
 
 
 def _drawn_elsewhere(
-    of: Estimate, axis: int, *, at: UncertainCoordinates, places: Array, weights: Array
+    of: Estimate, axis: int, *, at: UncertainCoordinates, starts: Array, weights: Array
 ) -> Estimate:
-    return extrapolated_estimate(of, axis, at.errors, places, weights)
+    return extrapolated_estimate(of, axis, at.errors, starts, weights)
 
 
 def _hull(choices: Sequence[Estimate]) -> Estimate:
@@ -241,8 +241,8 @@ def _near_special(
             last = marked.shape[axis] - 1
             near = [at.values, at.values + shift]
             ends = [np.floor(one + error) for one in near for error in (-at.errors, at.errors)]
-            places = (
+            indices = (
                 np.clip(end + step, 0, last).astype(np.intp) for end in ends for step in (0, 1)
             )
-            marked = np.any([marked.take(place, axis) for place in places], axis=0)
+            marked = np.any([marked.take(index, axis) for index in indices], axis=0)
     return marked

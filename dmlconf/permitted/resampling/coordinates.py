@@ -43,14 +43,14 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     which is rounded.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
-    places = np.arange(len(at.values), dtype=np.float64)
-    errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
+    indices = np.arange(len(at.values), dtype=np.float64)
+    errors = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
         # All on the way are multiples of a quantum, with at most 24 bits above it: before the
         # division by the scale, and behind it, where a half may be added to round to nearest.
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
-        sizes = places + abs(shift)
+        sizes = indices + abs(shift)
         exact = sizes <= before * 2.0**PRECISION
         exact &= sizes / scale + abs(offset) + 0.5 <= behind * 2.0**PRECISION
         errors[exact] = 0

@@ -93,7 +93,7 @@ def _exactness(
     single_element = along(weight == 0, axis, of.values.ndim)
     share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
     (quantum, span), (other, larger) = (
-        [part.take(place, axis) for part in (of.quanta, of.spans)] for place in (first, second)
+        [part.take(index, axis) for part in (of.quanta, of.spans)] for index in (first, second)
     )
     between = np.minimum(share, 1.0) * np.minimum(quantum, other)
     spans = np.where(single_element, span, 2 * np.maximum(span, larger))
@@ -101,7 +101,7 @@ def _exactness(
 
 
 def extrapolated_estimate(
-    of: Estimate, axis: int, coordinate_errors: Array, places: Array, weights: Array
+    of: Estimate, axis: int, coordinate_errors: Array, starts: Array, weights: Array
 ) -> Estimate:
     """Return what is on lines through elements and those after them.
 
@@ -109,15 +109,15 @@ def extrapolated_estimate(
         of: the elements.
         axis: along which these lie.
         coordinate_errors: how far each weight may be off.
-        places: of the first element of each line, whole FLOAT64 numbers.
+        starts: indices of the first element of each line, whole FLOAT64 numbers.
         weights: of the second one; below 0 or above 1 outside the two.
     """
     last, rank = of.values.shape[axis] - 1, of.values.ndim
-    first, second = (np.clip(place, 0, last).astype(np.intp) for place in (places, places + 1))
+    first, second = (np.clip(index, 0, last).astype(np.intp) for index in (starts, starts + 1))
     share, error = along(weights, axis, rank), along(coordinate_errors, axis, rank)
     (lower, sizes, errors), (upper, *ends) = (
-        [part.take(place, axis) for part in (of.values, of.error_scales, of.errors)]
-        for place in (first, second)
+        [part.take(index, axis) for part in (of.values, of.error_scales, of.errors)]
+        for index in (first, second)
     )
     shares = np.abs(1 - share), np.abs(share)
     error_scales = shares[0] * sizes + shares[1] * ends[0]

@@ -89,16 +89,16 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
         last = size - 1
         low = np.clip(np.floor(at.values - at.errors), 0, last).astype(np.intp)
         high = np.clip(np.floor(at.values + at.errors) + 1, 0, last).astype(np.intp)
-        elements, reached_places = _between(low[far], high[far])
+        elements, reached = _between(low[far], high[far])
         elements = np.flatnonzero(far)[elements]
-        order = np.argsort(reached_places, kind="stable")
+        order = np.argsort(reached, kind="stable")
         ones = np.ones(len(order))
-        everywhere = weighted(values, axis, elements[order], ones, reached_places[order], size)
+        everywhere = weighted(values, axis, elements[order], ones, reached[order], size)
         certain = replace(at, errors=np.where(far, 0.0, at.errors))
         return everywhere + _spread_errors(values, axis, certain, size)
     first, second, weight = neighbours(at.values, size)
     before, after = np.maximum(first - 1, 0), np.minimum(second + 1, size - 1)
-    places = np.concatenate([first, second, before, after])
+    indices = np.concatenate([first, second, before, after])
     weights = np.concatenate(
         [
             1 - weight + at.errors,
@@ -107,23 +107,23 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
             np.where(after > second, np.maximum(at.errors - (1 - weight), 0), 0),
         ]
     )
-    order = np.argsort(places, kind="stable")
-    return weighted(values, axis, order % len(first), weights[order], places[order], size)
+    order = np.argsort(indices, kind="stable")
+    return weighted(values, axis, order % len(first), weights[order], indices[order], size)
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return pairs of the number of an element and each place from its lowest to its highest."""
+    """Return pairs of the number of an element and each index from its lowest to its highest."""
     counts = high - low + 1
     elements = np.repeat(np.arange(len(low)), counts)
-    places = np.arange(len(elements)) - np.repeat(np.cumsum(counts) - counts - low, counts)
-    return elements, places
+    indices = np.arange(len(elements)) - np.repeat(np.cumsum(counts) - counts - low, counts)
+    return elements, indices
 
 
 def _counts(at: UncertainCoordinates, size: int) -> Array:
-    """Return how many elements add something to each place."""
+    """Return how many elements add something at each index."""
     first, second, weight = neighbours(at.values, size)
-    places = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
-    return np.maximum(np.bincount(places, minlength=size), 1).astype(np.float64)
+    indices = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
+    return np.maximum(np.bincount(indices, minlength=size), 1).astype(np.float64)
 
 
 def _rounded(

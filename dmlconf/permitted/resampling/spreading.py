@@ -27,11 +27,11 @@ def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) 
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)
-    places = np.clip(np.floor(at.values), -1, size).astype(np.intp)
-    first, last = np.roll(places - 1, 1), np.roll(places + 2, -1)
+    indices = np.clip(np.floor(at.values), -1, size).astype(np.intp)
+    first, last = np.roll(indices - 1, 1), np.roll(indices + 2, -1)
     first[0], last[-1] = 0, size - 1
     outside = (at.values < 0) | (at.values > size - 1)
     first[outside], last[outside] = 0, size - 1
-    for place in np.flatnonzero(of_axis.reshape(len(places), -1).any(axis=1)):
-        result[max(first[place], 0) : last[place] + 1] |= of_axis[place]
+    for index in np.flatnonzero(of_axis.reshape(len(indices), -1).any(axis=1)):
+        result[max(first[index], 0) : last[index] + 1] |= of_axis[index]
     return np.moveaxis(result, 0, axis)

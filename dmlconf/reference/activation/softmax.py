@@ -68,8 +68,8 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
     Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
 
-    A comparison with NaN is false: a NaN never takes the place of another element, and the first
-    element of all keeps its place where it is NaN.
+    A comparison with NaN is false: a NaN never replaces another element, and the first
+    element stays where it is NaN.
 
     Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
     """

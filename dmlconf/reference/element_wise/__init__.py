@@ -1,1 +1,1 @@
-"""Operators that compute each element from the elements at the same place."""
+"""Operators that compute each element from the elements at the same index."""

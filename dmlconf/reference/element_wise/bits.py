@@ -73,48 +73,48 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
     Source: the page of DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC.
     """
     bits = _bits(InputTensor)
-    for places in (1, 2, 4, 8, 16, 32):
-        if places >= 8 * bits.itemsize:
+    for width in (1, 2, 4, 8, 16, 32):
+        if width >= 8 * bits.itemsize:
             break
         # Neighbouring counts are added: at first of single bits, then of twice as many.
-        mask = bits.dtype.type(2 ** (8 * bits.itemsize) // (2**places + 1))
-        bits = (bits & mask) + (bits >> bits.dtype.type(places) & mask)
+        mask = bits.dtype.type(2 ** (8 * bits.itemsize) // (2**width + 1))
+        bits = (bits & mask) + (bits >> bits.dtype.type(width) & mask)
     return bits.astype(OutputTensor.DataType.dtype)
 
 
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` places toward the highest one.
+    Return the bits of `a` moved by `b` toward the highest one.
 
-    The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
+    The shift counts by its lowest 5 bits, of UINT64 by its lowest 6.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC; which bits count was
     measured.
     """
-    value, places = _operands(ATensor, BTensor)
-    return (value << places).astype(ATensor.dtype)
+    value, shift = _operands(ATensor, BTensor)
+    return (value << shift).astype(ATensor.dtype)
 
 
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` places toward the lowest one.
+    Return the bits of `a` moved by `b` toward the lowest one.
 
-    The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
+    The shift counts by its lowest 5 bits, of UINT64 by its lowest 6.
 
     Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC; which bits count was
     measured.
     """
-    value, places = _operands(ATensor, BTensor)
-    return (value >> places).astype(ATensor.dtype)
+    value, shift = _operands(ATensor, BTensor)
+    return (value >> shift).astype(ATensor.dtype)
 
 
 def _bits(tensor: Array) -> Array:
     return np.ascontiguousarray(tensor).view(f"u{tensor.dtype.itemsize}")
 
 
-def _operands(value: Array, places: Array) -> tuple[Array, Array]:
+def _operands(value: Array, shift: Array) -> tuple[Array, Array]:
     """Return the operands as the words that hardware shifts, of at least 32 bits."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
-    return value.astype(word), places.astype(word) & word(8 * np.dtype(word).itemsize - 1)
+    return value.astype(word), shift.astype(word) & word(8 * np.dtype(word).itemsize - 1)

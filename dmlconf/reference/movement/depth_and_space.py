@@ -14,7 +14,7 @@ def space_to_depth1(
     """InputTensor {N, C, H * B, W * B} -> OutputTensor {N, C * B * B, H, W}; FLOAT64 to FLOAT16,
     INT64 to INT8, UINT64 to UINT8
 
-    Return the tensor with the places in each block as channels.
+    Return the tensor with the elements of each block as channels.
 
     In the order DEPTH_COLUMN_ROW the input's channel runs fastest, in COLUMN_ROW_DEPTH slowest.
 
@@ -33,7 +33,7 @@ def depth_to_space1(
     """InputTensor {N, C * B * B, H, W} -> OutputTensor {N, C, H * B, W * B}; FLOAT64 to FLOAT16,
     INT64 to INT8, UINT64 to UINT8
 
-    Return the tensor with channels as places in blocks: the inverse of SPACE_TO_DEPTH1.
+    Return the tensor with channels as elements of blocks: the inverse of SPACE_TO_DEPTH1.
 
     Source: the page of DML_DEPTH_TO_SPACE1_OPERATOR_DESC.
     """

@@ -93,8 +93,8 @@ def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
     """Return the sequence as its type holds each of its elements."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
-    places = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
-    return first + places * step
+    indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
+    return first + indices * step
 
 
 def random_generator(
@@ -117,13 +117,13 @@ def random_generator(
     state = [int(word) for word in InputStateTensor.ravel()]
     count = math.prod(OutputTensor.Sizes)
     blocks = -(-count // 4)
-    counter = sum(word << 32 * place for place, word in enumerate(state[:4]))
+    counter = sum(word << 32 * index for index, word in enumerate(state[:4]))
     words = _philox(_counters(counter, blocks), state[4], state[5])
     numbers = words.astype(np.uint32).T.reshape(-1)[:count].reshape(OutputTensor.Sizes)
     if OutputStateTensor is None:
         return (numbers,)
     following = (counter + blocks) & (1 << 128) - 1
-    after = [following >> 32 * place & 0xFFFF_FFFF for place in range(4)] + state[4:]
+    after = [following >> 32 * index & 0xFFFF_FFFF for index in range(4)] + state[4:]
     return numbers, np.array(after, np.uint32).reshape(InputStateTensor.shape)
 
 

@@ -89,8 +89,8 @@ def gather_elements(
     flat, strides = InputTensor.reshape(-1), packed_strides(InputTensor.shape)
 
     def gathered(indices: Array, others: Array) -> Array:
-        places = _counted_from_start(indices, InputTensor.shape[Axis])
-        offsets = places * np.uint32(strides[Axis]) + others
+        counted = _counted_from_start(indices, InputTensor.shape[Axis])
+        offsets = counted * np.uint32(strides[Axis]) + others
         return flat.take(offsets.astype(np.intp), mode="clip")
 
     others = _offsets_beside(Axis, IndicesTensor.shape, strides)
@@ -166,9 +166,9 @@ def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
     for axis, coordinate in enumerate(np.indices(tuples.shape[:batch], np.uint32)):
         own = coordinate.reshape(coordinate.shape + (1,) * (offsets.ndim - batch))
         offsets += own * np.uint32(strides[axis])
-    for place in range(count):
-        index = _counted_from_start(tuples[..., place], sizes[batch + place])
-        offsets += index * np.uint32(strides[batch + place])
+    for part in range(count):
+        index = _counted_from_start(tuples[..., part], sizes[batch + part])
+        offsets += index * np.uint32(strides[batch + part])
     block = np.arange(math.prod(sizes[batch + count :]), dtype=np.uint32)
     result: Array = offsets[..., np.newaxis] + block
     return result
@@ -207,11 +207,11 @@ def one_hot(
     size = OutputTensor.Sizes[Axis]
     shape = [1] * IndicesTensor.ndim
     shape[Axis] = size
-    places = np.arange(size, dtype=np.uint32).reshape(shape)
+    each = np.arange(size, dtype=np.uint32).reshape(shape)
     off, on = ValuesTensor.reshape(-1)[:2]
-    hit = IndicesTensor == places
+    hit = IndicesTensor == each
     if IndicesTensor.dtype.kind == "i":
-        hit |= IndicesTensor == places.astype(np.int64) - size
+        hit |= IndicesTensor == each.astype(np.int64) - size
     chosen: Array = np.where(hit, on, off)
     return chosen
 
@@ -238,8 +238,8 @@ def scatter_elements(
     strides = [stride if size > 1 else 0 for size, stride in packed]
 
     def addressed(indices: Array, others: Array) -> Array:
-        places = _counted_from_start(indices, InputTensor.shape[Axis])
-        return places * np.uint32(strides[Axis]) + others
+        counted = _counted_from_start(indices, InputTensor.shape[Axis])
+        return counted * np.uint32(strides[Axis]) + others
 
     others = _offsets_beside(Axis, IndicesTensor.shape, strides)
     offsets = in_slices(addressed, IndicesTensor, others, dtype=np.dtype(np.intp))

@@ -63,26 +63,26 @@ def padded(
     return output
 
 
-def _reflected(places: Array, size: int) -> Array:
+def _reflected(indices: Array, size: int) -> Array:
     """Mirror at the first and the last element, which are not repeated."""
     if size == 1:
-        return np.zeros_like(places)
-    around = np.mod(places, 2 * (size - 1))
+        return np.zeros_like(indices)
+    around = np.mod(indices, 2 * (size - 1))
     mirrored: Array = np.minimum(around, 2 * (size - 1) - around)
     return mirrored
 
 
-def _symmetric(places: Array, size: int) -> Array:
+def _symmetric(indices: Array, size: int) -> Array:
     """Mirror at the edges, so that the first and the last element are repeated."""
-    around = np.mod(places, 2 * size)
+    around = np.mod(indices, 2 * size)
     mirrored: Array = np.minimum(around, 2 * size - 1 - around)
     return mirrored
 
 
 _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
-    "EDGE": lambda places, size: np.clip(places, 0, size - 1),
+    "EDGE": lambda indices, size: np.clip(indices, 0, size - 1),
     "REFLECTION": _reflected,
     "SYMMETRIC": _symmetric,
     "WRAP": np.mod,
 }
-"""Which element each place along an axis has, by mode."""
+"""Which element each index along an axis repeats, by mode."""

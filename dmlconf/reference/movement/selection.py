@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 _HALF_OF_KEY: Final = 4
-"""Bytes of an element that fit a 64-bit key together with its place."""
+"""Bytes of an element that fit a 64-bit key together with its index."""
 
 
 def nonzero_coordinates(
@@ -65,7 +65,7 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     OutputIndexTensor {D0, ..., K, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndexTensor: UINT64, UINT32
 
-    Return the K largest elements along the axis, or the smallest, and their places.
+    Return the K largest elements along the axis, or the smallest, and their indices.
 
     DECREASING gives the largest in decreasing order, INCREASING the smallest in increasing order.
     Of equal elements the one with the lower index comes first.
@@ -76,21 +76,21 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
 
 
 def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
-    """Return the first elements along the axis, and their places."""
-    places = _places(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
-    values = np.take_along_axis(desc.InputTensor, places, desc.Axis)
-    return values, places.astype(desc.OutputIndexTensor.DataType.dtype)
+    """Return the first elements along the axis, and their indices."""
+    indices = _indices(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
+    values = np.take_along_axis(desc.InputTensor, indices, desc.Axis)
+    return values, indices.astype(desc.OutputIndexTensor.DataType.dtype)
 
 
-def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
-    """Return the places of the first elements along an axis, of equal ones the lower first."""
+def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
+    """Return the indices of the first elements along an axis, of equal ones the lower first."""
     size = tensor.shape[axis]
     if tensor.itemsize <= _HALF_OF_KEY:
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
         each = np.arange(size).reshape(shape)
 
-        def places_of(part: Array) -> Array:
-            # No two keys are equal, and numbers are sorted several times faster than places.
+        def indices_of(part: Array) -> Array:
+            # No two keys are equal, and numbers are sorted several times faster than indices.
             keys = ~_order(part) if decreasing else _order(part)
             keys <<= 32
             keys |= each
@@ -99,14 +99,14 @@ def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
             least.sort(axis)
             return least & 0xFFFFFFFF
 
-        return in_slices(places_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
+        return in_slices(indices_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
     if decreasing:
         # A stable sort from the end puts the last of equal elements first, from its end the first.
         backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
-        places = np.flip(size - 1 - backward, axis)
+        indices = np.flip(size - 1 - backward, axis)
     else:
-        places = np.argsort(tensor, axis, kind="stable")
-    return np.take(places, np.arange(count), axis)
+        indices = np.argsort(tensor, axis, kind="stable")
+    return np.take(indices, np.arange(count), axis)
 
 
 def _order(tensor: Array) -> Array:

@@ -63,9 +63,9 @@ def slice_grad(
         InputGradientTensor.shape, InputWindowOffsets, InputWindowSizes, InputWindowStrides
     )
     within = [coordinates >= 0 for coordinates in picked]
-    places = [where[inside] for where, inside in zip(picked, within, strict=True)]
+    chosen = [where[inside] for where, inside in zip(picked, within, strict=True)]
     gradient = np.zeros(OutputGradientTensor.Sizes, InputGradientTensor.dtype)
-    gradient[np.ix_(*places)] = InputGradientTensor[np.ix_(*within)]
+    gradient[np.ix_(*chosen)] = InputGradientTensor[np.ix_(*within)]
     return gradient
 
 
@@ -120,7 +120,7 @@ def reverse_subsequences(
     size = InputTensor.shape[Axis]
     shape = [1] * InputTensor.ndim
     shape[Axis] = size
-    places = np.arange(size, dtype=np.int64).reshape(shape)
+    indices = np.arange(size, dtype=np.int64).reshape(shape)
     lengths = SequenceLengthsTensor.astype(np.uint32).astype(np.int64)
-    sources = np.where(places < lengths, np.minimum(lengths - 1 - places, size - 1), places)
+    sources = np.where(indices < lengths, np.minimum(lengths - 1 - indices, size - 1), indices)
     return np.take_along_axis(InputTensor, sources, Axis)

@@ -171,9 +171,9 @@ def _neighbours(values: Array, axis: int, local_size: int) -> Array:
     room[axis] = (before, after)
     padded = np.pad(values, room)
     sums = np.zeros_like(values)
-    for place in range(before + after + 1):
-        if place != before:
-            sums += padded[(slice(None),) * axis + (slice(place, place + count),)]
+    for step in range(before + after + 1):
+        if step != before:
+            sums += padded[(slice(None),) * axis + (slice(step, step + count),)]
     return sums
 
 

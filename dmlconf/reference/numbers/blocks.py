@@ -20,7 +20,7 @@ _BLOCK: Final = 1 << 15
 
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:
-    """Return what a function makes of each element, or of those at the same place.
+    """Return what a function makes of each element, or of those at the same index.
 
     Args:
         function: of flat arrays of one length, which returns another one of that length. A tensor

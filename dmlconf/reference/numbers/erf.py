@@ -17,13 +17,13 @@ _END: Final = 11
 """From here on the complement is less than any FLOAT32 number."""
 
 _FAR: Final = 2.0**30
-"""Numbers beyond this have no place, so this takes their part."""
+"""Numbers beyond this count as this one; the table ends long before it."""
 
-_TO_PLACE: Final = 1.5 * 2.0**52 / _PER_UNIT
-"""A sum with this is rounded to the nearest place, whose number its last bits hold."""
+_TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
+"""A sum with this is rounded to the nearest node of the table, whose number its last bits hold."""
 
-_FIRST: Final = int(np.array(_TO_PLACE - _END).view(np.int64))
-"""The bits of that sum at the first place."""
+_FIRST: Final = int(np.array(_TO_NODE - _END).view(np.int64))
+"""The bits of that sum at the first node."""
 
 
 def erf(values: Array) -> Array:
@@ -37,13 +37,13 @@ def erfc(values: Array) -> Array:
 
 
 def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
-    """Return the Taylor series at the nearest of a table's places."""
+    """Return the Taylor series at the nearest node of a table."""
     with np.errstate(all="ignore"):
         if not np.vdot(values, values) < _FAR**2:
             values = np.clip(values, -_FAR, _FAR)
-        place = values + _TO_PLACE
-        distance = values - (place - _TO_PLACE)
-        nearest = place.view(np.int64)
+        node = values + _TO_NODE
+        distance = values - (node - _TO_NODE)
+        nearest = node.view(np.int64)
         nearest -= _FIRST
         highest, *others = coefficients
         result = highest.take(nearest, mode="clip")
@@ -55,7 +55,7 @@ def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
 
 @cache
 def _of_erf() -> tuple[Array, ...]:
-    values = np.array([math.erf(place) for place in _places()])
+    values = np.array([math.erf(node) for node in _nodes()])
     # A negative zero lets the sum at zero keep its sign.
     values[values == 0] = -0.0
     return *_slopes(), values
@@ -63,21 +63,21 @@ def _of_erf() -> tuple[Array, ...]:
 
 @cache
 def _of_erfc() -> tuple[Array, ...]:
-    values = np.array([math.erfc(place) for place in _places()])
+    values = np.array([math.erfc(node) for node in _nodes()])
     values[-1] = 0
     return *(-slope for slope in _slopes()), values
 
 
-def _places() -> Array:
+def _nodes() -> Array:
     return np.arange(-_END * _PER_UNIT, _END * _PER_UNIT + 1) / _PER_UNIT
 
 
 def _slopes() -> tuple[Array, ...]:
-    """Return the coefficients of erf at every place, the highest power first.
+    """Return the coefficients of erf at every node, the highest power first.
 
     The derivatives are Hermite polynomials times the first of them.
     """
-    n = _places()
+    n = _nodes()
     slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
     # Beyond the ends it is the value alone.
     slope[[0, -1]] = 0

@@ -26,7 +26,7 @@ _OVERFLOW: Final = np.float32(65520)
 _LEAST_NORMAL: Final = np.float32(2.0**-14)
 
 _HALF: Final = np.float32(0.5)
-"""A FLOAT32 sum with this has just the places of subnormal FLOAT16 numbers."""
+"""A FLOAT32 sum with this is a multiple of 2^-24, as subnormal FLOAT16 numbers are."""
 
 _BITS_OF_HALF: Final = 126 << 23
 

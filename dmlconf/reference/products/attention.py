@@ -141,9 +141,9 @@ def _split(tensor: Array, heads: int) -> Array:
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
     """Return present keys or values, with new ones written after the past ones."""
     whole = np.zeros(present.Sizes[-4:])
-    places = lengths[:, None] + np.arange(tensor.shape[2])
-    batch, place = np.nonzero((places >= 0) & (places < whole.shape[2]))
-    whole[batch, :, places[batch, place]] = tensor[batch, :, place]
+    positions = lengths[:, None] + np.arange(tensor.shape[2])
+    batch, new = np.nonzero((positions >= 0) & (positions < whole.shape[2]))
+    whole[batch, :, positions[batch, new]] = tensor[batch, :, new]
     return whole
 
 
@@ -169,7 +169,7 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
     """Return what is added to each score for its position, and to exclude it.
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
-    lengths and of ranges for each batch take the bias's place. Where these exclude every key, they
+    lengths and of ranges for each batch replace the bias. Where these exclude every key, they
     exclude none, which only shows where MaskFilterValue is infinite or outweighs the scores.
     BOOLEAN masks and those of queries multiply MaskFilterValue by 0 for a key that is seen, which
     makes NaN of infinity.

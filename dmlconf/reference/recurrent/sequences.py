@@ -111,15 +111,15 @@ class Sequences:
         changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
         same_length = bool((self.lengths >= len(self.values)).all())
         outputs = []
-        for place in range(len(self.values)):
-            running = (place < self.lengths)[:, np.newaxis]
-            if place:
+        for number in range(len(self.values)):
+            running = (number < self.lengths)[:, np.newaxis]
+            if number:
                 state = arithmetic.carried(state, running)
-            new = step(sums[place], state)
+            new = step(sums[number], state)
             if same_length:
                 state, output = new, new[0]
             else:
-                once = (place < np.maximum(self.lengths, 1))[:, np.newaxis]
+                once = (number < np.maximum(self.lengths, 1))[:, np.newaxis]
                 state = tuple(
                     after.where(once if part in changed_once else running, before)
                     for part, (after, before) in enumerate(zip(new, state, strict=True))

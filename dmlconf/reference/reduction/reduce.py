@@ -29,8 +29,8 @@ def argmin(
     Return where the smallest element along the axes is, as a row-major index over them.
 
     Among equal elements the direction INCREASING gives the first and DECREASING the last. A
-    comparison with NaN is false: a NaN never takes the place of another element, and the first
-    element of all keeps its place where it is NaN.
+    comparison with NaN is false: a NaN never replaces another element, and the first
+    element stays where it is NaN.
 
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
@@ -70,8 +70,8 @@ def reduce(
     """
     dtype = OutputTensor.DataType.dtype
     if Function in ("ARGMIN", "ARGMAX"):
-        place = argmin if Function == "ARGMIN" else argmax
-        return place(InputTensor, OutputTensor, Axes, "INCREASING")
+        extremum = argmin if Function == "ARGMIN" else argmax
+        return extremum(InputTensor, OutputTensor, Axes, "INCREASING")
     rows = reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):
         wide = np.dtype(np.float64) if rows.dtype.kind == "f" else rows.dtype
@@ -118,33 +118,33 @@ def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
     return tensor.transpose(*outer, *reduced).reshape(*sizes, -1)
 
 
-def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direction: str) -> Array:
-    """Return the place of each row's extremum, the first or the last of equal ones.
+def _first_or_last(rows: Array, find: Callable[..., Array], never: float, direction: str) -> Array:
+    """Return the index of each row's extremum, the first or the last of equal ones.
 
     Args:
         rows: along the last axis.
-        place: argmin or argmax.
+        find: argmin or argmax.
         never: the number that no other one replaces.
         direction: INCREASING for the first, DECREASING for the last.
     """
-    places = _place(rows, place, direction)
+    indices = _index(rows, find, direction)
     # NumPy gives NaN as the extremum of a row with NaN.
-    if rows.dtype.kind != "f" or not np.isnan(_at(rows, places)).any():
-        return places
+    if rows.dtype.kind != "f" or not np.isnan(_at(rows, indices)).any():
+        return indices
     nan = np.isnan(rows)
     numbers = np.where(nan, rows.dtype.type(never), rows)
-    candidates = (numbers == _at(numbers, place(numbers, -1))) & ~nan
-    return np.where(nan[..., 0], 0, _place(candidates, np.argmax, direction))
+    candidates = (numbers == _at(numbers, find(numbers, -1))) & ~nan
+    return np.where(nan[..., 0], 0, _index(candidates, np.argmax, direction))
 
 
-def _place(rows: Array, place: Callable[..., Array], direction: str) -> Array:
+def _index(rows: Array, find: Callable[..., Array], direction: str) -> Array:
     """Return what argmin or argmax gives from the one end of each row or from the other."""
     if direction == "INCREASING":
-        return place(rows, -1)
-    from_end: Array = rows.shape[-1] - 1 - place(rows[..., ::-1], -1)
+        return find(rows, -1)
+    from_end: Array = rows.shape[-1] - 1 - find(rows[..., ::-1], -1)
     return from_end
 
 
-def _at(rows: Array, places: Array) -> Array:
-    """Return the element of each row at a place, in an axis of size 1."""
-    return np.take_along_axis(rows, places[..., np.newaxis], -1)
+def _at(rows: Array, indices: Array) -> Array:
+    """Return the element of each row at an index, in an axis of size 1."""
+    return np.take_along_axis(rows, indices[..., np.newaxis], -1)

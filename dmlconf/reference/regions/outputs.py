@@ -159,9 +159,9 @@ def _greatest(
     """
     first, count = parts
     best = np.full_like(read(np.zeros_like(first)), lowest)
-    for place in range(int(count.max(initial=0))):
-        samples = read(np.minimum(first + place, size - 1))
-        inside = (place < count).reshape(*count.shape, *(1,) * (best.ndim - count.ndim))
+    for number in range(int(count.max(initial=0))):
+        samples = read(np.minimum(first + number, size - 1))
+        inside = (number < count).reshape(*count.shape, *(1,) * (best.ndim - count.ndim))
         np.maximum(best, samples, out=best, where=inside)
     return best
 

@@ -42,8 +42,8 @@ def first_greatest(samples: Array, used: Array) -> Array:
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
     first = in_turn.argmax(axis=1)[:, np.newaxis]
-    place = np.arange(in_turn.shape[1])[:, np.newaxis, np.newaxis, np.newaxis]
-    chosen: Array = (place == first).reshape(samples.shape)
+    number = np.arange(in_turn.shape[1])[:, np.newaxis, np.newaxis, np.newaxis]
+    chosen: Array = (number == first).reshape(samples.shape)
     return chosen
 
 
@@ -62,6 +62,6 @@ def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array
 def elements_of(reading: Reading, row: Array, column: Array) -> Array:
     """Return the indices of the elements at rows and columns, of all channels."""
     channels = reading.values.shape[-1]
-    first = reading.places(row, column)[..., np.newaxis] * channels
+    first = reading.indices(row, column)[..., np.newaxis] * channels
     indices: Array = first + np.arange(channels)
     return indices

@@ -167,10 +167,10 @@ class Reading:
 
     def elements(self, y: Array, x: Array) -> Array:
         """Return the elements at whole coordinates; edges continue beyond their end."""
-        elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
+        elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.indices(y, x), 0)
         return elements
 
-    def places(self, y: Array, x: Array) -> Array:
+    def indices(self, y: Array, x: Array) -> Array:
         """Return the index of the elements at whole coordinates, channels not counted."""
         height, width = self.values.shape[1:3]
         row, column = (

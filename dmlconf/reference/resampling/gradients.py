@@ -68,8 +68,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
             if desc.InterpolationMode == "LINEAR":
                 values = spread(values, axis - changing[0] + 1, at, size)
             else:
-                places = nearest(at.values, size, desc.RoundingDirection)
-                values = summed(values, axis - changing[0] + 1, places, size)
+                indices = nearest(at.values, size, desc.RoundingDirection)
+                values = summed(values, axis - changing[0] + 1, indices, size)
         return values
 
     with np.errstate(all="ignore"):

@@ -63,17 +63,17 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
     """Return which element of an axis is at each coordinate; edges continue beyond their end."""
-    places: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
-    return places
+    indices: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
+    return indices
 
 
-def elements_at(tensor: Array, places: Sequence[Array]) -> Array:
+def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
     """Return the elements at indices along each axis."""
-    growth = [len(to) / size for to, size in zip(places, tensor.shape, strict=True)]
+    growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
     taken = tensor
     for axis in np.argsort(growth, kind="stable"):
-        if not np.array_equal(places[axis], np.arange(tensor.shape[axis])):
-            taken = taken.take(places[axis], int(axis))
+        if not np.array_equal(indices[axis], np.arange(tensor.shape[axis])):
+            taken = taken.take(indices[axis], int(axis))
     return taken.copy() if taken is tensor else taken
 
 
@@ -123,4 +123,4 @@ def in_leading_blocks(
 
 def along(values: Array, axis: int, rank: int) -> Array:
     """Return numbers along an axis, so that they are broadcast to a tensor of this rank."""
-    return values.reshape([-1 if place == axis else 1 for place in range(rank)])
+    return values.reshape([-1 if other == axis else 1 for other in range(rank)])

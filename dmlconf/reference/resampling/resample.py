@@ -59,7 +59,7 @@ def resample3(desc: Resample3Desc) -> Array:
 
     It does so in several steps if Antialiased is true and a scale is below 1/2. In each step but
     the last, an axis whose size is more than twice the output's shrinks to the greatest power of
-    two below it, and any other one becomes the output's size. The ratios of sizes take the place of
+    two below it, and any other one becomes the output's size. The ratios of sizes replace
     all scales.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
@@ -129,7 +129,7 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
 
 
 def _nearest(tensor: Array, at: Sequence[Coordinates], rounding: str) -> Array:
-    places = [
+    indices = [
         nearest(axis.values, size, rounding) for axis, size in zip(at, tensor.shape, strict=True)
     ]
-    return elements_at(tensor, places)
+    return elements_at(tensor, indices)

@@ -1,4 +1,4 @@
-"""Adding elements along an axis to the places where they belong."""
+"""Adding elements along an axis at the indices where they belong."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def spread(
 ) -> Array:
     """Add each element to its two neighbours, by their weights and so much more."""
     first, second, weight = neighbours(at.values, size)
-    places = np.concatenate([first, second])
-    order = np.argsort(places, kind="stable")
+    indices = np.concatenate([first, second])
+    order = np.argsort(indices, kind="stable")
     weights = np.concatenate([1 - weight + more, weight + more])[order]
-    return weighted(values, axis, order % len(first), weights, places[order], size)
+    return weighted(values, axis, order % len(first), weights, indices[order], size)
 
 
-def summed(values: Array, axis: int, places: Array, size: int) -> Array:
-    """Return sums of the elements along an axis that have the same place; places ascend."""
-    count = len(places)
-    return weighted(values, axis, np.arange(count), np.ones(count), places, size)
+def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
+    """Return sums of the elements along an axis that have the same index; indices ascend."""
+    count = len(indices)
+    return weighted(values, axis, np.arange(count), np.ones(count), indices, size)
 
 
 def weighted(
-    values: Array, axis: int, elements: Array, weights: Array, places: Array, size: int
+    values: Array, axis: int, elements: Array, weights: Array, indices: Array, size: int
 ) -> Array:
     """Return sums of elements times weights.
 
@@ -41,22 +41,22 @@ def weighted(
         axis: along which there are the elements, and so many sums as the size tells.
         elements: which element each term has.
         weights: of the terms.
-        places: which sum each term belongs to; these ascend.
+        indices: which sum each term belongs to; these ascend.
         size: how many sums there are.
     """
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    counts = np.diff(starts, append=len(places))
+    starts = np.flatnonzero(np.diff(indices, prepend=-1))
+    counts = np.diff(starts, append=len(indices))
     # Whole rows are read and added faster than single elements.
     rows = np.ascontiguousarray(np.moveaxis(values, axis, 0))
     sums = np.zeros((size, *rows.shape[1:]))
     if counts.max() > len(starts):
         terms = rows.take(elements, 0) * along(weights, 0, values.ndim)
-        sums[places[starts]] = np.add.reduceat(terms, starts, 0)
+        sums[indices[starts]] = np.add.reduceat(terms, starts, 0)
     else:
         for number in range(counts.max()):
-            # The first term of each place, then the second one of those that have two, ...
+            # The first term of each sum, then the second one of those that have two, ...
             chosen = starts[counts > number] + number
             terms = rows.take(elements[chosen], 0)
             terms *= along(weights[chosen], 0, values.ndim)
-            sums[places[chosen]] += terms
+            sums[indices[chosen]] += terms
     return np.moveaxis(sums, 0, axis)

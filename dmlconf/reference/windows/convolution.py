@@ -191,9 +191,9 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
     padded = np.zeros((*batches, outputs, *window.reach(kernel, positions)))
     views = window.over(padded, kernel, positions)
     columns = values.reshape(*batches, channels, -1).astype(np.float64)
-    for place in np.ndindex(*kernel):
-        added = np.swapaxes(parts[*_ALL, *place], -1, -2) @ columns
-        views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
+    for element in np.ndindex(*kernel):
+        added = np.swapaxes(parts[*_ALL, *element], -1, -2) @ columns
+        views[*_ALL, *element] += added.reshape(*batches, outputs, *positions)
     result = np.zeros((*batches, outputs, *sizes[2:]))
     taken, into = _overlap(padded.shape[3:], tuple(sizes[2:]), window.start)
     result[into] = padded[taken]

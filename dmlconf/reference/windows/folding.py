@@ -1,7 +1,7 @@
 """Operators that take windows of a tensor apart into columns, and add columns up to a tensor.
 
 A tensor {N, C, ...} corresponds to columns {N, C * window, blocks}: each column holds what the
-window covers at one place, the channels one after the other.
+window covers at one position, the channels one after the other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def unfold(desc: FoldDesc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C * W0 * ..., L}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return what the window covers at every place, as columns; the padding is zero.
+    Return what the window covers at every position, as columns; the padding is zero.
 
     Source: the page of DML_UNFOLD_OPERATOR_DESC.
     """
@@ -86,9 +86,9 @@ def folded(desc: FoldDesc, columns: Array) -> Array:
     padded = np.zeros([*sizes[:2], *map(sum, extents)], columns.dtype)
     windows = _windows(desc, padded)
     blocks = columns.reshape(windows.shape)
-    for place in np.ndindex(*desc.WindowSizes):
-        # Elements at the same place of all windows are different ones.
-        windows[:, :, *place] += blocks[:, :, *place]
+    for index in np.ndindex(*desc.WindowSizes):
+        # Elements at the same index in all windows are different ones.
+        windows[:, :, *index] += blocks[:, :, *index]
     inner = [slice(first, first + size) for first, size in zip(start, sizes[2:], strict=True)]
     return padded[:, :, *inner]
 

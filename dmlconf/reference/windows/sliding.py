@@ -1,7 +1,7 @@
 """Windows that slide over the spatial axes of a tensor.
 
 A window is a product of one along each axis, so the axes are reduced one after another, each with a
-step for every place of the window along it.
+step for every element of the window along it.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Window:
         axis: the axis.
         extent: how many elements the tensor has along it.
         positions: how many positions the window takes.
-        size: how many places the window has.
+        size: how many elements the window has.
         stride: how far from one position to the next.
-        dilation: how far from one place to the next.
+        dilation: how far from one of its elements to the next.
         start: how far before the first element the first position begins.
     """
 
@@ -60,19 +60,19 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How far it is from the first place at the first position to behind the last one."""
+        """How many elements lie from the first that the window sees to the last one."""
         return max(0, (self.positions - 1) * self.stride + (self.size - 1) * self.dilation + 1)
 
-    def places(self) -> Iterator[tuple[slice, ...]]:
-        """Yield for each place which part of a tensor of this reach it sees at the positions."""
+    def parts(self) -> Iterator[tuple[slice, ...]]:
+        """Yield for each element of the window the part of a tensor of this reach that it sees."""
         before = (slice(None),) * self.axis
-        for place in range(self.size):
-            first = place * self.dilation
+        for element in range(self.size):
+            first = element * self.dilation
             behind = first + (self.positions - 1) * self.stride + 1
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor of this reach, with an axis of places before the positions."""
+        """Return a view of a tensor of this reach: an axis of window elements, then positions."""
         counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
         return strided_view(tensor, self.axis, *counts, *steps)
 
@@ -109,9 +109,9 @@ def windows(
         extents: sizes of the tensor that the window slides over.
         positions: sizes of what it gives, with one element for each position.
         strides: how far from one position to the next.
-        sizes: how many places the window has.
+        sizes: how many elements the window has.
         start: how far before the first element the first position begins.
-        dilations: how far from one place to the next; 1 if left out.
+        dilations: how far from one of its elements to the next; 1 if left out.
 
     The attributes may have more numbers than there are spatial axes.
     """
@@ -136,14 +136,14 @@ def strided_view(
     dilations: Sequence[int],
     strides: Sequence[int],
 ) -> Array:
-    """Return a view with axes for the places of a window, and then for its positions.
+    """Return a view with axes for the elements of a window, and then for its positions.
 
     Args:
         tensor: of any rank; what the window reaches is within it.
-        first: the first of the axes that the window slides over, whose place these take.
-        sizes: how many places the window has along each of them.
+        first: the first of the axes that the window slides over, which these replace.
+        sizes: how many elements the window has along each of them.
         positions: how many positions it has.
-        dilations: how far from one place to the next.
+        dilations: how far from one of its elements to the next.
         strides: how far from one position to the next.
     """
     behind = first + len(sizes)
@@ -190,8 +190,8 @@ def spread(shares: Array, over: Sequence[Window]) -> Array:
     """Return the transposition of `sums`: each share added to all that its window sees."""
     for window in over:
         output = np.zeros(_resized(shares.shape, window.axis, window.reach))
-        for place in window.places():
-            output[place] += shares
+        for part in window.parts():
+            output[part] += shares
         shares = window.cropped(output)
     return shares
 
@@ -232,10 +232,10 @@ def _along(
     if window.positions < window.size:
         reduced: Array = combine.reduce(window.view(padded), window.axis, dtype)
         return reduced
-    first, *others = window.places()
+    first, *others = window.parts()
     result = padded[first].astype(dtype)
-    for place in others:
-        combine(result, padded[place], out=result)
+    for part in others:
+        combine(result, padded[part], out=result)
     return result
 
 
@@ -251,12 +251,12 @@ def _first_greatest(
         lowest: what padding counts as; its index is beyond all others.
     """
     for window in over:
-        padded, places = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
+        padded, padded_indices = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
         numbers = _along(numbers, window, np.maximum, lowest, numbers.dtype)
         indices = np.full(numbers.shape, _NOWHERE)
-        for place in window.places():
-            other = (padded[place] < numbers) * _NOWHERE
-            np.minimum(indices, np.maximum(places[place], other), out=indices)
+        for part in window.parts():
+            other = (padded[part] < numbers) * _NOWHERE
+            np.minimum(indices, np.maximum(padded_indices[part], other), out=indices)
     return numbers, indices
 
 
