@@ -84,8 +84,8 @@ def _product(solver: _Solver, term: Term, target: Any) -> Iterator[Changes]:
             others *= 1 if other is part else other.value
         if others and target % others == 0:
             yield from solver.some(part, target // others)
-    for place, _ in enumerate(term.parts):
-        targets = [target if place == other else 1 for other in range(len(term.parts))]
+    for index, _ in enumerate(term.parts):
+        targets = [target if index == other else 1 for other in range(len(term.parts))]
         yield from islice(solver.all_of(term.parts, targets), 1)
 
 

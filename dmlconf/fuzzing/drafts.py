@@ -1,4 +1,4 @@
-"""Descs on the way to validity: their initial values, and changes to their places."""
+"""Descs on the way to validity: their initial values, and changes to their fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.catalogue.support import data_types_of
 from dmlconf.fuzzing import domains
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.solving import ANOTHER, PRESENT
-from dmlconf.fuzzing.terms import Changes, Place
+from dmlconf.fuzzing.terms import Changes, Path
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Drafts", "UnfitError"]
@@ -63,11 +63,11 @@ class Drafts:
         """Return a desc with changes.
 
         Raises:
-            UnfitError: a place cannot have its value.
+            UnfitError: a field cannot have its value.
         """
         draft = dict(desc)
-        for place, value in changes:
-            self._change(draft, place, value)
+        for path, value in changes:
+            self._change(draft, path, value)
         self._fit_scalars(draft)
         return draft
 
@@ -96,24 +96,24 @@ class Drafts:
 
     # Changes.
 
-    def _change(self, draft: dict[str, Any], place: Place, value: Any) -> None:
-        field = self._fields[str(place[0])]
+    def _change(self, draft: dict[str, Any], path: Path, value: Any) -> None:
+        field = self._fields[str(path[0])]
         current = draft[field.name]
-        if len(place) == 1:
+        if len(path) == 1:
             self._replace(draft, field, value)
         elif field.is_tensor:
-            draft[field.name] = self._with_tensor(field, current, place[1:], value)
-        elif isinstance(place[1], int) and field.is_array:
-            if current is None or not place[1] < len(current):
+            draft[field.name] = self._with_tensor(field, current, path[1:], value)
+        elif isinstance(path[1], int) and field.is_array:
+            if current is None or not path[1] < len(current):
                 raise UnfitError
-            item = current[place[1]]
-            if len(place) > 2:
-                value = self._with_key(field, item, place[2:], value)
+            item = current[path[1]]
+            if len(path) > 2:
+                value = self._with_key(field, item, path[2:], value)
             items = list(current)
-            items[place[1]] = self._checked(field, value)
+            items[path[1]] = self._checked(field, value)
             draft[field.name] = tuple(items)
         else:
-            draft[field.name] = self._with_key(field, current, place[1:], value)
+            draft[field.name] = self._with_key(field, current, path[1:], value)
 
     def _replace(self, draft: dict[str, Any], field: Field, value: Any) -> None:
         name = field.name
@@ -167,8 +167,8 @@ class Drafts:
             raise UnfitError
         return value
 
-    def _with_key(self, field: Field, current: Any, place: Place, value: Any) -> Any:
-        key, *inner = place
+    def _with_key(self, field: Field, current: Any, path: Path, value: Any) -> Any:
+        key, *inner = path
         if not isinstance(current, Mapping) or key not in current:
             raise UnfitError
         if key == "operator":
@@ -186,27 +186,27 @@ class Drafts:
             raise UnfitError
         return {**current, key: value}
 
-    def _with_tensor(self, field: Field, current: Any, place: Place, value: Any) -> Any:
+    def _with_tensor(self, field: Field, current: Any, path: Path, value: Any) -> Any:
         if current is None:
             raise UnfitError
         if not field.is_array:
-            return self._changed_tensor(field, current, place, value)
-        index = place[0]
+            return self._changed_tensor(field, current, path, value)
+        index = path[0]
         assert isinstance(index, int)
         if not index < len(current):
             raise UnfitError
         items = list(current)
         items[index] = (
             self._checked(field, value)
-            if len(place) == 1
-            else self._changed_tensor(field, items[index], place[1:], value)
+            if len(path) == 1
+            else self._changed_tensor(field, items[index], path[1:], value)
         )
         return tuple(items)
 
     def _changed_tensor(
-        self, field: Field, tensor: TensorDesc, place: Place, value: Any
+        self, field: Field, tensor: TensorDesc, path: Path, value: Any
     ) -> TensorDesc:
-        match place:
+        match path:
             case ("DataType",):
                 return replace(tensor, DataType=self._data_type(field, tensor, value))
             case ("Sizes",):
@@ -284,9 +284,9 @@ def _known_operator(value: Any) -> str:
     return value
 
 
-def _with_item(items: Any, place: Sequence[str | int], value: Any) -> tuple[Any, ...]:
+def _with_item(items: Any, path: Sequence[str | int], value: Any) -> tuple[Any, ...]:
     """Return the array of a nested operator with another whole number at an index."""
-    [index] = place
+    [index] = path
     if not isinstance(items, tuple) or not isinstance(index, int) or not index < len(items):
         raise UnfitError
     if not _is_whole(value) or value < 0:

@@ -111,9 +111,9 @@ class Goal:
                 return (((self.field, *inner, "operator"), self.value),)
         return (((self.field,), self.value),)
 
-    def _of_tensor(self, value: Any, chance: Chance, place: tuple[str, ...], new: Any) -> Change:
+    def _of_tensor(self, value: Any, chance: Chance, path: tuple[str, ...], new: Any) -> Change:
         inner = (chance.below(len(value)),) if isinstance(value, tuple) else ()
-        return ((self.field, *inner, *place), new)
+        return ((self.field, *inner, *path), new)
 
 
 def _tensors(value: Any) -> tuple[TensorDesc, ...]:

@@ -135,7 +135,7 @@ class _Growth:
             name = self.chance.pick(fields) if feeder is not None else ""
             desc = self._desc(operator, name, feeder)
             sources = {name: feeder.source} if feeder else {}
-            if desc is not None and self._place(operator, desc, sources):
+            if desc is not None and self._add(operator, desc, sources):
                 return
 
     def _feeder(self) -> _Value | None:
@@ -174,12 +174,12 @@ class _Growth:
                 return None
         return valid_desc(operator, table, self.chance, fits, begin)
 
-    def _place(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
+    def _add(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
         """Add the node, with graph inputs for tensors that no node feeds.
 
         Returns:
-            whether it was added: not if the feeder's elements would be written to the same places,
-            which leaves open what they hold.
+            whether it was added: not if several of the feeder's elements would be written to one
+            address, which leaves open what it holds.
         """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
@@ -242,7 +242,7 @@ class _Growth:
             "name": name,
             "inputs": self.inputs,
             "nodes": self.nodes,
-            "outputs": {f"y{place}": source for place, source in enumerate(outputs)},
+            "outputs": {f"y{index}": source for index, source in enumerate(outputs)},
             **self.parts,
         }
 
@@ -280,7 +280,7 @@ def _entry(operator: Operator, desc: Desc, tensors: dict[str, Any]) -> dict[str,
             entry[part.name] = attribute_entry(value)
         elif part.is_array:
             entry[part.name] = [
-                tensors[str(TensorRef(part.name, place))] for place in range(len(value))
+                tensors[str(TensorRef(part.name, index))] for index in range(len(value))
             ]
         else:
             entry[part.name] = tensors[part.name]

@@ -64,7 +64,7 @@ def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list
     """Return indices that all lead to different elements; None if there are none.
 
     With an Axis, an index's position supplies the other coordinates; otherwise each index alone is
-    a place.
+    the address of an element.
     """
     axis = desc.get("Axis")
     if axis is None:
@@ -78,8 +78,8 @@ def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list
     values = [0] * tensor.ElementCount
     for line in range(tensor.ElementCount // count):
         start = line // after * after * count + line % after
-        for place, index in enumerate(_permuted(size, count, chance)):
-            values[start + place * after] = index
+        for step, index in enumerate(_permuted(size, count, chance)):
+            values[start + step * after] = index
     return values
 
 

@@ -95,9 +95,9 @@ def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) ->
             tensor = _CHANGES[constraint](value, chance)
             yield {**desc, field.name: tensor}
         elif value:
-            place = chance.below(len(value))
-            tensor = _CHANGES[constraint](value[place], chance)
-            yield {**desc, field.name: (*value[:place], tensor, *value[place + 1 :])}
+            index = chance.below(len(value))
+            tensor = _CHANGES[constraint](value[index], chance)
+            yield {**desc, field.name: (*value[:index], tensor, *value[index + 1 :])}
 
 
 def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Desc]:
@@ -148,7 +148,7 @@ def _odd_alignment(tensor: TensorDesc, chance: Chance) -> TensorDesc:
 
 def _overlapping(tensor: TensorDesc, chance: Chance) -> TensorDesc:
     strides = list(packed_strides(tensor.Sizes))
-    longer = [place for place, size in enumerate(tensor.Sizes) if size > 1]
+    longer = [index for index, size in enumerate(tensor.Sizes) if size > 1]
     if longer:
         strides[chance.pick(longer)] = 0
     return replace(tensor, Strides=tuple(strides))

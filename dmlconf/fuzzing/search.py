@@ -165,12 +165,12 @@ class _Walk:
         """Return changes that make tensors of too many elements smaller."""
         changes: list[Changes] = []
         for name in self._operator_tensors(desc):
-            for place, tensor in name:
+            for path, tensor in name:
                 if _is_small(tensor):
                     continue
                 for index, size in enumerate(tensor.Sizes):
                     if size > 1:
-                        changes.append((((*place, "Sizes", index), max(1, size // 3)),))
+                        changes.append((((*path, "Sizes", index), max(1, size // 3)),))
         return changes
 
     def _operator_tensors(self, desc: Desc) -> Iterator[list[tuple[tuple[Any, ...], TensorDesc]]]:

@@ -26,10 +26,10 @@ class _Marker:
 
 
 PRESENT: Final = _Marker("present")
-"""Any tensor or attribute, for a place that has none."""
+"""Any tensor or attribute, where there is none."""
 
 ANOTHER: Final = _Marker("another")
-"""Any other value that the place can have."""
+"""Any other value that is permitted there."""
 
 ABSENT: Final = None
 
@@ -86,27 +86,27 @@ class Solver:
 
     # Values.
 
-    def _place(self, term: Term, target: Any) -> Iterator[Changes]:
-        assert term.place is not None
+    def _field(self, term: Term, target: Any) -> Iterator[Changes]:
+        assert term.path is not None
         if isinstance(target, bool) and not isinstance(term.value, bool):
             # The term is a condition that holds for anything present and not zero.
             if isinstance(term.value, int | float):
-                yield ((term.place, int(target)),)
+                yield ((term.path, int(target)),)
             else:
-                yield ((term.place, PRESENT if target else ABSENT),)
+                yield ((term.path, PRESENT if target else ABSENT),)
             return
-        yield ((term.place, target),)
+        yield ((term.path, target),)
 
     def _tuple(self, term: Term, target: Any) -> Iterator[Changes]:
         if not isinstance(target, tuple):
-            if term.place is not None and target in (ABSENT, PRESENT):
-                yield ((term.place, target),)
+            if term.path is not None and target in (ABSENT, PRESENT):
+                yield ((term.path, target),)
             return
         items = items_of(term)
         if len(items) == len(target):
             yield from self.all_of(items, target)
-        elif term.place is not None:
-            yield ((term.place, target),)
+        elif term.path is not None:
+            yield ((term.path, target),)
 
     def _slice(self, term: Term, target: Any) -> Iterator[Changes]:
         base, *items = term.parts
@@ -168,8 +168,8 @@ class Solver:
             yield from self._tuple(base, value + (PRESENT,) * (target - count))
 
     def _member(self, term: Term, target: Any) -> Iterator[Changes]:
-        if term.place is not None:
-            *owner, name = term.place
+        if term.path is not None:
+            *owner, name = term.path
             if name == "Packed" or (name in ("Broadcast", "OverlappingStrides") and not target):
                 yield (((*owner, "Strides"), None),)
 
@@ -207,11 +207,11 @@ class Solver:
             yield from self.some(part, (*part.value, 1))
         elif isinstance(part.value, bool):
             yield from self.some(part, not part.value)
-        elif part.place is not None:
-            yield ((part.place, ANOTHER),)
-            if self._beyond_enums and len(part.place) == 1:
-                yield ((part.place, _NO_CONSTANT),)
-            yield ((part.place, ABSENT),)
+        elif part.path is not None:
+            yield ((part.path, ANOTHER),)
+            if self._beyond_enums and len(part.path) == 1:
+                yield ((part.path, _NO_CONSTANT),)
+            yield ((part.path, ABSENT),)
 
     def _order(self, term: Term, target: Any) -> Iterator[Changes]:
         left, right = term.parts
@@ -262,12 +262,12 @@ class Solver:
     def _exactly_one(self, term: Term, target: Any) -> Iterator[Changes]:
         for only in self.chance.shuffled(range(len(term.parts))):
             yield tuple(
-                (part.place, PRESENT if place == only else ABSENT)
-                for place, part in enumerate(term.parts)
-                if part.place is not None and (part.value is not None) is not (place == only)
+                (part.path, PRESENT if index == only else ABSENT)
+                for index, part in enumerate(term.parts)
+                if part.path is not None and (part.value is not None) is not (index == only)
             )
         if not target:
-            yield tuple((part.place, ABSENT) for part in term.parts if part.place is not None)
+            yield tuple((part.path, ABSENT) for part in term.parts if part.path is not None)
 
     def _begins(self, term: Term, target: Any) -> Iterator[Changes]:
         whole, beginning = term.parts
@@ -280,8 +280,8 @@ class Solver:
 
     def _error(self, term: Term, target: Any) -> Iterator[Changes]:
         for part in term.parts:
-            if part.value is None and part.place is not None:
-                yield ((part.place, PRESENT),)
+            if part.value is None and part.path is not None:
+                yield ((part.path, PRESENT),)
             elif isinstance(part.value, int) and not isinstance(part.value, bool):
                 for value in (1, 0, 2, 3):
                     yield from self.some(part, value)
@@ -300,7 +300,7 @@ _Rule = Callable[[Solver, Term, Any], Iterator[Changes]]
 
 _RULES: Final[Mapping[str, _Rule]] = {
     **ARITHMETIC,
-    "place": Solver._place,
+    "field": Solver._field,
     "tuple": Solver._tuple,
     "slice": Solver._slice,
     "concatenation": Solver._concatenation,

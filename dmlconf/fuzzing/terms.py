@@ -1,8 +1,8 @@
 """Constraints as terms that know their values, and the parts of a desc these come from.
 
 `trace` evaluates an expression as `Expression.evaluate` does, but its result remembers how each
-value was computed: `OutputTensor.Sizes[1]` is a place in the desc, `A * B` consists of two terms.
-So `solving` can find which place to change, and to what, for a condition to hold.
+value was computed: `OutputTensor.Sizes[1]` is the value at a path in the desc, and `A * B` consists
+of two terms. So `solving` can find which path to change, and to what, for a condition to hold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dmlconf.expressions import FUNCTIONS, Expression
 __all__ = [
     "Change",
     "Changes",
-    "Place",
+    "Path",
     "Scope",
     "Term",
     "TermError",
@@ -29,11 +29,11 @@ __all__ = [
     "trace",
 ]
 
-Place = tuple[str | int, ...]
-"""The place of a value in a desc, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
+Path = tuple[str | int, ...]
+"""Where a value is in a desc, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
 
-Change = tuple[Place, Any]
-"""A place in a desc, and its new value."""
+Change = tuple[Path, Any]
+"""The path of a value in a desc, and its new value."""
 
 Changes = tuple[Change, ...]
 
@@ -42,11 +42,11 @@ class TermError(Exception):
     """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the place of an absent tensor or attribute whose member was accessed, or None.
+        missing: the path of an absent tensor or attribute whose member was accessed, or None.
         culprits: the terms whose values do not fit.
     """
 
-    def __init__(self, missing: Place | None = None, culprits: tuple[Term, ...] = ()) -> None:
+    def __init__(self, missing: Path | None = None, culprits: tuple[Term, ...] = ()) -> None:
         self.missing, self.culprits = missing, culprits
         super().__init__(missing)
 
@@ -57,20 +57,20 @@ class Term:
 
     Attributes:
         value: the value.
-        kind: `constant`, `place`, `tuple`, `error`, an operator such as `==`, or a function's name.
+        kind: `constant`, `field`, `tuple`, `error`, an operator such as `==`, or a function's name.
         parts: the terms that it is computed from; for a tuple, its items.
-        place: where in the desc the value is; None for computed values.
+        path: where in the desc the value is; None for computed values.
     """
 
     value: Any
     kind: str = "constant"
     parts: tuple[Term, ...] = ()
-    place: Place | None = None
+    path: Path | None = None
 
     @property
     def is_constant(self) -> bool:
         """Whether no change of the desc changes it."""
-        return self.place is None and all(part.is_constant for part in self.parts)
+        return self.path is None and all(part.is_constant for part in self.parts)
 
 
 class Scope:
@@ -115,15 +115,15 @@ class Scope:
         return _of_value(self._constants[name])
 
 
-def _of_value(value: Any, place: Place | None = None) -> Term:
+def _of_value(value: Any, path: Path | None = None) -> Term:
     """Return the term of a value of a desc, or of a constant."""
     if isinstance(value, tuple | list):
         items = tuple(
-            _of_value(item, None if place is None else (*place, index))
+            _of_value(item, None if path is None else (*path, index))
             for index, item in enumerate(value)
         )
-        return Term(value if isinstance(value, tuple) else tuple(value), "tuple", items, place)
-    return Term(value, "constant" if place is None else "place", (), place)
+        return Term(value if isinstance(value, tuple) else tuple(value), "tuple", items, path)
+    return Term(value, "constant" if path is None else "field", (), path)
 
 
 def trace(expression: Expression, scope: Scope) -> Term:
@@ -169,22 +169,22 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Term:
     owner = _trace(node.value, scope)
     tensor = owner.value
     if not isinstance(tensor, TensorDesc):
-        raise TermError(owner.place if tensor is None else None)
-    place = None if owner.place is None else (*owner.place, node.attr)
+        raise TermError(owner.path if tensor is None else None)
+    path = None if owner.path is None else (*owner.path, node.attr)
     if node.attr in ("DataType", "Sizes", "Strides", "Flags", "GuaranteedBaseOffsetAlignment"):
-        return _of_value(getattr(tensor, node.attr), place)
-    sizes = _of_value(tensor.Sizes, None if owner.place is None else (*owner.place, "Sizes"))
+        return _of_value(getattr(tensor, node.attr), path)
+    sizes = _of_value(tensor.Sizes, None if owner.path is None else (*owner.path, "Sizes"))
     if node.attr == "DimensionCount":
         return Term(tensor.DimensionCount, "len", (sizes,))
     if node.attr == "ElementCount":
         return Term(tensor.ElementCount, "product", sizes.parts)
-    return Term(getattr(tensor, node.attr), "member", (), place)
+    return Term(getattr(tensor, node.attr), "member", (), path)
 
 
 def _subscript(node: ast.Subscript, scope: Scope) -> Term:
     base = _trace(node.value, scope)
     if base.value is None:
-        raise TermError(base.place)
+        raise TermError(base.path)
     if isinstance(node.slice, ast.Slice):
         parts = (node.slice.lower, node.slice.upper, node.slice.step)
         ends = [None if part is None else _trace(part, scope) for part in parts]
@@ -196,8 +196,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Term:
         if isinstance(base.value, tuple):
             item: Term = items_of(base)[index.value]
             return item
-        place = None if base.place is None else (*base.place, index.value)
-        return _of_value(base.value[index.value], place)
+        path = None if base.path is None else (*base.path, index.value)
+        return _of_value(base.value[index.value], path)
     except (LookupError, TypeError) as error:
         raise TermError(culprits=(index, base)) from error
 
@@ -240,7 +240,7 @@ def _binary(node: ast.BinOp, scope: Scope) -> Term:
     try:
         value = operation(left.value, right.value)
     except (TypeError, ZeroDivisionError, OverflowError) as error:
-        raise TermError(left.place if left.value is None else right.place, (right, left)) from error
+        raise TermError(left.path if left.value is None else right.path, (right, left)) from error
     return Term(value, "concatenation" if isinstance(value, tuple) else kind, (left, right))
 
 
@@ -266,7 +266,7 @@ def _condition(node: ast.expr, scope: Scope) -> Term:
     try:
         return _trace(node, scope)
     except TermError as error:
-        missing = () if error.missing is None else (Term(None, "place", (), error.missing),)
+        missing = () if error.missing is None else (Term(None, "field", (), error.missing),)
         return Term(False, "error", (*missing, *error.culprits))
 
 
@@ -292,7 +292,7 @@ def _compare(node: ast.Compare, scope: Scope) -> Term:
         try:
             value = compare(left.value, right.value)
         except TypeError as error:
-            raise TermError(left.place if left.value is None else right.place) from error
+            raise TermError(left.path if left.value is None else right.path) from error
         parts.append(Term(value, kind, (left, right)))
     if len(parts) == 1:
         return parts[0]
@@ -320,7 +320,7 @@ def _call(node: ast.Call, scope: Scope) -> Term:
     try:
         value = FUNCTIONS[name](*(argument.value for argument in arguments))
     except (TypeError, ValueError) as error:
-        missing = next((each.place for each in arguments if each.value is None), None)
+        missing = next((each.path for each in arguments if each.value is None), None)
         raise TermError(missing, tuple(arguments)) from error
     if name == "tuple":
         return arguments[0]

@@ -115,7 +115,7 @@ def test_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         (("InputTensor",), None),
         (("InputTensor", "DataType"), "INT8"),
@@ -129,10 +129,10 @@ def test_finds_changes_by_which_a_condition_no_longer_holds(text: str) -> None:
         (("DimensionCount",), 1000),
     ],
 )
-def test_refuses_changes_that_a_field_cannot_have(place: tuple[Any, ...], value: Any) -> None:
+def test_refuses_changes_that_a_field_cannot_have(path: tuple[Any, ...], value: Any) -> None:
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], Chance(1))
     with pytest.raises(UnfitError):
-        drafts.changed(DESC, ((place, value),))
+        drafts.changed(DESC, ((path, value),))
 
 
 def test_arrays_of_one_count_keep_the_same_length() -> None:
