@@ -159,9 +159,9 @@ def operator_entries(
                 operator, desc, field, tensor, seed
             )
             if field.is_array:
-                place = int(tensor_name[len(field.name) + 1 : -1])
+                index = int(tensor_name[len(field.name) + 1 : -1])
                 items = list(written[field.name])
-                items[place] = {**items[place], **data}
+                items[index] = {**items[index], **data}
                 written[field.name] = items
             else:
                 written[field.name] = {**written[field.name], **data}

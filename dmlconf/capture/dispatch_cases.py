@@ -40,7 +40,7 @@ _FOLLOWER: Final = "follower"
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """A dispatch with its place in the order of submission, from 1."""
+    """A dispatch with its number in the order of submission, from 1."""
 
     number: int
     dispatch: CapturedDispatch

@@ -118,7 +118,7 @@ class SessionSettings:
             options.add_free_dimension_override_by_name(name, size)
         source = str(self.path) if model is None else model
         try:
-            # Where a provider fails, another must not take its place unnoticed.
+            # Where a provider fails, another must not replace it unnoticed.
             session = onnxruntime.InferenceSession(
                 source, options, providers=list(providers), enable_fallback=0
             )

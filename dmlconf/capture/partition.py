@@ -80,9 +80,9 @@ _DAMAGES: Final = (
 
 
 class _Table:
-    """A table of a FlatBuffer; every place is checked against the file's end by slices."""
+    """A table of a FlatBuffer; every position is checked against the file's end by slices."""
 
-    def __init__(self, content: bytes, place: int) -> None:
+    def __init__(self, content: bytes, position: int) -> None:
         try:
             from flatbuffers import number_types
             from flatbuffers.table import Table
@@ -90,59 +90,62 @@ class _Table:
             message = f"flatbuffers is missing ({error}): {install_command('capture')}"
             raise PartitionError(message) from error
         self._types = number_types
-        self._table = Table(content, place)
+        self._table = Table(content, position)
         self._content = content
 
-    def _place(self, slot: int) -> int | None:
+    def _position(self, slot: int) -> int | None:
         offset = int(self._table.Offset(slot))
         return self._table.Pos + offset if offset else None
 
     def number(self, slot: int, form: str) -> int:
         """Return a number in a slot; 0 if it is absent."""
-        place = self._place(slot)
-        return 0 if place is None else int(struct.unpack_from(form, self._content, place)[0])
+        position = self._position(slot)
+        return 0 if position is None else int(struct.unpack_from(form, self._content, position)[0])
 
     def text(self, slot: int) -> str:
         """Return a string; empty if it is absent."""
-        place = self._place(slot)
-        return "" if place is None else self._string(place)
+        position = self._position(slot)
+        return "" if position is None else self._string(position)
 
     def target(self, slot: int) -> int | None:
-        """Return the place that a slot refers to, or None."""
-        place = self._place(slot)
-        return None if place is None else self._referred(place)
+        """Return the position that a slot refers to, or None."""
+        position = self._position(slot)
+        return None if position is None else self._referred(position)
 
     def table(self, slot: int) -> _Table | None:
         """Return the table that a slot refers to, or None."""
-        place = self.target(slot)
-        return None if place is None else _Table(self._content, place)
+        position = self.target(slot)
+        return None if position is None else _Table(self._content, position)
 
     def tables(self, slot: int) -> list[_Table]:
         """Return the tables of a vector; none if it is absent."""
-        return [_Table(self._content, self._referred(place)) for place in self._items(slot, 4)]
+        return [
+            _Table(self._content, self._referred(position)) for position in self._items(slot, 4)
+        ]
 
     def texts(self, slot: int) -> list[str]:
         """Return the strings of a vector."""
-        return [self._string(place) for place in self._items(slot, 4)]
+        return [self._string(position) for position in self._items(slot, 4)]
 
     def numbers(self, slot: int, form: str) -> tuple[Any, ...] | None:
         """Return the numbers of a vector; None if it is absent."""
-        if self._place(slot) is None:
+        if self._position(slot) is None:
             return None
         size = struct.calcsize(form)
         return tuple(
-            struct.unpack_from(form, self._content, place)[0] for place in self._items(slot, size)
+            struct.unpack_from(form, self._content, position)[0]
+            for position in self._items(slot, size)
         )
 
     def has(self, slot: int) -> bool:
         """Return whether a slot is there."""
-        return self._place(slot) is not None
+        return self._position(slot) is not None
 
-    def _referred(self, place: int) -> int:
-        return place + int(struct.unpack_from("<I", self._content, place)[0])
+    def _referred(self, position: int) -> int:
+        return position + int(struct.unpack_from("<I", self._content, position)[0])
 
-    def _string(self, place: int) -> str:
-        start = self._referred(place)
+    def _string(self, position: int) -> str:
+        start = self._referred(position)
         (length,) = struct.unpack_from("<I", self._content, start)
         text = self._content[start + 4 : start + 4 + length]
         if len(text) != length:
@@ -150,10 +153,10 @@ class _Table:
         return text.decode("utf-8", "replace")
 
     def _items(self, slot: int, size: int) -> Iterator[int]:
-        place = self._place(slot)
-        if place is None:
+        position = self._position(slot)
+        if position is None:
             return
-        start = self._referred(place)
+        start = self._referred(position)
         (count,) = struct.unpack_from("<I", self._content, start)
         if count > _MOST_PARTS:
             raise ValueError(f"a list of {count:,} parts")
@@ -182,7 +185,7 @@ class _Partition:
             kind, desc = table.number(4, "<B"), table.table(6)
             if desc is None or kind not in (_OPERATOR, _CONSTANT):
                 raise PartitionError("a node of an unknown kind")
-            if kind == _CONSTANT:  # What it feeds gets an input in its place.
+            if kind == _CONSTANT:  # What it feeds gets an input instead.
                 weights.update(dict.fromkeys(table.texts(12), table.text(8)))
                 continue
             operator = _operator(desc.text(4))
@@ -253,11 +256,11 @@ class _Partition:
         return Node(name, operator.name, desc)
 
     def _attribute(self, field: Field, table: _Table | None, desc: Mapping[str, Any]) -> Any:
-        place = None if table is None else table.target(8)
-        if table is None or place is None or not table.number(6, "<B"):
+        position = None if table is None else table.target(8)
+        if table is None or position is None or not table.number(6, "<B"):
             return None
         kind = field.attribute_kind
-        value = _Table(self._content, place)
+        value = _Table(self._content, position)
         if field.is_array and kind is not AttributeKind.OPERATOR:
             form = {AttributeKind.INT: "<i", AttributeKind.FLOAT: "<f"}.get(kind, "<I")
             items = value.numbers(4, form) or ()
@@ -271,28 +274,28 @@ class _Partition:
             stored = self._content[inner : inner + 8] if inner is not None else b""
             type_name = desc[field.type_field or ""]
             return scalar_value(stored.ljust(8, b"\0"), DataType(type_name))
-        return self._plain(field, place)
+        return self._plain(field, position)
 
-    def _plain(self, field: Field, place: int) -> Any:
+    def _plain(self, field: Field, position: int) -> Any:
         match field.attribute_kind:
             case AttributeKind.FLOAT:
-                return shortest(struct.unpack_from("<f", self._content, place)[0])
+                return shortest(struct.unpack_from("<f", self._content, position)[0])
             case AttributeKind.BOOL:
-                return bool(struct.unpack_from("<B", self._content, place)[0])
+                return bool(struct.unpack_from("<B", self._content, position)[0])
             case AttributeKind.INT:
-                return struct.unpack_from("<i", self._content, place)[0]
+                return struct.unpack_from("<i", self._content, position)[0]
             case AttributeKind.SIZE_2D:
                 return dict(
                     zip(
                         ("Width", "Height"),
-                        struct.unpack_from("<II", self._content, place),
+                        struct.unpack_from("<II", self._content, position),
                         strict=True,
                     )
                 )
             case AttributeKind.SCALE_BIAS:
-                scale, bias = struct.unpack_from("<ff", self._content, place)
+                scale, bias = struct.unpack_from("<ff", self._content, position)
                 return {"Scale": shortest(scale), "Bias": shortest(bias)}
-        (number,) = struct.unpack_from("<I", self._content, place)
+        (number,) = struct.unpack_from("<I", self._content, position)
         if field.attribute_kind is not AttributeKind.ENUM:
             return number
         known = {

@@ -43,12 +43,12 @@ class Copies:
     Attributes:
         parts: each tensor with where it is bound.
         buffer: receives them.
-        places: where each of them begins there.
+        starts: where each of them begins there.
     """
 
     parts: Sequence[tuple[Slot, Range]]
     buffer: Buffer
-    places: Sequence[int] = field(default_factory=tuple)
+    starts: Sequence[int] = field(default_factory=tuple)
 
     @classmethod
     def of(cls, device: ComObject, parts: Iterable[tuple[Slot, Range]]) -> Copies | None:
@@ -57,14 +57,14 @@ class Copies:
         Raises:
             HResultError: there is not enough memory.
         """
-        bound = [(slot, place) for slot, place in parts if slot.tensor.TotalTensorSizeInBytes]
-        places, size = [], 0
-        for slot, _ in bound:
-            places.append(size)
+        filled = [(slot, bound) for slot, bound in parts if slot.tensor.TotalTensorSizeInBytes]
+        starts, size = [], 0
+        for slot, _ in filled:
+            starts.append(size)
             size += -(-slot.tensor.TotalTensorSizeInBytes // _ALIGNMENT) * _ALIGNMENT
-        if not bound:
+        if not filled:
             return None
-        return cls(bound, Buffer(device, size, D3D12_HEAP_TYPE.READBACK), places)
+        return cls(filled, Buffer(device, size, D3D12_HEAP_TYPE.READBACK), starts)
 
     def record(self, commands: ComObject, *, in_use: bool) -> None:
         """Record the copies.
@@ -74,16 +74,16 @@ class Copies:
             in_use: whether it is the application's list, in which the buffers are in the state
                 UNORDERED_ACCESS, as dispatches need; in another list they have no state yet.
         """
-        moved = sorted({place.buffer for _, place in self.parts if _on_device(place.buffer)})
+        moved = sorted({bound.buffer for _, bound in self.parts if _on_device(bound.buffer)})
         read, written = D3D12_RESOURCE_STATES.COPY_SOURCE, D3D12_RESOURCE_STATES.UNORDERED_ACCESS
         if in_use:
             everything = d3d12.D3D12_RESOURCE_BARRIER(_UAV)
             commands.call("ResourceBarrier", 1, ctypes.byref(everything))
             _change(commands, moved, written, read)
-        for (slot, place), start in zip(self.parts, self.places, strict=True):
+        for (slot, bound), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes
             commands.call(
-                "CopyBufferRegion", self.buffer.resource, start, place.buffer, place.offset, size
+                "CopyBufferRegion", self.buffer.resource, start, bound.buffer, bound.offset, size
             )
         if in_use:
             _change(commands, moved, read, written)
@@ -91,7 +91,7 @@ class Copies:
     def arrays(self) -> Mapping[str, Array]:
         """Return the tensors' elements, once the list has run."""
         result = {}
-        for (slot, _), start in zip(self.parts, self.places, strict=True):
+        for (slot, _), start in zip(self.parts, self.starts, strict=True):
             size = slot.tensor.TotalTensorSizeInBytes
             content = ctypes.string_at(self.buffer.memory + start, size)
             result[slot.name] = decode(slot.tensor, np.frombuffer(content, np.uint8))

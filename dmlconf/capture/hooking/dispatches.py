@@ -343,16 +343,16 @@ class Dispatches:
         return execute
 
     def _pending(self, lists: Sequence[int]) -> dict[int, list[_Dispatch]]:
-        """Return the dispatches whose data is to be kept, by the place of their list."""
+        """Return the dispatches whose data is to be kept, by the index of their list."""
         pending = {}
         with self._lock:
-            for place, commands in enumerate(lists):
+            for index, commands in enumerate(lists):
                 content = self._lists.get(commands)
                 if content is None:
                     continue
                 content.submissions += 1
                 if content.dispatches:
-                    pending[place], content.dispatches = content.dispatches, []
+                    pending[index], content.dispatches = content.dispatches, []
         return pending
 
     def _keep(self, dispatch: _Dispatch) -> None:
@@ -408,14 +408,14 @@ class _Submission:
         begun = 0
         late = {p for p, each in self.pending.items() if any(d.late for d in each)}
         owner = ExitStack()
-        for place in sorted(late):
-            self._submit(self.lists[begun:place])
+        for index in sorted(late):
+            self._submit(self.lists[begun:index])
             with self.guard.safely():
-                self._around(place, owner, after=False)
-            self._submit(self.lists[place : place + 1])
-            begun = place + 1
+                self._around(index, owner, after=False)
+            self._submit(self.lists[index : index + 1])
+            begun = index + 1
             with self.guard.safely():
-                self._around(place, owner, after=True)
+                self._around(index, owner, after=True)
         self._submit(self.lists[begun:])
         with self.guard.safely():
             self._wait()
@@ -430,11 +430,11 @@ class _Submission:
             with self.guard.entered():
                 self.original(self.queue, len(lists), ctypes.addressof(array))
 
-    def _around(self, place: int, owner: ExitStack, *, after: bool) -> None:
+    def _around(self, index: int, owner: ExitStack, *, after: bool) -> None:
         """Submit a list of dmlconf's own that copies inputs before, or outputs after a list."""
-        commands = _list(self.lists[place])
+        commands = _list(self.lists[index])
         device = owner.enter_context(device_of(commands))
-        for dispatch in self.pending[place]:
+        for dispatch in self.pending[index]:
             if not dispatch.late:
                 continue
             if not after:
@@ -459,16 +459,16 @@ def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
     """Make room for the tensors of a dispatch as they are bound now."""
     inputs = zip(dispatch.what.inputs, dispatch.table.inputs, strict=False)
     parts = [
-        (slot, place)
-        for slot, place in inputs
-        if slot is not None and place is not None and slot.owned is dispatch.initializes
+        (slot, bound)
+        for slot, bound in inputs
+        if slot is not None and bound is not None and slot.owned is dispatch.initializes
     ]
     dispatch.before = Copies.of(device, parts)
     if not dispatch.initializes:
         outputs = zip(dispatch.what.outputs, dispatch.table.outputs, strict=False)
         dispatch.after = Copies.of(
             device,
-            [(slot, place) for slot, place in outputs if slot is not None and place is not None],
+            [(slot, bound) for slot, bound in outputs if slot is not None and bound is not None],
         )
 
 

@@ -66,13 +66,13 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
     Raises:
         OSError: there is no room.
     """
-    places: Any = (None,)
+    wanted: Any = (None,)
     if between is not None:
         first = -(-between[0] // _GRANULARITY) * _GRANULARITY
-        places = range(first, between[1] - _GRANULARITY, _GRANULARITY)
+        wanted = range(first, between[1] - _GRANULARITY, _GRANULARITY)
     kernel = _kernel32()
-    for place in places:
-        address = kernel.VirtualAlloc(place, len(code), _COMMIT_AND_RESERVE, _READ_WRITE_EXECUTE)
+    for start in wanted:
+        address = kernel.VirtualAlloc(start, len(code), _COMMIT_AND_RESERVE, _READ_WRITE_EXECUTE)
         if address:
             ctypes.memmove(address, code, len(code))
             return int(address)

@@ -132,8 +132,8 @@ def exported_entry(module: int, name: str) -> tuple[int, int]:
         LookupError: the library exports no function of this name.
     """
 
-    def number(kind: Any, place: int) -> int:
-        return int(kind.from_address(module + place).value)
+    def number(kind: Any, offset: int) -> int:
+        return int(kind.from_address(module + offset).value)
 
     header = number(ctypes.c_uint32, 0x3C)
     optional = header + 24
@@ -142,7 +142,7 @@ def exported_entry(module: int, name: str) -> tuple[int, int]:
     if not exports:
         raise LookupError(f"the library exports nothing, and so not {name}")
     count, functions, names, ordinals = (
-        number(ctypes.c_uint32, exports + place) for place in (24, 28, 32, 36)
+        number(ctypes.c_uint32, exports + offset) for offset in (24, 28, 32, 36)
     )
     for index in range(count):
         text = ctypes.string_at(module + number(ctypes.c_uint32, names + 4 * index))

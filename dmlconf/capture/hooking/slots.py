@@ -93,8 +93,8 @@ def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
 
 def _ranges(count: int, bindings: int | None) -> Iterator[Range | None]:
     for index in range(count if bindings else 0):
-        place = (bindings or 0) + index * ctypes.sizeof(DML_BINDING_DESC)
-        binding = DML_BINDING_DESC.from_address(place)
+        address = (bindings or 0) + index * ctypes.sizeof(DML_BINDING_DESC)
+        binding = DML_BINDING_DESC.from_address(address)
         if binding.Type == DML_BINDING_TYPE.BUFFER and binding.Desc:
             yield _range(DML_BUFFER_BINDING.from_address(binding.Desc))
         elif binding.Type == DML_BINDING_TYPE.BUFFER_ARRAY and binding.Desc:
