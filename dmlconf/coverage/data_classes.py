@@ -76,7 +76,7 @@ _BEFORE: Final = "NaN before the extreme"
 _AFTER: Final = "NaN after the extreme"
 
 
-def _nan_places_in(array: Array) -> frozenset[str]:
+def _nan_beside_extremes(array: Array) -> frozenset[str]:
     flat = array.ravel()
     nan = np.flatnonzero(np.isnan(flat))
     if not len(nan) or len(nan) == len(flat):
@@ -92,6 +92,6 @@ DATA_CLASSES: Final[Mapping[str, DataClass]] = {
     "ends_of_half_precision": DataClass(
         lambda data_type: ("2048", "65504"), _half_precision_ends_in
     ),
-    "nan_around_the_extreme": DataClass(lambda data_type: (_BEFORE, _AFTER), _nan_places_in),
+    "nan_around_the_extreme": DataClass(lambda data_type: (_BEFORE, _AFTER), _nan_beside_extremes),
 }
 """The classes by the names that `schemas/questions.yaml` uses."""

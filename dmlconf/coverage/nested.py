@@ -46,7 +46,7 @@ def nested_of_case(operator: Operator, desc: Mapping[str, Any]) -> Iterator[str]
 
 @cache
 def _slots(operator: Operator, field: Field) -> list[str]:
-    """Return the places of a field: its name, or for an array those of one direction."""
+    """Return the slots of a field: its name, or for an array those of one direction."""
     if not field.is_array:
         return [field.name]
     counts = [count for count in range(1, _MOST_SLOTS) if _may_count(operator, field, count)]

@@ -51,7 +51,7 @@ class Deviation:
         elements: which elements of outputs may be others: those to which all of these names of
             `ELEMENTS` apply; none if the target may only refuse the case.
         arguments: of such a function, such as the permitted error.
-        formula: computes what elements may be in place of naming them; None if names do.
+        formula: computes what elements may be instead of naming them; None if names do.
         refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
         says: the sentence of the target's specification, and what it leaves open.
         link: where the sentence is.

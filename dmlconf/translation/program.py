@@ -40,7 +40,7 @@ class Step:
         inputs: names of tensors; an empty one is an optional input that is absent.
         outputs: names of tensors.
         attributes: by name: numbers, text, sequences of these, or `DataType` and `BOOL` for types.
-        operands: optional inputs by name, for targets that name them; others give places to all.
+        operands: optional inputs by name, for targets that name them; others list all in order.
     """
 
     operation: str

@@ -146,7 +146,7 @@ class _Builder:
             return name
         written = {int(at): n for n, at in enumerate(_offsets(producer))}
         try:
-            places = [written[int(at)] for at in _offsets(consumer)]
+            indices = [written[int(at)] for at in _offsets(consumer)]
         except KeyError:
             message = "an edge that reads elements which its producer does not write"
             raise NotExpressibleError(message) from None
@@ -154,7 +154,7 @@ class _Builder:
         picked = self.fresh()
         operation = "Gather" if self.table.target == "onnx" else "gather"
         self.step(
-            operation, [flat, self.constant(np.array(places, np.int64))], [picked], {"axis": 0}
+            operation, [flat, self.constant(np.array(indices, np.int64))], [picked], {"axis": 0}
         )
         return self.reshaped(picked, consumer.Sizes)
 
@@ -194,7 +194,7 @@ class _Builder:
             scope.assign(statement)
 
     def _add_wide(self, operator: str, desc: Desc, slots: Mapping[str, str]) -> None:
-        """Add the steps of an operator with FLOAT32 in place of FLOAT16, and casts around them."""
+        """Add the steps of an operator with FLOAT32 instead of FLOAT16, and casts around them."""
         wide = {name: _widened(value) for name, value in desc.items()}
         inner = dict(slots)
         outputs = {}

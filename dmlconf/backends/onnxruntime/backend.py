@@ -145,27 +145,27 @@ class OnnxRuntimeBackend:
             return
         expressible: dict[int, Program] = {}
         outcomes: dict[int, Outcome] = {}
-        for place, case in enumerate(cases):
+        for index, case in enumerate(cases):
             began = perf_counter()
             try:
-                expressible[place] = translated(case, "onnx").renamed(f"{place}/")
+                expressible[index] = translated(case, "onnx").renamed(f"{index}/")
             except NotExpressibleError as error:
-                outcomes[place] = Declined(str(error), perf_counter() - began)
+                outcomes[index] = Declined(str(error), perf_counter() - began)
         outcomes |= self._run_together(cases, expressible)
-        yield from (outcomes[place] for place in range(len(cases)))
+        yield from (outcomes[index] for index in range(len(cases)))
 
     def _run_together(
         self, cases: Sequence[Case], programs: Mapping[int, Program]
     ) -> dict[int, Outcome]:
-        """Return the outcomes by place; what fails as one model runs as two halves."""
-        places = list(programs)
-        if len(places) < 2:
-            return {place: self._run(cases[place]) for place in places}
+        """Return the outcomes by index; what fails as one model runs as two halves."""
+        indices = list(programs)
+        if len(indices) < 2:
+            return {index: self._run(cases[index]) for index in indices}
         program = together(programs.values())
         inputs = {
-            f"{place}/{name}": array
-            for place in places
-            for name, array in cases[place].inputs().items()
+            f"{index}/{name}": array
+            for index in indices
+            for name, array in cases[index].inputs().items()
         }
         began = perf_counter()
         names = list(program.outputs)
@@ -174,16 +174,16 @@ class OnnxRuntimeBackend:
             fed = {each.name: inputs[each.name] for each in session.get_inputs()}
             arrays = dict(zip(names, session.run(names, fed), strict=True))
         except Exception:
-            half = len(places) // 2
-            parts = (places[:half], places[half:])
+            half = len(indices) // 2
+            parts = (indices[:half], indices[half:])
             found = [self._run_together(cases, {n: programs[n] for n in part}) for part in parts]
-            return {place: each for part in found for place, each in part.items()}
-        seconds = (perf_counter() - began) / len(places)
+            return {index: each for part in found for index, each in part.items()}
+        seconds = (perf_counter() - began) / len(indices)
         return {
-            place: Outputs(
-                {name.partition("/")[2]: arrays[name] for name in programs[place].outputs}, seconds
+            index: Outputs(
+                {name.partition("/")[2]: arrays[name] for name in programs[index].outputs}, seconds
             )
-            for place in places
+            for index in indices
         }
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ class OnnxRuntimeBackend:
         """Check that the provider starts, and is the one that sessions have.
 
         Raises:
-            BackendError: it does not, or another one takes its place.
+            BackendError: it does not, or another one replaces it.
         """
         from onnx import TensorProto, helper
 
