@@ -198,7 +198,10 @@ def wait_for_messages(
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()
         connections = [worker.connection for worker in workers]
-        speaking = wait(connections, max(0.0, min(patience, _POLL_SECONDS)))
+        try:
+            speaking = wait(connections, max(0.0, min(patience, _POLL_SECONDS)))
+        except InterruptedError:  # Windows: Ctrl-C ends a wait even if its handler raises nothing.
+            speaking = []
         now = monotonic()
         for worker in workers:
             worker.limit_diagnostics()

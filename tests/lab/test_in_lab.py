@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -184,3 +185,23 @@ def test_a_case_that_corrupts_memory_harms_no_other(tmp_path: Path) -> None:
     verdicts = {each["case"]: each["status"] for each in json.loads(done.stdout)["verdicts"]}
     assert verdicts.pop(harmful) == "waived"
     assert set(verdicts.values()) <= {"passed", "unsupported"}
+
+
+def test_an_interrupt_ends_a_run_whose_workers_are_at_work(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    arguments = ("run", "-o", "TILE", "-b", "miniature:hang", "-j", "2", "--log", log.name)
+    with subprocess.Popen(
+        command("run", "--", *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+    ) as run:
+        while not log.is_file() or not log.stat().st_size:  # The header, once workers are ready.
+            assert run.poll() is None
+            time.sleep(0.1)
+        time.sleep(1)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate()[0]
+    assert run.returncode == 6, said
+    assert "bug in dmlconf" not in said
