@@ -17,8 +17,8 @@ and in addition within the last node's own rule. Some elements have more than on
 - of the whole numbers that FLOOR makes of a range each is right, and nothing between (`steps`);
 - of elements whose ranges overlap, any may be the greatest, or the next in order (`choices`).
 
-Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
-exact.
+Where no rule permits more than one value, as with small whole numbers, every sample is the same,
+and the graph is exact.
 
 docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
 measure this.
@@ -44,9 +44,9 @@ from dmlconf.permitted.graphs.reach import open_elements
 from dmlconf.permitted.graphs.samples import (
     RANDOM_SAMPLES,
     AllowanceOf,
-    Room,
+    Band,
+    band_of,
     fused_samples,
-    room_of,
     samples,
     stored,
     unrounded,
@@ -115,39 +115,39 @@ def _candidates(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> dict[str, list[Interval]]:
     """Return the candidates of the outputs for one way to evaluate the nodes."""
-    rooms = {
-        (name, tensor): room_of(node, tensor, right.outputs[name, tensor], allowance_of)
+    bands = {
+        (name, tensor): band_of(node, tensor, right.outputs[name, tensor], allowance_of)
         for name, node in right.cases.items()
         for tensor in node.outputs()
     }
     whole = unrounded(case, evaluate)
-    sampled = list(samples(case, evaluate, allowance_of, rooms, right, whole))
+    sampled = list(samples(case, evaluate, allowance_of, bands, right, whole))
     moved = [right, *(sample.values for sample in sampled)]
-    poles = poles_of(case, evaluate, rooms, right, moved)
+    poles = poles_of(case, evaluate, bands, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
-    jumps = elements_at_jumps(rooms, right, moved)
+    jumps = elements_at_jumps(bands, right, moved)
     reached = open_elements(
-        case, evaluate, allowance_of, rooms, right, sampled, poles.elements, jumps
+        case, evaluate, allowance_of, bands, right, sampled, poles.elements, jumps
     )
     indices = _indices(case)
-    order = index_choices(rooms, right, moved)
+    order = index_choices(bands, right, moved)
 
-    def own_rooms(slot: Slot) -> list[Room]:
+    def own_bands(slot: Slot) -> list[Band]:
         """Return what the node permits in each evaluation, the right one first."""
         values = [right, *poles.zeros, *moved[1:]]
-        own = [_sample_room(each, slot, rooms[slot], allowance_of) for each in values]
+        own = [_sample_band(each, slot, bands[slot], allowance_of) for each in values]
         if right.cases[slot[0]].operator_name not in _CONTINUOUS:
             return own
         return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
 
     def range_of(slot: Slot) -> Interval:
-        return _hull(own_rooms(slot), [values[slot] for values in fused])[0]
+        return _hull(own_bands(slot), [values[slot] for values in fused])[0]
 
-    steps = steps_of(case, evaluate, allowance_of, rooms, right, range_of)
-    chosen = of_choices(case, evaluate, allowance_of, rooms, right, order)
+    steps = steps_of(case, evaluate, allowance_of, bands, right, range_of)
+    chosen = of_choices(case, evaluate, allowance_of, bands, right, order)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
-        own = own_rooms(slot)
+        own = own_bands(slot)
         fused_values = [values[slot] for values in fused]
         join = _each if slot in indices else _hull
         intervals = list(join(own, fused_values))
@@ -158,7 +158,7 @@ def _candidates(
         intervals += _nan_candidates(own)
         intervals += [(each, each) for each in order.get(slot, ())]
         intervals += chosen.get(slot, ())
-        anything = np.logical_or.reduce([room.open for room in own])
+        anything = np.logical_or.reduce([band.open for band in own])
         anything = anything | reached[slot] if slot in reached else anything
         if anything.any():
             ranges = ranges_at_most(right.cases[slot[0]], slot[1])
@@ -167,12 +167,12 @@ def _candidates(
     return candidates
 
 
-def _infinities_and_nan(rooms: Sequence[Room]) -> Iterator[Interval]:
+def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
     """Yield what is as right as the expected values if an intermediate overflows."""
-    overflows = [room.overflows for room in rooms if room.overflows is not None]
+    overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
         return
-    where, right = np.logical_or.reduce(overflows), rooms[0].right
+    where, right = np.logical_or.reduce(overflows), bands[0].right
     specials = [np.nan, np.inf, -np.inf]
     if right.dtype == np.float16:
         specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]  # What a store toward zero makes of them.
@@ -181,11 +181,11 @@ def _infinities_and_nan(rooms: Sequence[Room]) -> Iterator[Interval]:
         yield value, value
 
 
-def _nan_candidates(rooms: Sequence[Room]) -> Iterator[Interval]:
+def _nan_candidates(bands: Sequence[Band]) -> Iterator[Interval]:
     """Yield NaN where it is one of the candidates of the last node."""
-    where = [room.nan for room in rooms if room.nan is not None]
+    where = [band.nan for band in bands if band.nan is not None]
     if where:
-        right = rooms[0].right
+        right = bands[0].right
         value = np.where(np.logical_or.reduce(where), right.dtype.type(np.nan), right)
         yield value, value
 
@@ -217,13 +217,13 @@ def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interv
     return low, high
 
 
-def _sample_room(sample: NodeValues, slot: Slot, right: Room, allowance_of: AllowanceOf) -> Room:
+def _sample_band(sample: NodeValues, slot: Slot, right: Band, allowance_of: AllowanceOf) -> Band:
     """Return what the last node's rule permits in addition to its results from moved inputs."""
     name, tensor = slot
     values = sample.outputs[slot]
     if values is right.right:
         return right
-    return room_of(sample.cases[name], tensor, values, allowance_of)
+    return band_of(sample.cases[name], tensor, values, allowance_of)
 
 
 def _indices(case: GraphCase) -> set[Slot]:
@@ -251,10 +251,10 @@ def _is_float(tensor: TensorDesc) -> bool:
     return tensor.DataType.is_float
 
 
-def _each(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
+def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
     """Return what each sample permits as a candidate."""
     others = [(values, values) for values in fused]
-    ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in rooms]
+    ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in bands]
     return _distinct([*ends, *others])
 
 
@@ -270,36 +270,36 @@ def _same(one: Interval, other: Interval) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
+def _hull(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
     """Return the hull of the samples, widened, and the infinities and NaN that occur too.
 
     Args:
-        rooms: of the samples, the right one first and the random ones last.
+        bands: of the samples, the right one first and the random ones last.
         fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
             empty if they do anyway.
     """
-    room = rooms[0]
-    right = room.right.astype(np.float64)
+    band = bands[0]
+    right = band.right.astype(np.float64)
     with np.errstate(all="ignore"):
-        ends = [end.astype(np.float64) for each in rooms for end in (each.lowest, each.highest)]
-        ends += [end for each in rooms for end in _below_infinity(each)]
+        ends = [end.astype(np.float64) for each in bands for end in (each.lowest, each.highest)]
+        ends += [end for each in bands for end in _below_infinity(each)]
         ends.append(right)  # Where one of its own ends is infinite, the other alone is finite.
-        for values in _fused_ends(fused, room):
-            ends += _around_unrounded(values, room)
+        for values in _fused_ends(fused, band):
+            ends += _around_unrounded(values, band)
         bounds = np.stack(ends)
-        by_chance = [each.right.astype(np.float64) - right for each in rooms[-RANDOM_SAMPLES:]]
+        by_chance = [each.right.astype(np.float64) - right for each in bands[-RANDOM_SAMPLES:]]
         widening = _widening(np.stack(by_chance))
-        own = np.stack([room.lowest - widening, room.highest + widening])
+        own = np.stack([band.lowest - widening, band.highest + widening])
         low = np.minimum(_least(bounds), _least(own))
         high = np.maximum(_greatest(bounds), _greatest(own))
     nothing = ~np.isfinite(bounds).any(axis=0)
     low = np.where(nothing, right, np.where(np.isnan(low), right, low))
     high = np.where(nothing, right, np.where(np.isnan(high), right, high))
-    open_elements = undefined(room.lowest, room.highest)
-    hull = (np.where(open_elements, room.lowest, low), np.where(open_elements, room.highest, high))
-    intervals = [_outward(*hull, room.right)]
-    if room.right.dtype.kind == "f":
-        largest = float(np.finfo(room.right.dtype).max)
+    open_elements = undefined(band.lowest, band.highest)
+    hull = (np.where(open_elements, band.lowest, low), np.where(open_elements, band.highest, high))
+    intervals = [_outward(*hull, band.right)]
+    if band.right.dtype.kind == "f":
+        largest = float(np.finfo(band.right.dtype).max)
         beyond = {-np.inf: hull[0] < -largest, np.inf: hull[1] > largest}
         for special in (np.nan, np.inf, -np.inf):
             present = np.isnan(bounds) if np.isnan(special) else bounds == special
@@ -313,46 +313,46 @@ def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     return intervals
 
 
-def _below_infinity(room: Room) -> Iterator[Array]:
+def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest numbers, if an interval continues from numbers near them to infinity.
 
     A store to nearest then makes infinity of what one toward zero makes the largest number.
     """
-    if room.right.dtype.kind != "f":
+    if band.right.dtype.kind != "f":
         return
-    if np.isfinite(room.lowest).all() and np.isfinite(room.highest).all():
+    if np.isfinite(band.lowest).all() and np.isfinite(band.highest).all():
         return
-    largest = float(np.finfo(room.right.dtype).max)
-    for infinite, finite in ((room.lowest, room.highest), (room.highest, room.lowest)):
+    largest = float(np.finfo(band.right.dtype).max)
+    for infinite, finite in ((band.lowest, band.highest), (band.highest, band.lowest)):
         near = np.isfinite(finite) & (np.abs(finite, dtype=np.float64) > largest / 2)
         near &= np.isinf(infinite) & (np.sign(infinite) == np.sign(finite))
         if near.any():
             yield np.where(near, np.copysign(largest, infinite), np.nan)
 
 
-def _from_the_largest(rooms: Sequence[Room], cases: Sequence[Case]) -> Iterator[Room]:
+def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[Band]:
     """Yield what is permitted with the largest number, where some finite inputs overflow.
 
     Others do not, so that inputs between them lead to every number up to the largest. Where inputs
     are infinite themselves, none of these numbers is right.
 
     Args:
-        rooms: of the samples.
+        bands: of the samples.
         cases: the node with its inputs in each of them.
     """
-    finite = np.logical_or.reduce([np.isfinite(room.right) for room in rooms])
-    for room, case in zip(rooms, cases, strict=True):
-        beyond = np.isinf(room.right) & finite
+    finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
+    for band, case in zip(bands, cases, strict=True):
+        beyond = np.isinf(band.right) & finite
         if beyond.any() and all(np.isfinite(each).all() for each in case.inputs().values()):
-            largest = np.copysign(float(np.finfo(room.right.dtype).max), room.right)
-            low, high = np.fmin(room.lowest, largest), np.fmax(room.highest, largest)
+            largest = np.copysign(float(np.finfo(band.right.dtype).max), band.right)
+            low, high = np.fmin(band.lowest, largest), np.fmax(band.highest, largest)
             lowest, highest = (
                 np.where(beyond, new, old)
-                for new, old in ((low, room.lowest), (high, room.highest))
+                for new, old in ((low, band.lowest), (high, band.highest))
             )
-            yield replace(room, lowest=lowest, highest=highest)
+            yield replace(band, lowest=lowest, highest=highest)
         else:
-            yield room
+            yield band
 
 
 def _widening(deviations: Array) -> Array:
@@ -383,9 +383,9 @@ def _greatest(bounds: Array) -> Array:
     return greatest
 
 
-def _fused_ends(fused: Sequence[Array], room: Room) -> Sequence[Array]:
+def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
     """Return what fused kernels compute at the least and at the most, before it is stored."""
-    if not fused or room.right.dtype.kind != "f":
+    if not fused or band.right.dtype.kind != "f":
         return fused
     everywhere, *partly = fused
     values = np.stack(partly).astype(np.float64)
@@ -393,16 +393,16 @@ def _fused_ends(fused: Sequence[Array], room: Room) -> Sequence[Array]:
     return everywhere, mean - reach, mean + reach
 
 
-def _around_unrounded(exact: Array, room: Room) -> list[Array]:
-    """Return what an output stored once, to nearest or truncated, may be, with the node's room."""
+def _around_unrounded(exact: Array, band: Band) -> list[Array]:
+    """Return what an output stored once, to nearest or truncated, may be, with the node's band."""
     values = exact.astype(np.float64)
-    if room.right.dtype.kind != "f":
+    if band.right.dtype.kind != "f":
         return [values]
-    stored = exact.astype(room.right.dtype)
-    towards = np.nextafter(stored, room.right.dtype.type(0))
+    stored = exact.astype(band.right.dtype)
+    towards = np.nextafter(stored, band.right.dtype.type(0))
     truncated = np.where(np.abs(stored.astype(np.float64)) > np.abs(values), towards, stored)
-    right = room.right.astype(np.float64)
-    below, above = room.lowest - right, room.highest - right
+    right = band.right.astype(np.float64)
+    below, above = band.lowest - right, band.highest - right
     below, above = (np.where(np.isfinite(part), part, 0.0) for part in (below, above))
     return [end + part for end in (stored, truncated) for part in (below, above)]
 

@@ -71,7 +71,7 @@ def alternatives(
     """
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # Equal outputs may have more room: the quotient by a scale of zero is undefined.
+        # Equal outputs may have a wider range: the quotient by a scale of zero is undefined.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     for signs in _signs():

@@ -16,7 +16,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.nonzero import nonzero_choices
-from dmlconf.permitted.graphs.samples import Room
+from dmlconf.permitted.graphs.samples import Band
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.tensors.datatypes import Array
 
@@ -36,7 +36,7 @@ _MOST_PAIRS: Final = 1 << 22
 
 
 def index_choices(
-    rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
+    bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Sequence[Array]]:
     """Return for each output that follows from an order others that are as right.
 
@@ -44,7 +44,7 @@ def index_choices(
     coordinates of elements that are not zero follow from which of these are zero.
 
     Args:
-        rooms: what is permitted of each output of a node.
+        bands: what is permitted of each output of a node.
         right: what the nodes compute.
         moved: what they compute from moved intermediates.
     """
@@ -55,9 +55,9 @@ def index_choices(
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
-        room = None if isinstance(source, str) else rooms.get(source)  # A constant has none.
-        if room is not None and room.right.shape == values[0].shape:
-            values += [room.lowest, room.highest]
+        band = None if isinstance(source, str) else bands.get(source)  # A constant has none.
+        if band is not None and band.right.shape == values[0].shape:
+            values += [band.lowest, band.highest]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if counts:
             of_counts = nonzero_choices(case, low, high)

@@ -17,7 +17,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.nonzero import uncertain_rows
-from dmlconf.permitted.graphs.samples import Room
+from dmlconf.permitted.graphs.samples import Band
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.reference.windows.sliding import greatest, windows
@@ -39,12 +39,12 @@ _BEYOND: Final = 0.25
 
 
 def elements_at_jumps(
-    rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
+    bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
     """Return which elements may be any, by output of a node; those without are not there.
 
     Args:
-        rooms: what is permitted of each output of a node.
+        bands: what is permitted of each output of a node.
         right: what the nodes compute.
         moved: what they compute from moved intermediates.
     """
@@ -54,7 +54,7 @@ def elements_at_jumps(
             continue
         output, at_jumps = _AT_JUMPS[case.operator_name]
         ranges = {
-            tensor: _range(case, name, tensor, rooms, right, moved) for tensor in case.inputs()
+            tensor: _range(case, name, tensor, bands, right, moved) for tensor in case.inputs()
         }
         mask = at_jumps(case, ranges)
         if mask is not None and mask.any():
@@ -158,7 +158,7 @@ def _range(
     case: Case,
     name: str,
     tensor: str,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Interval:
@@ -166,7 +166,7 @@ def _range(
     own = case.inputs()[tensor]
     values = [own, *(each.cases[name].inputs()[tensor] for each in moved)]
     source = right.sources[name, tensor]
-    room = None if isinstance(source, str) else rooms.get(source)
-    if room is not None and room.right.shape == own.shape:
-        values += [room.lowest, room.highest]
+    band = None if isinstance(source, str) else bands.get(source)
+    if band is not None and band.right.shape == own.shape:
+        values += [band.lowest, band.highest]
     return np.fmin.reduce(values), np.fmax.reduce(values)

@@ -16,7 +16,7 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.samples import Room, stored
+from dmlconf.permitted.graphs.samples import Band, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -45,7 +45,7 @@ class Poles:
 def poles_of(
     case: GraphCase,
     evaluate: Evaluate,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Poles:
@@ -54,17 +54,17 @@ def poles_of(
     Args:
         case: the graph.
         evaluate: computes one operator.
-        rooms: what is permitted of each output of a node.
+        bands: what is permitted of each output of a node.
         right: what the nodes compute.
         moved: what they compute from moved intermediates.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
-    ranges = {slot: _range(slot, rooms[slot], moved) for slot in rooms if slot in fed}
+    ranges = {slot: _range(slot, bands[slot], moved) for slot in bands if slot in fed}
     across = {slot: (low < high) & (low <= 0) & (high >= 0) for slot, (low, high) in ranges.items()}
     across = {
-        slot: mask & ~rooms[slot].open
+        slot: mask & ~bands[slot].open
         for slot, mask in across.items()
-        if mask.any() and rooms[slot].right.dtype.kind == "f"
+        if mask.any() and bands[slot].right.dtype.kind == "f"
     }
     if not across:
         return Poles()
@@ -84,11 +84,11 @@ def poles_of(
     ]
     if _BESIDE_ZERO & set(case.graph.operators):
         zeros += [
-            evaluated({slot: _beside_zero(ranges[slot], rooms[slot].right, end) for slot in across})
+            evaluated({slot: _beside_zero(ranges[slot], bands[slot].right, end) for slot in across})
             for end in (1.0, -1.0)
         ]
     ends = [
-        evaluated({slot: stored(ranges[slot][end], rooms[slot].right) for slot in across})
+        evaluated({slot: stored(ranges[slot][end], bands[slot].right) for slot in across})
         for end in (0, 1)
     ]
     elements: dict[Slot, Array] = {}
@@ -109,10 +109,10 @@ def _beside_zero(interval: Interval, like: Array, end: float) -> Array:
     return clipped
 
 
-def _range(slot: Slot, room: Room, moved: Sequence[NodeValues]) -> Interval:
+def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
     """Return the least and the greatest numbers that an intermediate was seen to be."""
     values = [each.outputs[slot] for each in moved]
-    return np.fmin.reduce([*values, room.lowest]), np.fmax.reduce([*values, room.highest])
+    return np.fmin.reduce([*values, band.lowest]), np.fmax.reduce([*values, band.highest])
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:

@@ -15,7 +15,7 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.samples import AllowanceOf, Room, Sample, room_of
+from dmlconf.permitted.graphs.samples import AllowanceOf, Band, Sample, band_of
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
@@ -49,7 +49,7 @@ def open_elements(
     case: GraphCase,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     sampled: Sequence[Sample],
     poles: Mapping[Slot, Array],
@@ -61,7 +61,7 @@ def open_elements(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        rooms: what is permitted of each output of a node.
+        bands: what is permitted of each output of a node.
         right: what the nodes compute.
         sampled: what they compute from moved intermediates.
         poles: the elements of `graph_poles.Poles`.
@@ -70,8 +70,8 @@ def open_elements(
     Returns:
         By output of a node; those without such elements are not there.
     """
-    reached = {**jumps, **_of_unknown_bits(rooms, right, [sample.values for sample in sampled])}
-    beyond = {slot: room.beyond for slot, room in rooms.items() if room.beyond is not None}
+    reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
+    beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     starts: dict[Slot, Array] = {}
     for known in (beyond, reached, poles, *(sample.beyond for sample in sampled)):
@@ -96,7 +96,7 @@ def open_elements(
                 differing = _differing(values, right.outputs[slot])
                 own = evaluated.cases.get(slot[0])
                 if own is not None and own.operator_name in _LEAVE_UNDEFINED:
-                    differing |= room_of(own, slot[1], values, allowance_of).open
+                    differing |= band_of(own, slot[1], values, allowance_of).open
                 if differing.any():
                     reached[slot] = differing | reached[slot] if slot in reached else differing
 
@@ -152,7 +152,7 @@ def _any_value(number: int, like: Array) -> Array:
 
 
 def _of_unknown_bits(
-    rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
+    bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
     """Return what operators on bits make of floating-point numbers that may be off, or of any NaN.
 
@@ -164,11 +164,11 @@ def _of_unknown_bits(
             continue
         for tensor, values in case.inputs().items():
             source = right.sources[name, tensor]
-            if values.dtype.kind != "f" or isinstance(source, str) or source not in rooms:
+            if values.dtype.kind != "f" or isinstance(source, str) or source not in bands:
                 continue
             others = [sample.cases[name].inputs()[tensor] for sample in moved]
-            if rooms[source].right.shape == values.shape:
-                others += [rooms[source].lowest, rooms[source].highest]
+            if bands[source].right.shape == values.shape:
+                others += [bands[source].lowest, bands[source].highest]
             mask = np.logical_or.reduce(
                 [np.isnan(values), *(_differing(o, values) for o in others)]
             )

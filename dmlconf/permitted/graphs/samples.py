@@ -37,11 +37,11 @@ from dmlconf.tensors.datatypes import Array
 __all__ = [
     "RANDOM_SAMPLES",
     "AllowanceOf",
-    "Room",
+    "Band",
     "Sample",
     "Unrounded",
+    "band_of",
     "fused_samples",
-    "room_of",
     "samples",
     "stored",
     "unrounded",
@@ -68,13 +68,16 @@ _MOST_KEPT: Final = 1 << 10
 AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
 
-Chooser = Callable[["Room", int], Array]
+Chooser = Callable[["Band", int], Array]
 """Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What a node's rule permits of one of its outputs.
+class Band:
+    """The tolerance band of an output of a node: what its rule permits.
+
+    Where the right value is 1 and the rule permits an error of 0.25, `lowest` is 0.75 and `highest`
+    1.25.
 
     Attributes:
         right: what the reference computes.
@@ -158,7 +161,7 @@ _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
 these, so what follows is open."""
 
 
-def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Room:
+def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
     """Return what the rule of a node permits of one of its outputs.
 
     Args:
@@ -197,7 +200,7 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
             ends = permitted_ends(other, rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)
             lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
-    return Room(right, lowest, highest, open_elements, overflows, nan)
+    return Band(right, lowest, highest, open_elements, overflows, nan)
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
@@ -209,12 +212,12 @@ def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
 
 def _choosers() -> Iterator[Chooser]:
     """Yield the ways to move all intermediates; first those in which errors go together."""
-    yield lambda room, number: np.ones(room.right.shape)
-    yield lambda room, number: -np.ones(room.right.shape)
-    yield lambda room, number: np.where(room.right >= 0, 1.0, -1.0)
-    yield lambda room, number: np.where(room.right < 0, 1.0, -1.0)
+    yield lambda band, number: np.ones(band.right.shape)
+    yield lambda band, number: -np.ones(band.right.shape)
+    yield lambda band, number: np.where(band.right >= 0, 1.0, -1.0)
+    yield lambda band, number: np.where(band.right < 0, 1.0, -1.0)
     # Where a range holds 0, sums of magnitudes are greatest at the end that is farther from 0.
-    yield lambda room, number: np.where(_size(room.highest) >= _size(room.lowest), 1.0, -1.0)
+    yield lambda band, number: np.where(_size(band.highest) >= _size(band.lowest), 1.0, -1.0)
     for sample in range(_INSIDE_SAMPLES):
         yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
@@ -233,9 +236,9 @@ _APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set
 """Which ways the least, the greatest and all other elements go."""
 
 
-def _extremes_apart(room: Room, number: int, *, ends: Sequence[float]) -> Array:
+def _extremes_apart(band: Band, number: int, *, ends: Sequence[float]) -> Array:
     least, greatest, others = ends
-    values = room.right
+    values = band.right
     comparable = values[~np.isnan(values)] if values.dtype.kind == "f" else values.ravel()
     if not comparable.size:
         return np.full(values.shape, others)
@@ -243,9 +246,9 @@ def _extremes_apart(room: Room, number: int, *, ends: Sequence[float]) -> Array:
     return np.where(values == comparable.min(), least, far)
 
 
-def _by_chance(room: Room, number: int, *, sample: int, inside: bool) -> Array:
-    draw = _draw if room.right.size <= _MOST_KEPT else _draw.__wrapped__
-    far: Array = draw(sample, number, room.right.size).reshape(room.right.shape)
+def _by_chance(band: Band, number: int, *, sample: int, inside: bool) -> Array:
+    draw = _draw if band.right.size <= _MOST_KEPT else _draw.__wrapped__
+    far: Array = draw(sample, number, band.right.size).reshape(band.right.shape)
     return far if inside else np.where(far < 0, -1.0, 1.0)
 
 
@@ -287,7 +290,7 @@ def samples(
     case: GraphCase,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     whole: Unrounded | None,
 ) -> Iterator[Sample]:
@@ -301,15 +304,15 @@ def samples(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        rooms: what is permitted of each output of a node, in the order of the nodes.
+        bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
         whole: the graph as `unrounded` has it.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
-    movable = [slot for slot in rooms if slot in fed and not rooms[slot].exact]
+    movable = [slot for slot in bands if slot in fed and not bands[slot].exact]
     if not movable:
         return
-    numbers = {slot: number for number, slot in enumerate(rooms)}
+    numbers = {slot: number for number, slot in enumerate(bands)}
 
     def moved(choose: Chooser, slots: set[Slot]) -> Sample:
         beyond: dict[Slot, Array] = {}
@@ -319,11 +322,11 @@ def samples(
             if slot not in slots:
                 return values
             # What is permitted follows from the inputs that the node has in this evaluation.
-            unmoved = values is rooms[slot].right
-            room = rooms[slot] if unmoved else room_of(own, tensor, values, allowance_of)
-            if room.beyond is not None:
-                beyond[slot] = room.beyond
-            return room.moved(choose(room, numbers[slot]))
+            unmoved = values is bands[slot].right
+            band = bands[slot] if unmoved else band_of(own, tensor, values, allowance_of)
+            if band.beyond is not None:
+                beyond[slot] = band.beyond
+            return band.moved(choose(band, numbers[slot]))
 
         with np.errstate(all="ignore"):
             return Sample(evaluate_nodes(case, evaluate, store=store, known=right), beyond)

@@ -20,7 +20,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.samples import AllowanceOf, Room, room_of, stored
+from dmlconf.permitted.graphs.samples import AllowanceOf, Band, band_of, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -102,7 +102,7 @@ def steps_of(
     case: GraphCase,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     range_of: Callable[[Slot], Interval],
 ) -> dict[Slot, StepCandidates]:
@@ -112,12 +112,12 @@ def steps_of(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        rooms: what is permitted of each output of a node, in the order of the nodes.
+        bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
         range_of: gives the least and the greatest number that an output of a node may be.
     """
-    uncertain = _uncertain(rooms, right)
-    steps = [slot for slot in rooms if _is_step(slot, right, rooms, uncertain)]
+    uncertain = _uncertain(bands, right)
+    steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
     if not steps:
         return {}
     ranges = {
@@ -127,19 +127,19 @@ def steps_of(
     }
     ends = [_outputs_at(case, evaluate, allowance_of, right, ranges, steps, end) for end in (0, 1)]
     whole = {slot: _hull([each[slot] for each in ends]) for slot in steps}
-    few = {slot: _few(*whole[slot], rooms[slot].right) for slot in steps}
-    numbers = {slot: _numbers(whole[slot], few[slot], rooms[slot].right) for slot in steps}
+    few = {slot: _few(*whole[slot], bands[slot].right) for slot in steps}
+    numbers = {slot: _numbers(whole[slot], few[slot], bands[slot].right) for slot in steps}
     candidates = {
         slot: StepCandidates(few[slot], [(each, each) for each in numbers[slot]])
         for slot in steps
         if len(numbers[slot]) > 1
     }
-    after = _element_wise_descendants(rooms, right, uncertain, set(candidates))
+    after = _element_wise_descendants(bands, right, uncertain, set(candidates))
     if not after or not all(mask.all() for mask in few.values()):
         return candidates
     follows = _of_each(case, evaluate, allowance_of, right, numbers, after)
     for slot, intervals in follows.items():
-        candidates[slot] = StepCandidates(np.ones(rooms[slot].right.shape, bool), intervals)
+        candidates[slot] = StepCandidates(np.ones(bands[slot].right.shape, bool), intervals)
     return candidates
 
 
@@ -147,7 +147,7 @@ def of_choices(
     case: GraphCase,
     evaluate: Evaluate,
     allowance_of: AllowanceOf,
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     choices: Mapping[Slot, Sequence[Array]],
 ) -> dict[Slot, list[Interval]]:
@@ -157,16 +157,16 @@ def of_choices(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        rooms: what is permitted of each output of a node, in the order of the nodes.
+        bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
         choices: as `index_choices` has them.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
         return {}
-    uncertain = _uncertain(rooms, right)
-    after = _element_wise_descendants(rooms, right, uncertain, set(few))
-    after += [s for s in _exact_descendants(rooms, right, uncertain, set(few)) if s not in after]
+    uncertain = _uncertain(bands, right)
+    after = _element_wise_descendants(bands, right, uncertain, set(few))
+    after += [s for s in _exact_descendants(bands, right, uncertain, set(few)) if s not in after]
     return _of_each(case, evaluate, allowance_of, right, few, after) if after else {}
 
 
@@ -183,16 +183,16 @@ def _of_each(
     for choice in range(max(map(len, numbers.values()))):
         values = _evaluated(case, evaluate, right, numbers, choice)
         for slot, each in intervals.items():
-            room = room_of(values.cases[slot[0]], slot[1], values.outputs[slot], allowance_of)
-            each.append((stored(room.lowest, room.right), stored(room.highest, room.right)))
+            band = band_of(values.cases[slot[0]], slot[1], values.outputs[slot], allowance_of)
+            each.append((stored(band.lowest, band.right), stored(band.highest, band.right)))
     return intervals
 
 
-def _uncertain(rooms: Mapping[Slot, Room], right: NodeValues) -> set[Slot]:
+def _uncertain(bands: Mapping[Slot, Band], right: NodeValues) -> set[Slot]:
     """Return the outputs that may be off, by their own rule or by what they follow from."""
     uncertain: set[Slot] = set()
-    for name, tensor in rooms:
-        if not rooms[name, tensor].exact or _sources_among(name, right, uncertain):
+    for name, tensor in bands:
+        if not bands[name, tensor].exact or _sources_among(name, right, uncertain):
             uncertain.add((name, tensor))
     return uncertain
 
@@ -204,13 +204,13 @@ def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:
 
 
 def _is_step(
-    slot: Slot, right: NodeValues, rooms: Mapping[Slot, Room], uncertain: set[Slot]
+    slot: Slot, right: NodeValues, bands: Mapping[Slot, Band], uncertain: set[Slot]
 ) -> bool:
     """Return whether a node gives whole numbers by one uncertain input, which it counts."""
     case = right.cases[slot[0]]
     if case.operator_name not in _STEPS:
         return False
-    if case.operator_name == "CAST" and rooms[slot].right.dtype.kind == "f":
+    if case.operator_name == "CAST" and bands[slot].right.dtype.kind == "f":
         return False
     return _sources_among(slot[0], right, uncertain) == {right.sources[slot[0], "InputTensor"]}
 
@@ -234,8 +234,8 @@ def _outputs_at(
     outputs: dict[Slot, Interval] = {}
     for name, tensor in steps:
         values = evaluated.outputs[name, tensor]
-        room = room_of(evaluated.cases[name], tensor, values, allowance_of)
-        outputs[name, tensor] = room.lowest, room.highest
+        band = band_of(evaluated.cases[name], tensor, values, allowance_of)
+        outputs[name, tensor] = band.lowest, band.highest
     return outputs
 
 
@@ -277,7 +277,7 @@ def _numbers(whole: Interval, few: Array, right: Array) -> list[Array]:
 
 
 def _element_wise_descendants(
-    rooms: Mapping[Slot, Room],
+    bands: Mapping[Slot, Band],
     right: NodeValues,
     uncertain: set[Slot],
     starts: set[Slot],
@@ -285,7 +285,7 @@ def _element_wise_descendants(
     """Return the outputs of which each element follows from one element of one of some others."""
     stepping = set(starts)
     after: list[Slot] = []
-    for slot, room in rooms.items():
+    for slot, band in bands.items():
         case = right.cases[slot[0]]
         read = _sources_among(slot[0], right, uncertain)
         if slot in starts or not (len(read) == 1 and read <= stepping):
@@ -295,7 +295,7 @@ def _element_wise_descendants(
         if not _reads_alike(case, slot[0], right, read):
             continue
         after.append(slot)
-        if room.exact and case.rule(slot[1]).kind is RuleKind.EXACT:
+        if band.exact and case.rule(slot[1]).kind is RuleKind.EXACT:
             stepping.add(slot)
     return after
 
@@ -315,11 +315,11 @@ def _reads_alike(case: Case, name: str, right: NodeValues, outputs: set[Slot]) -
 
 
 def _exact_descendants(
-    rooms: Mapping[Slot, Room], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
+    bands: Mapping[Slot, Band], right: NodeValues, uncertain: set[Slot], starts: set[Slot]
 ) -> list[Slot]:
     """Return the outputs whose elements follow from one output, also along several paths."""
     roots = {slot: slot for slot in starts}
-    for name, tensor in rooms:
+    for name, tensor in bands:
         case = right.cases[name]
         read = _sources_among(name, right, uncertain)
         from_one = read <= roots.keys() and len({roots[slot] for slot in read}) == 1
