@@ -126,11 +126,11 @@ def _candidates(
     poles = poles_of(case, evaluate, bands, right, moved)
     fused = () if whole is None else fused_samples(whole, evaluate)
     jumps = elements_at_jumps(bands, right, moved)
-    reached = open_elements(
+    open_ = open_elements(
         case, evaluate, allowance_of, bands, right, sampled, poles.elements, jumps
     )
     indices = _indices(case)
-    order = index_choices(bands, right, moved)
+    order = index_choices(bands, right, moved, open_.read)
 
     def own_bands(slot: Slot) -> list[Band]:
         """Return what the node permits in each evaluation, the right one first."""
@@ -144,22 +144,23 @@ def _candidates(
         return _hull(own_bands(slot), [values[slot] for values in fused])[0]
 
     steps = steps_of(case, evaluate, allowance_of, bands, right, range_of)
-    chosen = of_choices(case, evaluate, allowance_of, bands, right, order)
+    chosen = of_choices(case, evaluate, allowance_of, bands, right, order.arrays)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
         own = own_bands(slot)
         fused_values = [values[slot] for values in fused]
-        join = _each if slot in indices else _hull
+        join = _each if slot in indices or slot in order.arrays else _hull
         intervals = list(join(own, fused_values))
         if slot in steps and slot not in indices:
             intervals = steps[slot].replacing_hull(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
         intervals += _infinities_and_nan(own)
         intervals += _nan_candidates(own)
-        intervals += [(each, each) for each in order.get(slot, ())]
+        intervals += [(each, each) for each in order.arrays.get(slot, ())]
         intervals += chosen.get(slot, ())
         anything = np.logical_or.reduce([band.open for band in own])
-        anything = anything | reached[slot] if slot in reached else anything
+        further = order.open if slot in order.arrays else open_.reached
+        anything = anything | further[slot] if slot in further else anything
         if anything.any():
             ranges = ranges_at_most(right.cases[slot[0]], slot[1])
             intervals = _open_within(intervals, anything, ranges)
@@ -238,10 +239,15 @@ def _indices(case: GraphCase) -> set[Slot]:
             continue
         fed = any(sources.get((node.name, name)) in slots for name in node.inputs)
         for name, tensor in node.outputs.items():
-            own = "Ind" in name or node.operator_name in _GIVE_INDICES
+            own = "Ind" in name or _gives_indices(node)
             if not _is_float(tensor) and (own or fed):
                 slots.add((node.name, name))
     return slots
+
+
+def _gives_indices(node: Node) -> bool:
+    function = node.desc["Function"] if node.operator_name == "REDUCE" else node.operator_name
+    return function in _GIVE_INDICES
 
 
 _GIVE_INDICES: Final = frozenset({"ARGMAX", "ARGMIN", "NONZERO_COORDINATES"})

@@ -8,6 +8,7 @@ more: it may take a rank if no more elements are before it for sure, and if as m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
@@ -17,41 +18,110 @@ from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.nonzero import nonzero_choices
 from dmlconf.permitted.graphs.samples import Band
+from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["index_choices", "ranges_at_most"]
+__all__ = ["IndexChoices", "Order", "index_choices", "order_of", "ranges_at_most"]
 
 _INDICES: Final[Mapping[str, str]] = {
     "ARGMAX": "OutputTensor",
     "ARGMIN": "OutputTensor",
+    "ACTIVATION_HARDMAX": "OutputTensor",
     "ACTIVATION_HARDMAX1": "OutputTensor",
+    "REDUCE": "OutputTensor",
     "TOP_K": "OutputIndexTensor",
     "TOP_K1": "OutputIndexTensor",
 }
-"""The output that follows from the order, by operator."""
+"""The output that follows from the order, by operator; REDUCE with two of its functions only."""
 
 _MOST_PAIRS: Final = 1 << 22
 """Pairs of elements that are compared; of larger tensors the samples alone tell."""
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How an operator orders the elements of each line.
+
+    Attributes:
+        output: the output that holds indices, or the ones and zeros of HARDMAX.
+        axes: those that a line extends over, in ascending order.
+        least_first: whether the smallest element comes first.
+        last_first: whether of equal elements the last comes first.
+        ranks: how many of the first elements it gives.
+        marks: whether it marks the first element with 1 instead of giving its index.
+    """
+
+    output: str
+    axes: Sequence[int]
+    least_first: bool
+    last_first: bool
+    ranks: int
+    marks: bool
+
+
+def order_of(case: Case) -> Order | None:
+    """Return how an operator orders the elements of a line, or None if it does not."""
+    name, desc = case.operator_name, case.desc
+    function = desc["Function"] if name == "REDUCE" else name
+    if name not in _INDICES or (name == "REDUCE" and function not in ("ARGMIN", "ARGMAX")):
+        return None
+    if "Axes" in desc:
+        axes = sorted(set(desc["Axes"]))
+    else:
+        axes = [desc.get("Axis", len(desc["InputTensor"].Sizes) - 1)]
+    direction = desc.get("AxisDirection")
+    return Order(
+        _INDICES[name],
+        axes,
+        least_first=function == "ARGMIN" or (name == "TOP_K1" and direction == "INCREASING"),
+        last_first=name.startswith("ARG") and direction == "DECREASING",
+        ranks=desc.get("K", 1),
+        marks=name.startswith("ACTIVATION"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChoices:
+    """What may come first, of each output that follows from an order.
+
+    Attributes:
+        arrays: outputs that are as right as the expected one, for each of its elements.
+        open: elements that may be anything in the line: any index, or either mark.
+    """
+
+    arrays: Mapping[Slot, Sequence[Array]]
+    open: Mapping[Slot, Array]
+
+
 def index_choices(
-    bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
-) -> dict[Slot, Sequence[Array]]:
+    bands: Mapping[Slot, Band],
+    right: NodeValues,
+    moved: Sequence[NodeValues],
+    read: Mapping[Slot, Array],
+) -> IndexChoices:
     """Return for each output that follows from an order others that are as right.
 
     These are indices, and for HARDMAX1 the 1 of a first element and the 0 of another one. The
     coordinates of elements that are not zero follow from which of these are zero.
 
+    Beside an element that may be any number another one may come first if it may be first of the
+    others. Beside NaN, too: a comparison with NaN is false. It is not so with TOP_K, and where
+    elements are compared in parts.
+
     Args:
         bands: what is permitted of each output of a node.
         right: what the nodes compute.
         moved: what they compute from moved intermediates.
+        read: which elements may be any number, as `Open` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}
+    open_: dict[Slot, Array] = {}
     for name, case in right.cases.items():
         counts = case.operator_name == "NONZERO_COORDINATES"
-        if not counts and case.operator_name not in _INDICES:
+        order = order_of(case)
+        if not counts and order is None:
             continue
         values = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
         source = right.sources[name, "InputTensor"]
@@ -59,13 +129,21 @@ def index_choices(
         if band is not None and band.right.shape == values[0].shape:
             values += [band.lowest, band.highest]
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-        if counts:
+        if order is None:
             of_counts = nonzero_choices(case, low, high)
             choices |= {(name, tensor): arrays for tensor, arrays in of_counts.items()}
-        elif values[0].dtype.itemsize < 8 and (low < high).any():
-            tensor = _INDICES[case.operator_name]
-            choices[name, tensor] = _choices(case, right.outputs[name, tensor], low, high)
-    return choices
+            continue
+        slot = name, order.output
+        any_ = None if isinstance(source, str) else read.get(source)
+        if any_ is not None and any_.shape != low.shape:
+            continue
+        if any_ is None:
+            any_ = np.zeros(low.shape, bool)
+        if any_.any() or (low < high).any():
+            choices[slot], lines = _choices(case, order, right.outputs[slot], (low, high), any_)
+            if lines.any():
+                open_[slot] = lines
+    return IndexChoices(choices, open_)
 
 
 def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
@@ -74,59 +152,89 @@ def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
     An index is one of the line's, whatever its elements are, and an element of HARDMAX1 is 0 or 1.
     Measured: so it is with NaN, in 300 lines of 2 to 2,000 elements on 1.8.0, 1.13.1 and 1.15.4.
     """
-    if _INDICES.get(case.operator_name) != tensor:
+    order = order_of(case)
+    if order is None or order.output != tensor:
         return ()
-    if case.operator_name == "ACTIVATION_HARDMAX1":
+    if order.marks:
         return (0, 0), (1, 1)
-    desc = case.desc
-    axes = set(desc["Axes"]) if "Axes" in desc else {desc["Axis"]}
-    return ((0, prod(desc["InputTensor"].Sizes[axis] for axis in axes) - 1),)
+    return ((0, prod(case.desc["InputTensor"].Sizes[axis] for axis in order.axes) - 1),)
 
 
-def _choices(case: Case, expected: Array, low: Array, high: Array) -> list[Array]:
-    """Return arrays like the expected one, each with one value wherever that is right."""
-    desc = case.desc
-    axes = sorted(set(desc["Axes"])) if "Axes" in desc else [desc["Axis"]]
-    moved = np.moveaxis(low, axes, range(-len(axes), 0)).shape
-    low, high = _lines(low, axes), _lines(high, axes)
+def _choices(
+    case: Case, order: Order, expected: Array, ends: Interval, any_: Array
+) -> tuple[list[Array], Array]:
+    """Return arrays like the expected one, each with one value wherever that is right.
+
+    The other array tells where anything of the line is right.
+
+    Args:
+        case: the operator.
+        order: how it orders its input.
+        expected: its output.
+        ends: the least and the greatest that elements of the input may be.
+        any_: elements of the input that may be any number.
+    """
+    axes, name = order.axes, case.operator_name
+    moved = np.moveaxis(any_, axes, range(-len(axes), 0)).shape
+    low, high = (_lines(end, axes) for end in ends)
+    open_ = _lines(any_, axes)
     count = low.shape[-1]
+    may_be_nan = low.dtype.kind == "f"
+    with_open: Array = np.asarray(open_.any(-1, keepdims=True))
     if low.size * count > _MOST_PAIRS:
-        return []
-    name, direction = case.operator_name, desc.get("AxisDirection")
-    if name == "ARGMIN" or (name == "TOP_K1" and direction == "INCREASING"):
-        low, high = -high, -low
-    ranks = desc.get("K", 1)
-    last_first = name.startswith("ARG") and direction == "DECREASING"
-    at_least, at_most = _ranks(low, high, last_first=last_first)
-    if name == "ACTIVATION_HARDMAX1":
+        return [], _like(with_open, order, moved, expected)
+    anywhere: Array = np.zeros_like(with_open)
+    if may_be_nan:
+        hides = name.startswith("TOP_K") or compared_in_parts(any_.shape, axes)
+        anywhere = with_open & (hides | (np.isnan(low) & ~open_).any(-1, keepdims=True))
+        low, high = np.where(open_, -np.inf, low), np.where(open_, np.inf, high)
+    elif with_open.any():
+        limits = np.iinfo(low.dtype)
+        low, high = np.where(open_, limits.min, low), np.where(open_, limits.max, high)
+    if order.least_first:
+        low, high = (-high, -low) if may_be_nan else (~high, ~low)
+    unordered = open_ if may_be_nan else np.zeros_like(open_)
+    at_least, at_most = _ranks(low, high, unordered, last_first=order.last_first)
+    lines = _like(anywhere, order, moved, expected)
+    if order.marks:
         of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)
-        back = (np.moveaxis(each.reshape(moved), range(-len(axes), 0), axes) for each in of_one)
-        return [each.astype(expected.dtype) for each in back]
+        known = _lines(expected, axes)
+        marks = (np.where(at_most < 0, known, each).reshape(moved) for each in of_one)
+        back = (np.moveaxis(each, range(-len(axes), 0), axes) for each in marks)
+        return [each.astype(expected.dtype) for each in back], lines
     arrays = []
     for index in range(count):
         possible = np.stack(
             [
                 (at_least[..., index] <= rank) & (rank <= at_most[..., index])
-                for rank in range(ranks)
+                for rank in range(order.ranks)
             ],
             axis=-1,
         )
-        if "Axes" in desc:
+        if "Axes" in case.desc:
             possible = possible.reshape(expected.shape)
         else:
             possible = np.moveaxis(possible, -1, axes[0])
         if (possible & (expected != index)).any():
             arrays.append(np.where(possible, expected.dtype.type(index), expected))
-    return arrays
+    return arrays, lines
+
+
+def _like(lines: Array, order: Order, moved: tuple[int, ...], expected: Array) -> Array:
+    """Return in the shape of an output which of its elements follow from certain lines."""
+    one_each = moved[: len(moved) - len(order.axes)] + (1,) * len(order.axes)
+    back = np.moveaxis(lines.reshape(one_each), range(-len(order.axes), 0), order.axes)
+    return np.broadcast_to(back, expected.shape)
 
 
 def _lines(values: Array, axes: Sequence[int]) -> Array:
-    """Return FLOAT64 values with the axes joined to the last one, in row-major order."""
-    last = np.moveaxis(values.astype(np.float64), axes, range(-len(axes), 0))
+    """Return values with the axes joined to the last one, in row-major order; reals in FLOAT64."""
+    wide = values.astype(np.float64) if values.dtype.kind == "f" else values
+    last = np.moveaxis(wide, axes, range(-len(axes), 0))
     return last.reshape(*last.shape[: values.ndim - len(axes)], -1)
 
 
-def _ranks(low: Array, high: Array, *, last_first: bool) -> tuple[Array, Array]:
+def _ranks(low: Array, high: Array, unordered: Array, *, last_first: bool) -> tuple[Array, Array]:
     """Return the least and the greatest rank that each element may have, from the greatest down.
 
     Nothing orders NaN, so elements of a line with one have no rank.
@@ -134,6 +242,7 @@ def _ranks(low: Array, high: Array, *, last_first: bool) -> tuple[Array, Array]:
     Args:
         low: the least that elements may be, along the last axis.
         high: the greatest.
+        unordered: elements that may be any number or NaN: they may come before all others or after.
         last_first: whether of equal elements the last comes first.
     """
     count = low.shape[-1]
@@ -146,7 +255,12 @@ def _ranks(low: Array, high: Array, *, last_first: bool) -> tuple[Array, Array]:
     certain |= (low[..., :, None] == high[..., None, :]) & earlier
     possible = high[..., :, None] > low[..., None, :]
     possible |= (high[..., :, None] == low[..., None, :]) & earlier
+    either = unordered[..., :, None] | unordered[..., None, :]
+    certain &= ~either
+    possible |= either
     other = indices[:, None] != indices[None, :]
     at_least, at_most = (certain & other).sum(-2), (possible & other).sum(-2)
-    unordered = (np.isnan(low) | np.isnan(high)).any(-1, keepdims=True)
-    return np.where(unordered, count, at_least), np.where(unordered, -1, at_most)
+    if low.dtype.kind != "f":
+        return at_least, at_most
+    nan = (np.isnan(low) | np.isnan(high)).any(-1, keepdims=True)
+    return np.where(nan, count, at_least), np.where(nan, -1, at_most)

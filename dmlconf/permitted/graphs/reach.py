@@ -8,6 +8,7 @@ values instead, and every element that then differs from the expected one is ope
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,11 +16,12 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.choices import order_of
 from dmlconf.permitted.graphs.samples import AllowanceOf, Band, Sample, band_of
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["open_elements"]
+__all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
 """The representatives of all values: an operator that hides one of these shows another."""
@@ -29,9 +31,6 @@ _MORE: Final = 2
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators of which other inputs leave other elements of the output undefined."""
-
-_BY_ORDER: Final = frozenset({"ARGMAX", "ARGMIN", "ACTIVATION_HARDMAX1", "TOP_K", "TOP_K1"})
-"""Operators whose outputs follow from the order of the elements of a line."""
 
 _BITS: Final = frozenset(
     {
@@ -45,6 +44,19 @@ _BITS: Final = frozenset(
 """The operators of which near inputs have results that are far apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Elements that have no range, by output of a node; outputs without any are not there.
+
+    Attributes:
+        reached: of which any value is right.
+        read: which the nodes after them may read as any value, such as a number or infinity.
+    """
+
+    reached: Mapping[Slot, Array]
+    read: Mapping[Slot, Array]
+
+
 def open_elements(
     case: GraphCase,
     evaluate: Evaluate,
@@ -54,7 +66,7 @@ def open_elements(
     sampled: Sequence[Sample],
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
-) -> dict[Slot, Array]:
+) -> Open:
     """Return of which elements any value is right for what an earlier node may give.
 
     Args:
@@ -66,9 +78,6 @@ def open_elements(
         sampled: what they compute from moved intermediates.
         poles: the elements of `graph_poles.Poles`.
         jumps: as `elements_at_jumps` has them.
-
-    Returns:
-        By output of a node; those without such elements are not there.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
@@ -79,7 +88,7 @@ def open_elements(
             if slot in fed:
                 starts[slot] = mask | starts[slot] if slot in starts else mask
     if not starts:
-        return reached
+        return Open(reached, {})
 
     def replaced(number: int) -> NodeValues:
         def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
@@ -102,12 +111,20 @@ def open_elements(
 
     with np.errstate(all="ignore"):
         reach()
-        chosen = _of_lines(right, {**starts, **reached})
+        chosen = _of_lines(right, _either(starts, reached))
         if chosen:
             for slot, mask in chosen.items():
                 starts[slot] = reached[slot] = mask
             reach()
-    return reached
+    return Open(reached, _either(reached, starts))
+
+
+def _either(one: Mapping[Slot, Array], other: Mapping[Slot, Array]) -> dict[Slot, Array]:
+    """Return which elements are in at least one of two sets."""
+    both = dict(one)
+    for slot, mask in other.items():
+        both[slot] = mask | both[slot] if slot in both else mask
+    return both
 
 
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
@@ -118,15 +135,14 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
     """
     chosen: dict[Slot, Array] = {}
     for name, case in right.cases.items():
-        if case.operator_name not in _BY_ORDER:
+        order = order_of(case)
+        if order is None:
             continue
         source = right.sources[name, "InputTensor"]
         mask = None if isinstance(source, str) else reached.get(source)
-        desc = case.desc
-        if mask is None or mask.shape != desc["InputTensor"].Sizes:
+        if mask is None or mask.shape != case.desc["InputTensor"].Sizes:
             continue
-        axes = tuple(desc["Axes"]) if "Axes" in desc else (desc["Axis"],)
-        lines = np.asarray(mask.any(tuple(set(axes)), keepdims=True))
+        lines = np.asarray(mask.any(tuple(order.axes), keepdims=True))
         if lines.any():
             for tensor, output in case.outputs().items():
                 chosen[name, tensor] = np.broadcast_to(lines, output.Sizes)

@@ -132,36 +132,81 @@ OVERFLOWING = """
 INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
 
 
-@pytest.mark.parametrize(
-    ("operator", "output"),
-    [
-        (
-            f"ARGMAX, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], "
-            "AxisDirection: INCREASING}",
-            "node",
-        ),
-        (
-            f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {INDEX}, Axis: 3, K: 1, "
-            "OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}",
-            "node.OutputIndexTensor",
-        ),
-    ],
+TOP_K = (
+    f"TOP_K, desc: {{InputTensor: product, OutputIndexTensor: {INDEX}, Axis: 3, K: 1, "
+    "OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"
 )
-def test_an_index_in_a_line_with_any_number_is_one_of_the_line(
-    tmp_path: Path, operator: str, output: str
-) -> None:
-    case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator), output)
+
+
+def test_an_index_of_top_k_beside_any_number_is_one_of_the_line(tmp_path: Path) -> None:
+    """The number may be NaN, beside which TOP_K gives any element."""
+    nodes = OPEN.replace("OPERATOR", TOP_K)
+    case = graph(tmp_path, OVERFLOWING, nodes, "node.OutputIndexTensor")
     for index in range(3):
         assert accepts(case, "y", [index]), index
     for index in (3, 2**31, 2**32 - 1):
         assert not accepts(case, "y", [index]), index
 
 
+FIRST_OF = (
+    f"OPERATOR, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], "
+    "AxisDirection: DECREASING}"
+)
+REDUCTION = (
+    f"REDUCE, desc: {{InputTensor: product, OutputTensor: {INDEX}, Axes: [3], Function: OPERATOR}}"
+)
+
+
+@pytest.mark.parametrize("operator", [FIRST_OF, REDUCTION], ids=["itself", "reduce"])
+@pytest.mark.parametrize(("function", "wrong"), [("ARGMAX", 2), ("ARGMIN", 1)])
+def test_an_element_that_is_surely_less_is_not_the_greatest_beside_any_number(
+    tmp_path: Path, operator: str, function: str, wrong: int
+) -> None:
+    """The line is any number, 5, 3: the first may be the greatest, and if it is not, 5 is."""
+    inputs = OVERFLOWING.replace("[1, 0, 0, 1, 0, 0, 1, 0, 0]", "[1, 0, 0, 1, 0, 0, 1, 5, 3]")
+    inputs = inputs.replace("-3.0e+38", "1")
+    inputs = inputs.replace("[3.0e+38, 3.0e+38, 1]", "[3.0e+38, -3.0e+38, 1]").replace(
+        "[1, 0, 0, 1, 0, 0,", "[2, 0, 0, 2, 0, 0,"
+    )
+    case = graph(tmp_path, inputs, OPEN.replace("OPERATOR", operator).replace("OPERATOR", function))
+    for index in range(3):
+        assert accepts(case, "y", [index]) is (index != wrong), index
+    assert not accepts(case, "y", [3])
+
+
+INTEGERS = """
+  quotients: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+  node: {operator: OPERATOR}"""
+
+DIVIDED = """
+  a: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [7, 9, 3, 9, 5]}
+  b: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [1, 1, 1, 0, 1]}"""
+"""The quotients are 7, 9, 3, any integer, and 5."""
+
+
+@pytest.mark.parametrize("integer", ["INT32", "INT64"])
+def test_beside_any_integer_top_k_gives_what_may_have_the_rank(
+    tmp_path: Path, integer: str
+) -> None:
+    operator = (
+        "TOP_K, desc: {InputTensor: quotients, Axis: 3, K: 2, "
+        "OutputIndexTensor: {Sizes: [1, 1, 1, 2], DataType: UINT32}, "
+        f"OutputValueTensor: {{Sizes: [1, 1, 1, 2], DataType: {integer}}}}}"
+    )
+    inputs = DIVIDED.replace("INTEGER", integer)
+    nodes = INTEGERS.replace("OPERATOR", operator)
+    case = graph(tmp_path, inputs, nodes, "node.OutputIndexTensor")
+    for right in ([1, 0], [3, 1], [1, 3]):
+        assert accepts(case, "y", right), right
+    for wrong in ([0, 1], [2, 1], [4, 0], [1, 2], [1, 4]):
+        assert not accepts(case, "y", wrong), wrong
+
+
 def test_what_hardmax_makes_of_a_line_with_any_number_is_0_or_1(tmp_path: Path) -> None:
     operator = "ACTIVATION_HARDMAX1, desc: {InputTensor: product, OutputTensor: {}, Axes: [3]}"
     case = graph(tmp_path, OVERFLOWING, OPEN.replace("OPERATOR", operator))
-    for right in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
+    for right in ([1, 0, 0], [0, 1, 0]):
         assert accepts(case, "y", right), right
-    impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0]]
+    impossible: list[Values] = [[0.5, 0, 0], [1, 0, 7], [np.nan, 0, 0], [0, 0, 1]]
     for wrong in impossible:
         assert not accepts(case, "y", wrong), wrong
