@@ -46,14 +46,14 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
         least_alpha, greatest_alpha = _bias_correction_ends(desc)
         rate = single(desc.LearningRate)
         steps = rate * alpha * m / (np.sqrt(v) + epsilon)
-        m_room, least, most = _stored(moments, dtype)
+        m_reach, least, most = _stored(moments, dtype)
         numerator = np.abs(m)
         divisors = [
             (np.sqrt(end) * (1 + sign * 2 * STEP) + epsilon) * (1 + sign * STEP)
             for end, sign in ((least, -1), (most, 1))
         ]
-        longest = abs(rate) * greatest_alpha * (numerator + m_room) / np.abs(divisors).min(0)
-        shortest = abs(rate) * least_alpha * (numerator - m_room) / np.abs(divisors).max(0)
+        longest = abs(rate) * greatest_alpha * (numerator + m_reach) / np.abs(divisors).min(0)
+        shortest = abs(rate) * least_alpha * (numerator - m_reach) / np.abs(divisors).max(0)
         errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
         parameters = desc.InputParametersTensor - steps
         # Where the divisor may be 0 but need not, a step may have any length and either sign.
@@ -125,13 +125,13 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
     info = np.finfo(dtype)
     relative = STEP if dtype == np.float32 else float(info.eps)
     step, largest = float(info.smallest_subnormal), float(info.max)
-    m_room = np.abs(moments.m) * relative + moments.m_error
-    v_room = np.abs(moments.v) * relative + moments.v_error
+    m_reach = np.abs(moments.m) * relative + moments.m_error
+    v_reach = np.abs(moments.v) * relative + moments.v_error
     if dtype == np.float16:
-        m_room, v_room = m_room + step, v_room + step
-    least = np.minimum(np.maximum(moments.v - v_room, 0), largest)
-    most = moments.v + v_room
-    return m_room, least, np.where(most > largest, np.inf, np.maximum(most, 0))
+        m_reach, v_reach = m_reach + step, v_reach + step
+    least = np.minimum(np.maximum(moments.v - v_reach, 0), largest)
+    most = moments.v + v_reach
+    return m_reach, least, np.where(most > largest, np.inf, np.maximum(most, 0))
 
 
 def _of_difference(new: Array, old: Array) -> Array:

@@ -75,9 +75,9 @@ def _sequence(
     else:
         exact = _EXACT.get(data_type, int(data_type.maximum))
         lowest = -exact if data_type.is_float else int(data_type.minimum)
-        room = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
+        fitting = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
         longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
-        period = max(1, min(room + 1, longest))
+        period = max(1, min(fitting + 1, longest))
     steps = np.arange(first + shift, first + shift + count, dtype=np.int64) % period
     return _shifted(steps * step, start, data_type)
 

@@ -119,13 +119,13 @@ def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
     """Return the least and the greatest x + sqrt(x^2 + one) of FLOAT32 arithmetic."""
     square = x * x
     radicand = square + one
-    room = (square + np.abs(radicand)) * STEP
-    roots = [np.sqrt(np.maximum(radicand + sign * room, 0.0)) for sign in (-1, 1)]
+    error = (square + np.abs(radicand)) * STEP
+    roots = [np.sqrt(np.maximum(radicand + sign * error, 0.0)) for sign in (-1, 1)]
     exact = np.where(x < 0, one / (np.sqrt(radicand) - x), x + np.sqrt(radicand))
     steps = (roots[1] + np.abs(exact)) * STEP
     least = np.minimum(exact, np.maximum(x + roots[0] - steps, 0.0))
     greatest = np.maximum(exact, x + roots[1] + steps)
-    overflows = square + room > np.finfo(np.float32).max
+    overflows = square + error > np.finfo(np.float32).max
     return least, np.where(overflows, np.inf, greatest)
 
 

@@ -88,26 +88,26 @@ def _float_candidates(
         wholes = [rounding(quotient + end) for end in (-error, error)]
         products = [b * number for number in wholes]
         products_held = [product.astype(np.float32) == product for product in products]
-        rooms = [
+        errors = [
             np.where(held, 0.0, np.abs(product)) * STEP
             for held, product in zip(products_held, products, strict=True)
         ]
         remainders = [a - product for product in products]
         middle = (remainders[0] + remainders[1]) / 2
-        length = np.abs(remainders[0] - remainders[1]) / 2 + np.maximum(*rooms)
+        length = np.abs(remainders[0] - remainders[1]) / 2 + np.maximum(*errors)
         largest = np.maximum(np.abs(quotient) + error, np.abs(a) + length)
         overflows = np.isfinite(a) & (b != 0) & (largest > np.finfo(np.float32).max)
         undefined = np.isinf(b) | (b == 0)
         apart = np.abs(wholes[0] - wholes[1]) <= 1
         flushed = (np.abs(quotient) < LEAST_QUOTIENT) | (np.abs(b) > LARGEST_DIVISOR)
         flushed &= ~undefined & np.isfinite(a)
-    sides = [(remainders[0], rooms[0])]
+    sides = [(remainders[0], errors[0])]
     if (apart & (wholes[0] != wholes[1])).any():
-        sides.append((remainders[1], rooms[1]))
+        sides.append((remainders[1], errors[1]))
     candidates = []
-    for remainder, room in sides:
+    for remainder, reach in sides:
         values = np.where(apart, remainder, middle)
-        ends = np.where(undefined, np.nan, values), np.where(apart, room, length)
+        ends = np.where(undefined, np.nan, values), np.where(apart, reach, length)
         candidates.append(anything_where(overflows, rounded_interval(*ends, dtype)))
     if flushed.any():
         lowest, highest = candidates[0]

@@ -47,9 +47,9 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
         bias = single(scale_bias["Bias"])
         held = (total - product == bias) & (total - bias == product)
         held &= _is_single(wide(tensor)) & _is_single(product) & _is_single(total)
-        room = np.where(held, 0.0, terms * STEP) + np.where(flushed, LEAST_NORMAL_FLOAT32, 0.0)
-        finite = np.isfinite(room)
-        low, high = np.where(finite, total - room, exact), np.where(finite, total + room, exact)
+        error = np.where(held, 0.0, terms * STEP) + np.where(flushed, LEAST_NORMAL_FLOAT32, 0.0)
+        finite = np.isfinite(error)
+        low, high = np.where(finite, total - error, exact), np.where(finite, total + error, exact)
         low[np.minimum(low, product) < -LARGEST_FLOAT32] = -np.inf
         high[np.maximum(high, product) > LARGEST_FLOAT32] = np.inf
     return low, high

@@ -48,7 +48,7 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a reciprocal."""
 
 
-def _room(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
+def _argument_error(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
     """Return the scaled elements, and how far sine and cosine of them may be off."""
     exact = scaled(tensor, scale_bias)
     low, high = scaled_interval(tensor, scale_bias)
@@ -64,7 +64,7 @@ def _sine_interval(
     scale_bias: ScaleBias | None,
     output: TensorDesc,
 ) -> Interval:
-    exact, error = _room(tensor, scale_bias)
+    exact, error = _argument_error(tensor, scale_bias)
     with np.errstate(all="ignore"):
         value = function(exact)
         low = np.maximum(value - error, -1 - _SINE)
@@ -89,7 +89,7 @@ def element_wise_tan_candidates(
     How great follows from the errors: the sine is 1 less its own, and the cosine at most its own
     and what it is. So 0 is no tangent near a pole. Beyond 100 pi any value is right.
     """
-    exact, error = _room(InputTensor, ScaleBias)
+    exact, error = _argument_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
         sine, cosine = np.sin(exact), np.cos(exact)
         quotients = [

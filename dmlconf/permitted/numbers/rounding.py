@@ -123,11 +123,11 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         highest[exact == 0] = 0
     else:
         finite = np.isfinite(exact) & np.isfinite(error)
-        room = np.where(finite, error, 0.0)
+        reach = np.where(finite, error, 0.0)
         if dtype == np.float32:
             # Subnormal steps are no smaller for smaller numbers.
-            room += np.where((room > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
-        low, high = exact - room, exact + room
+            reach += np.where((reach > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
+        low, high = exact - reach, exact + reach
         lowest = np.minimum(*_either_way(low, dtype))
         highest = np.maximum(*_either_way(high, dtype))
         if dtype == np.float32:

@@ -123,10 +123,10 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     least = np.where(sums.max(0) >= ANY_RESULT, sums.max(0), sums.min(0))
     # A scale of 0 would say that nothing is added up, and the result exact.
     least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
-    room = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
-    room += (stored - stored.min(0)) * FLOAT16_EPSILON
-    room = np.where(np.isfinite(room) & (room > 0), room, 0.0)
-    spans = tuple((value - each, value + each) for value, each in zip(values, room, strict=True))
+    error = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
+    error += (stored - stored.min(0)) * FLOAT16_EPSILON
+    error = np.where(np.isfinite(error) & (error > 0), error, 0.0)
+    spans = tuple((value - each, value + each) for value, each in zip(values, error, strict=True))
     return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)
 
 

@@ -139,11 +139,11 @@ def _rounded(
     Where the error scale exceeds the largest number, a sum on the way may have overflowed.
     """
     exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
-    room = np.where(exact, 0.0, errors)
-    room = np.where(np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32), ANY_RESULT, room)
+    overflows = np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32)
+    error = np.where(overflows, ANY_RESULT, np.where(exact, 0.0, errors))
     return anything_where(
         np.broadcast_to(undefined, sums.shape),
-        rounded_interval(sums, room, output.DataType.dtype),
+        rounded_interval(sums, error, output.DataType.dtype),
     )
 
 

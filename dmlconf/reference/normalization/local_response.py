@@ -167,9 +167,9 @@ def _neighbours(values: Array, axis: int, local_size: int) -> Array:
     """Return for each element the sum of a window along an axis, without the element itself."""
     count = values.shape[axis]
     before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
-    room = [(0, 0)] * values.ndim
-    room[axis] = (before, after)
-    padded = np.pad(values, room)
+    padding = [(0, 0)] * values.ndim
+    padding[axis] = (before, after)
+    padded = np.pad(values, padding)
     sums = np.zeros_like(values)
     for step in range(before + after + 1):
         if step != before:

@@ -247,7 +247,7 @@ class Bench:
         steps = list(steps)
         images: dict[tuple[int, int, int], tuple[int, Array]] = {}
         loads: list[Load] = []
-        size = room = 0
+        size = read_size = 0
         for number, step in enumerate(steps):
             fill = (number + self._steps) % len(POISONS)
             key = id(step.site.placement), step.variation, fill
@@ -255,15 +255,15 @@ class Bench:
                 images[key] = size, self._image(step, POISONS[fill])
                 size += len(images[key][1])
             start, image = images[key]
-            loads.append(Load(step, start, image, room if read(number) else None))
-            room += len(image) if read(number) else 0
+            loads.append(Load(step, start, image, read_size if read(number) else None))
+            read_size += len(image) if read(number) else 0
         self._steps += len(steps)
-        if size + room > MOST_BYTES:
-            raise TooLargeError(f"its dispatches take {size + room >> 20:,} MiB")
+        if size + read_size > MOST_BYTES:
+            raise TooLargeError(f"its dispatches take {size + read_size >> 20:,} MiB")
         upload = self._buffers.get(f"upload {name}", size, _Heap.UPLOAD)
         for start, image in images.values():
             ctypes.memmove(upload.memory + start, image.ctypes.data, len(image))
-        back = self._buffers.get(f"readback {name}", max(room, 1), _Heap.READBACK)
+        back = self._buffers.get(f"readback {name}", max(read_size, 1), _Heap.READBACK)
         return Work(tuple(loads), upload, back)
 
     def record(self, work: Work, commands: Device) -> None:

@@ -115,8 +115,8 @@ class Buffers:
             if buffer is not None:
                 self._buffers.pop(name).release()
             least = max(self._first_bytes, 1 << (size - 1).bit_length())
-            room = size if size > LARGE_BYTES else least
-            buffer = self._buffers[name] = Buffer(self._device, room, kind)
+            capacity = size if size > LARGE_BYTES else least
+            buffer = self._buffers[name] = Buffer(self._device, capacity, kind)
         return buffer
 
     def release(self) -> None:
