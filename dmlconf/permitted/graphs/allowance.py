@@ -141,10 +141,14 @@ def _candidates(
         return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
 
     def range_of(slot: Slot) -> Interval:
-        return _hull(own_bands(slot), [values[slot] for values in fused])[0]
+        low, high = _hull(own_bands(slot), [values[slot] for values in fused])[0]
+        # A kernel that does not store the number reads it as it is.
+        unstored = _fused_ends([values[slot] for values in fused], bands[slot])
+        return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
 
-    steps = steps_of(case, evaluate, allowance_of, bands, right, range_of)
-    chosen = of_choices(case, evaluate, allowance_of, bands, right, order.arrays)
+    unstored = {slot: values for slot, values in fused[0].items() if slot in bands} if fused else {}
+    steps = steps_of(case, evaluate, allowance_of, bands, right, range_of, unstored)
+    chosen = of_choices(case, evaluate, allowance_of, bands, right, order.arrays, unstored)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
         own = own_bands(slot)

@@ -105,6 +105,7 @@ def steps_of(
     bands: Mapping[Slot, Band],
     right: NodeValues,
     range_of: Callable[[Slot], Interval],
+    unstored: Mapping[Slot, Array],
 ) -> dict[Slot, StepCandidates]:
     """Return what follows from the whole numbers that steps may give, by output of a node.
 
@@ -115,8 +116,9 @@ def steps_of(
         bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
         range_of: gives the least and the greatest number that an output of a node may be.
+        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
     """
-    uncertain = _uncertain(bands, right)
+    uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
     if not steps:
         return {}
@@ -150,6 +152,7 @@ def of_choices(
     bands: Mapping[Slot, Band],
     right: NodeValues,
     choices: Mapping[Slot, Sequence[Array]],
+    unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
     """Return what follows from other indices that are as right, by output of a node.
 
@@ -160,11 +163,12 @@ def of_choices(
         bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
         choices: as `index_choices` has them.
+        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:
         return {}
-    uncertain = _uncertain(bands, right)
+    uncertain = _uncertain(bands, right, unstored)
     after = _element_wise_descendants(bands, right, uncertain, set(few))
     after += [s for s in _exact_descendants(bands, right, uncertain, set(few)) if s not in after]
     return _of_each(case, evaluate, allowance_of, right, few, after) if after else {}
@@ -188,13 +192,21 @@ def _of_each(
     return intervals
 
 
-def _uncertain(bands: Mapping[Slot, Band], right: NodeValues) -> set[Slot]:
+def _uncertain(
+    bands: Mapping[Slot, Band], right: NodeValues, unstored: Mapping[Slot, Array]
+) -> set[Slot]:
     """Return the outputs that may be off, by their own rule or by what they follow from."""
     uncertain: set[Slot] = set()
-    for name, tensor in bands:
-        if not bands[name, tensor].exact or _sources_among(name, right, uncertain):
-            uncertain.add((name, tensor))
+    for slot, band in bands.items():
+        whole = unstored.get(slot, band.right)
+        off = not band.exact or not np.array_equal(whole, band.right, equal_nan=_is_float(whole))
+        if off or _sources_among(slot[0], right, uncertain):
+            uncertain.add(slot)
     return uncertain
+
+
+def _is_float(values: Array) -> bool:
+    return values.dtype.kind == "f"
 
 
 def _sources_among(name: str, right: NodeValues, among: set[Slot]) -> set[Slot]:

@@ -44,6 +44,27 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
         assert not accepts(case, "y", values), values
 
 
+@pytest.mark.parametrize(
+    ("operator", "more", "right", "wrong"),
+    [
+        ("ROUND", TIES, [[2, 4], [3, 4]], [[2.5, 4], [1, 4], [2, 3.5]]),
+        ("FLOOR", "", [[2, 3]], [[3, 3], [2.5, 3]]),
+    ],
+)
+def test_a_kernel_that_does_not_store_a_quotient_rounds_it_as_it_is(
+    tmp_path: Path, operator: str, more: str, right: list[Values], wrong: list[Values]
+) -> None:
+    """FLOAT16 holds 2502 / 1000.5 = 2.50075 as 2.5, which ROUND makes 2, and of 2.50075 it is 3."""
+    values = "{Sizes: [2], DataType: FLOAT16, values: "
+    inputs = f"\n  x: {values}[2502, 7]}}\n  c: {values}[1000.5, 2]}}"
+    nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)
+    case = graph(tmp_path, inputs, nodes)
+    for numbers in right:
+        assert accepts(case, "y", numbers), numbers
+    for numbers in wrong:
+        assert not accepts(case, "y", numbers), numbers
+
+
 def test_an_element_that_overflows_leaves_the_others_their_whole_numbers(tmp_path: Path) -> None:
     nodes = QUOTIENT.replace("OPERATOR", "ELEMENT_WISE_FLOOR").replace("MORE", "")
     values = "{Sizes: [2], DataType: FLOAT32, values: "
