@@ -57,16 +57,16 @@ class Bench:
         Raises:
             BackendError: the backend cannot be used.
         """
-        subject = self.open(backend)
-        reasons = [unsupported_reason(case, subject.capabilities) for case in cases]
+        tested = self.open(backend)
+        reasons = [unsupported_reason(case, tested.capabilities) for case in cases]
         declined = [
             not_asked(case, reason)
             for case, reason in zip(cases, reasons, strict=True)
             if reason is not None
         ]
         runnable = [case for case, reason in zip(cases, reasons, strict=True) if reason is None]
-        outcomes = list(subject.execute(iter(runnable)))
-        return [*declined, *(self._judged(subject, *each) for each in outcomes)]
+        outcomes = list(tested.execute(iter(runnable)))
+        return [*declined, *(self._judged(tested, *each) for each in outcomes)]
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
         """Return the verdict on a case that runs alone.
@@ -82,11 +82,11 @@ class Bench:
         Raises:
             BackendError: the backend cannot be used.
         """
-        subject = self.open()
-        outputs = answered(in_other_form(case, form), alone_on(subject.execute))
+        tested = self.open()
+        outputs = answered(in_other_form(case, form), alone_on(tested.execute))
         outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
-        half = subject.capabilities.half_precision
-        return Conclusion(self.against, subject.faults, half=half).judge(case, outcome)
+        half = tested.capabilities.half_precision
+        return Conclusion(self.against, tested.faults, half=half).judge(case, outcome)
 
     def outputs(self, case: Case) -> Mapping[str, Array] | None:
         """Return what a case that runs alone gives; None if it gives no outputs.
@@ -109,8 +109,8 @@ class Bench:
 
     def close(self) -> None:
         """Close all backends."""
-        for subject in self._backends.values():
-            subject.close()
+        for tested in self._backends.values():
+            tested.close()
         self._backends.clear()
 
     def open(self, backend: BackendName | None = None) -> OpenBackend:
@@ -124,10 +124,10 @@ class Bench:
             self._backends[name] = open_backend(name, Limits(timeout=self._timeout))
         return self._backends[name]
 
-    def _judged(self, subject: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
-        half = subject.capabilities.half_precision
-        conclusion = Conclusion(self.against, subject.faults, half, self._options)
-        return answered(conclusion.of(case, outcome), alone_on(subject.execute))
+    def _judged(self, tested: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
+        half = tested.capabilities.half_precision
+        conclusion = Conclusion(self.against, tested.faults, half, self._options)
+        return answered(conclusion.of(case, outcome), alone_on(tested.execute))
 
 
 @contextmanager

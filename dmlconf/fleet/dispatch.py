@@ -146,7 +146,7 @@ class Fleet:
             InvalidFilesError: a case of a matrix cannot be built.
             KeyboardInterrupt: there was an interrupt, and the batches at work had time to end.
         """
-        run = _Run(Assignments(plan), {member.info.address: member for member in members})
+        run = _Pass(Assignments(plan), {member.info.address: member for member in members})
         with grace() as interrupt:
             while run.assignments.unfinished:
                 if interrupt.requested:
@@ -166,14 +166,14 @@ class Fleet:
                 if not self._can_continue(run):
                     return
 
-    def _last_batches(self, run: _Run, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
+    def _last_batches(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, Batch | None]]:
         """Yield the verdicts of the batches that workers have; interrupts end the wait for them."""
         while run.busy and self._cluster.alive:
             answer = self._cluster.answer(0.25)
             if answer is not None and answer.call not in self._preparing:
                 yield from self._returned(run, answer, waivers)
 
-    def _can_continue(self, run: _Run) -> bool:
+    def _can_continue(self, run: _Pass) -> bool:
         if not self._cluster.alive:
             self._on_trouble(f"the scheduler {self._cluster.address} is gone")
             return False
@@ -184,7 +184,7 @@ class Fleet:
             return False
         return True
 
-    def _give(self, run: _Run) -> None:
+    def _give(self, run: _Pass) -> None:
         self._prepare_new()
         for refusal in self._overdue_preparations():
             self._on_trouble(refusal)
@@ -199,7 +199,7 @@ class Fleet:
                 patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
                 run.busy[address] = call, monotonic(), monotonic() + patience
 
-    def _lose(self, run: _Run, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
+    def _lose(self, run: _Pass, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
         """Take back the cases of workers that are gone or overdue."""
         now = monotonic()
         for address, member in list(run.members.items()):
@@ -213,7 +213,7 @@ class Fleet:
                 self._refused.add(address)
 
     def _reassign(
-        self, run: _Run, member: Member, waivers: Waivers, why: str
+        self, run: _Pass, member: Member, waivers: Waivers, why: str
     ) -> Iterator[tuple[Verdict, None]]:
         address, name = member.info.address, member.info.name
         run.members.pop(address, None)
@@ -225,7 +225,7 @@ class Fleet:
             yield _broken(loss, waivers), None
 
     def _returned(
-        self, run: _Run, answer: Answer, waivers: Waivers
+        self, run: _Pass, answer: Answer, waivers: Waivers
     ) -> Iterator[tuple[Verdict, Batch | None]]:
         member = run.members.get(answer.worker)
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
@@ -299,7 +299,7 @@ class Fleet:
         return messages
 
 
-class _Run:
+class _Pass:
     """The state of one pass over a plan."""
 
     def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:

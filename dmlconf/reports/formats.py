@@ -45,12 +45,12 @@ __all__ = [
     "parse_report",
 ]
 
-Subject = TypeVar("Subject")
+Content = TypeVar("Content")
 """What a report is about: a run, a comparison, a suite's coverage."""
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Generic[Subject]):
+class Format(Generic[Content]):
     """A format of reports.
 
     Attributes:
@@ -64,8 +64,8 @@ class Format(Generic[Subject]):
     """
 
     name: str
-    render: Callable[[Subject], str | Iterator[str]]
-    publish: Callable[[Subject], str] | None = None
+    render: Callable[[Content], str | Iterator[str]]
+    publish: Callable[[Content], str] | None = None
     destination: str = ""
     needs: tuple[str, ...] = ()
     extra: str = ""
@@ -75,21 +75,21 @@ class Format(Generic[Subject]):
         """Whether it goes to a file or to standard output, as the user says."""
         return self.publish is None
 
-    def parts(self, subject: Subject) -> Iterator[str]:
+    def parts(self, content: Content) -> Iterator[str]:
         """Render the report, and return its parts."""
-        rendered = self.render(subject)
+        rendered = self.render(content)
         return iter((rendered,)) if isinstance(rendered, str) else rendered
 
-    def text(self, subject: Subject) -> str:
+    def text(self, content: Content) -> str:
         """Return the report as one text."""
-        return "".join(self.parts(subject))
+        return "".join(self.parts(content))
 
 
-Formats = Mapping[str, Format[Subject]]
+Formats = Mapping[str, Format[Content]]
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Generic[Subject]):
+class Report(Generic[Content]):
     """A report that was asked for.
 
     Attributes:
@@ -97,7 +97,7 @@ class Report(Generic[Subject]):
         file: where it goes; None for standard output or the format's own destination.
     """
 
-    format: Format[Subject]
+    format: Format[Content]
     file: Path | None
 
     @property
@@ -111,7 +111,7 @@ class Report(Generic[Subject]):
         return self.file is None and self.format.takes_file
 
 
-def formats(*each: Format[Subject]) -> Formats[Subject]:
+def formats(*each: Format[Content]) -> Formats[Content]:
     """Return formats by name, in this order."""
     return {one.name: one for one in each}
 
@@ -119,8 +119,8 @@ def formats(*each: Format[Subject]) -> Formats[Subject]:
 def late(module: str, function: str = "render") -> Callable[[Any], Any]:
     """Return a function of a module of this package; the module is imported by the call."""
 
-    def call(subject: Any) -> Any:
-        return getattr(import_module(f"dmlconf.reports.{module}"), function)(subject)
+    def call(content: Any) -> Any:
+        return getattr(import_module(f"dmlconf.reports.{module}"), function)(content)
 
     return call
 
@@ -183,7 +183,7 @@ FAULT_FORMATS: Final[Formats[Sequence[KnownFault]]] = formats(
 )
 
 
-def parse_report(option: str, known: Formats[Subject]) -> Report[Subject]:
+def parse_report(option: str, known: Formats[Content]) -> Report[Content]:
     """Return the report that `FORMAT[:FILE]` asks for.
 
     Raises:

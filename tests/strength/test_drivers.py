@@ -11,11 +11,11 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.drivers import driver_data, driver_lines, driver_share
-from dmlconf.strength.drivers.catalogue import driver_defects, reports
+from dmlconf.strength.drivers.catalogue import bug_reports, driver_defects
+from dmlconf.strength.drivers.computation import Computation
 from dmlconf.strength.drivers.conditions import condition
-from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
-from dmlconf.strength.drivers.run import Run
 from tests.cli.process import dmlconf_here
 
 CUMULATION = """
@@ -82,25 +82,25 @@ cases:
 """
 
 
-def measured(directory: Path, text: str) -> dict[str, SubjectFigure]:
+def measured(directory: Path, text: str) -> dict[str, DefectResult]:
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
     figure = figure_of(file)
-    return {subject.defect.name: subject for subject in figure.subjects}
+    return {pair.defect.name: pair for pair in figure.pairs}
 
 
 def figure_of(file: Path, sample: int | None = None) -> DriverFigure:
     plan = list(load_suite([file]).plan())
-    survey, strength = measure_drivers(plan, [file], 1, sample)
-    return DriverFigure.of(driver_defects(), survey, strength)
+    applicability, strength = measure_drivers(plan, [file], 1, sample)
+    return DriverFigure.of(driver_defects(), applicability, strength)
 
 
-def pooling(directory: Path) -> Run:
+def pooling(directory: Path) -> Computation:
     file = directory / "suite.yaml"
     file.write_text(POOLING, encoding="utf-8")
     [planned] = load_suite([file]).plan()
     case = valid_case(planned)
-    return Run(case, case.inputs(), evaluate(case, case.inputs()))
+    return Computation(case, case.inputs(), evaluate(case, case.inputs()))
 
 
 def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
@@ -111,8 +111,8 @@ def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
         assert defect.operators, defect.name
         assert (defect.report is None) != (defect.plausible is None), defect.name
     used = {defect.report.name for defect in defects if defect.report}
-    assert used == reports().keys()
-    assert sum(report.product == "DirectML" for report in reports().values()) >= 40
+    assert used == bug_reports().keys()
+    assert sum(report.product == "DirectML" for report in bug_reports().values()) >= 40
 
 
 def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, se
     shows = CUMULATION.replace("LENGTH", "300")
     file.write_text(shows + ALL_ZERO.partition("cases:\n")[2], encoding="utf-8")
     plan = list(load_suite([file]).plan())
-    survey, strength = measure_drivers(plan, [file], 1, 1, seed)
-    figure = DriverFigure.of(driver_defects(), survey, strength)
-    [subject] = [
-        subject
-        for subject in figure.subjects
-        if subject.defect.name == "cumulative sum beyond 256 elements starts anew"
+    applicability, strength = measure_drivers(plan, [file], 1, 1, seed)
+    figure = DriverFigure.of(driver_defects(), applicability, strength)
+    [pair] = [
+        pair
+        for pair in figure.pairs
+        if pair.defect.name == "cumulative sum beyond 256 elements starts anew"
     ]
-    assert subject.fate is Fate.CAUGHT
+    assert pair.fate is Fate.CAUGHT
 
 
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.reports.strength.sizes import size_share
 from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
-from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
 from tests.cli.process import dmlconf_here
 
@@ -48,13 +48,13 @@ def figure_of(directory: Path, text: str) -> DriverFigure:
     file = directory / "model.yaml"
     file.write_text(text, encoding="utf-8")
     plan = list(load_suite([file]).plan())
-    survey, strength = measure_drivers(plan, [file], 1, defects=size_defects())
-    return DriverFigure.of(size_defects(), survey, strength)
+    applicability, strength = measure_drivers(plan, [file], 1, defects=size_defects())
+    return DriverFigure.of(size_defects(), applicability, strength)
 
 
-def measured(directory: Path, text: str) -> dict[str, SubjectFigure]:
+def measured(directory: Path, text: str) -> dict[str, DefectResult]:
     figure = figure_of(directory, text)
-    return {subject.defect.name: subject for subject in figure.subjects}
+    return {pair.defect.name: pair for pair in figure.pairs}
 
 
 def negation(columns: int, fill: str = VARIED) -> str:
@@ -73,13 +73,13 @@ def test_each_defect_says_which_kernel_may_have_it_and_is_no_other() -> None:
 @pytest.mark.parametrize("effect", ["is not computed", "is wrong", "repeats the tile before"])
 def test_a_last_tile_is_noticed_whole_or_not(tmp_path: Path, effect: str) -> None:
     for columns in (16, 17):
-        subject = measured(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
-        assert subject.fate is Fate.CAUGHT
+        pair = measured(tmp_path, negation(columns))[f"last tile of 8 columns {effect}"]
+        assert pair.fate is Fate.CAUGHT
 
 
 def test_a_tensor_of_one_tile_has_no_last_one(tmp_path: Path) -> None:
-    subject = measured(tmp_path, negation(8))["last tile of 8 columns is not computed"]
-    assert subject.fate is Fate.UNMET
+    pair = measured(tmp_path, negation(8))["last tile of 8 columns is not computed"]
+    assert pair.fate is Fate.UNMET
 
 
 def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:

@@ -20,7 +20,12 @@ from dmlconf.backends.directml.api.library import load
 from dmlconf.backends.directml.api.vtable import NativeCrashError
 from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
 from dmlconf.backends.directml.devices.survey import survey
-from dmlconf.backends.directml.lifetime import CHECKS, CheckFailedError, DeclinedError, Subject
+from dmlconf.backends.directml.lifetime import (
+    CHECKS,
+    CheckFailedError,
+    DeclinedError,
+    DeviceUnderTest,
+)
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import Case
@@ -99,8 +104,8 @@ def _work(
     try:
         libraries = load(path)
         with Adapters(libraries) as adapters:
-            subject = Subject(libraries, adapters.native(adapters.found[index]), identities)
-            message = CHECKS[name](subject)
+            tested = DeviceUnderTest(libraries, adapters.native(adapters.found[index]), identities)
+            message = CHECKS[name](tested)
             status = CheckStatus.PASSED
     except CheckFailedError as error:
         status, message = CheckStatus.FAILED, str(error)

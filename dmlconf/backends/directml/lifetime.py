@@ -30,7 +30,7 @@ from dmlconf.backends.directml.dispatch.execution import Executor
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["CHECKS", "CheckFailedError", "DeclinedError", "Subject"]
+__all__ = ["CHECKS", "CheckFailedError", "DeclinedError", "DeviceUnderTest"]
 
 TIMES: Final = 100
 """How often a device is created and released."""
@@ -48,8 +48,8 @@ class DeclinedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """The subject of a check.
+class DeviceUnderTest:
+    """The device that a check tests, and what opens it.
 
     Attributes:
         libraries: the native libraries.
@@ -66,14 +66,14 @@ class Subject:
         return Device(self.libraries, self.adapter)
 
 
-def _minimum_levels(subject: Subject) -> str:
+def _minimum_levels(tested: DeviceUnderTest) -> str:
     """DMLCreateDevice1 accepts every level up to the highest, and refuses higher ones."""
-    with _opened(subject) as device:
+    with _opened(tested) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
         for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
             refusal = None
             try:
-                create_dml(subject.libraries, device.d3d, level).release()
+                create_dml(tested.libraries, device.d3d, level).release()
             except HResultError as error:
                 refusal = error
             if level <= highest and refusal is not None:
@@ -92,9 +92,9 @@ def _minimum_levels(subject: Subject) -> str:
         return f"accepts every minimum up to {_level(highest)}, and no higher one"
 
 
-def _feature_queries(subject: Subject) -> str:
+def _feature_queries(tested: DeviceUnderTest) -> str:
     """CheckFeatureSupport returns the highest level of those queried, the same each time."""
-    with _opened(subject) as device:
+    with _opened(tested) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):
             asked = dml.FEATURE_LEVELS[:count]
@@ -110,9 +110,9 @@ def _feature_queries(subject: Subject) -> str:
         return f"{_level(highest)} is the highest level in every query"
 
 
-def _data_types(subject: Subject) -> str:
+def _data_types(tested: DeviceUnderTest) -> str:
     """CheckFeatureSupport answers 0 or 1 for every data type, the same on two devices."""
-    with _opened(subject) as one, _opened(subject) as other:
+    with _opened(tested) as one, _opened(tested) as other:
         answers = [_types(device) for device in (one, other)]
         if answers[0] != answers[1]:
             raise CheckFailedError("two devices of the same adapter support different data types")
@@ -127,53 +127,53 @@ def _data_types(subject: Subject) -> str:
         return f"{len(names)} of {len(DataType)} data types"
 
 
-def _two_devices(subject: Subject) -> str:
+def _two_devices(tested: DeviceUnderTest) -> str:
     """Two IDMLDevices on one ID3D12Device are two objects; one outlives the other."""
-    with _opened(subject) as device:
-        second = create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0])
+    with _opened(tested) as device:
+        second = create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0])
         if second.address == device.dml.address:
             second.release()
             raise CheckFailedError("DMLCreateDevice1 returned the same IDMLDevice twice")
         second.release()
-        _compute(device, subject)
+        _compute(device, tested)
     return "the first still computes after the second is released"
 
 
-def _other_device(subject: Subject) -> str:
+def _other_device(tested: DeviceUnderTest) -> str:
     """Devices on different ID3D12Devices of one adapter do not depend on each other."""
-    first, second = subject.device(), subject.device()
+    first, second = tested.device(), tested.device()
     try:
-        _compute(first, subject)
-        _compute(second, subject)
+        _compute(first, tested)
+        _compute(second, tested)
         first.close()
-        _compute(second, subject)
+        _compute(second, tested)
     finally:
         first.close()
         second.close()
     return "the second computes before and after the first is closed"
 
 
-def _many_times(subject: Subject) -> str:
+def _many_times(tested: DeviceUnderTest) -> str:
     """Devices that are created and released a hundred times leave no references behind."""
-    with _opened(subject) as device:
-        create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+    with _opened(tested) as device:
+        create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
         before = _references(device.d3d)
         for _ in range(TIMES):
-            create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+            create_dml(tested.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
         left = _references(device.d3d) - before
         if left:
             raise CheckFailedError(
                 f"{TIMES} released IDMLDevices leave {left:,} references to the ID3D12Device"
             )
-        _compute(device, subject)
+        _compute(device, tested)
     return f"no references are left after {TIMES} devices, and the first one still computes"
 
 
-def _after_removal(subject: Subject) -> str:
+def _after_removal(tested: DeviceUnderTest) -> str:
     """A removed device reports it, and the next device in the process works."""
-    device = subject.device()
+    device = tested.device()
     try:
-        case = _identity(device, subject)
+        case = _identity(device, tested)
         _compute_case(device, case)
         if not _removed(device):
             raise DeclinedError("neither RemoveDevice nor an open command list removes the device")
@@ -182,12 +182,12 @@ def _after_removal(subject: Subject) -> str:
             raise CheckFailedError("a removed device still computes")
     finally:
         device.close()
-    with _opened(subject) as following:
-        _compute(following, subject)
+    with _opened(tested) as following:
+        _compute(following, tested)
     return "another device in the same process computes, so the process can continue"
 
 
-Check = Callable[[Subject], str]
+Check = Callable[[DeviceUnderTest], str]
 
 CHECKS: Final[Mapping[str, Check]] = {
     "minimum feature levels": _minimum_levels,
@@ -202,8 +202,8 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 @contextmanager
-def _opened(subject: Subject) -> Iterator[Device]:
-    device = subject.device()
+def _opened(tested: DeviceUnderTest) -> Iterator[Device]:
+    device = tested.device()
     try:
         yield device
     finally:
@@ -248,17 +248,17 @@ def _references(com: ComObject) -> int:
     return int(com.call("Release"))
 
 
-def _identity(device: Device, subject: Subject) -> Case:
+def _identity(device: Device, tested: DeviceUnderTest) -> Case:
     supported = _types(device)
-    for case in subject.identities:
+    for case in tested.identities:
         if all(supported.get(kind) for kind in case.data_types):
             return case
     raise DeclinedError("it supports no data type for computing an identity")
 
 
-def _compute(device: Device, subject: Subject) -> None:
+def _compute(device: Device, tested: DeviceUnderTest) -> None:
     """Compute an identity; its output must be bitwise equal to its input."""
-    _compute_case(device, _identity(device, subject))
+    _compute_case(device, _identity(device, tested))
 
 
 def _compute_case(device: Device, case: Case) -> None:

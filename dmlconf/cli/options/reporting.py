@@ -39,12 +39,12 @@ REPORT_GROUP: Final = "Report"
 """The heading of options that say what to report, and where."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_Subject = TypeVar("_Subject")
+_Content = TypeVar("_Content")
 
 
 def parse_reports(
-    options: Sequence[str], formats: Formats[_Subject], *, log: Path | None = None
-) -> list[Report[_Subject]]:
+    options: Sequence[str], formats: Formats[_Content], *, log: Path | None = None
+) -> list[Report[_Content]]:
     """Return the reports that `--report FORMAT[:FILE]` asks for.
 
     Args:
@@ -74,7 +74,7 @@ def parse_reports(
     return reports
 
 
-def files_of(reports: Sequence[Report[_Subject]]) -> list[tuple[str, Path]]:
+def files_of(reports: Sequence[Report[_Content]]) -> list[tuple[str, Path]]:
     """Return the files of reports, each preceded by the option that names it."""
     return [(report.option, report.file) for report in reports if report.file is not None]
 
@@ -197,8 +197,8 @@ def _plain(lines: Sequence[str]) -> Text:
 
 
 def write(
-    reports: Sequence[Report[_Subject]],
-    subject: _Subject,
+    reports: Sequence[Report[_Content]],
+    content: _Content,
     table: RenderableType,
     color: str,
     *,
@@ -211,7 +211,7 @@ def write(
 
     Args:
         reports: the reports that were asked for.
-        subject: what they report on.
+        content: what they report on.
         table: what the terminal shows.
         color: the value of `--color`.
         announce: whether to say which files were written.
@@ -227,7 +227,7 @@ def write(
         make_console(color, stderr=to_output).print(table, crop=False)
     for report in reports:
         if report.format.takes_file:
-            parts = report.format.parts(subject)
+            parts = report.format.parts(content)
             with _reported(report.option) as more:
                 _write_text(parts, report.file)
             problems += more
@@ -238,7 +238,7 @@ def write(
     for report in reports:
         if report.format.publish is not None:
             with _reported(report.option) as more:
-                warning = report.format.publish(subject)
+                warning = report.format.publish(content)
             problems += more
             if not more and warning:
                 warn(f"{report.option}: {warning}")

@@ -10,9 +10,9 @@ from typing import Any, Final
 from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
 from dmlconf.strength.drivers.catalogue import driver_defects
 from dmlconf.strength.drivers.figure import (
+    DefectResult,
     DriverFigure,
     Fate,
-    SubjectFigure,
     caught_in_all,
     caught_in_any,
 )
@@ -39,21 +39,19 @@ def driver_sentence(figure: DriverFigure) -> str:
     """Return the figure as one sentence."""
     defects = list(figure.by_defect.values())
     every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
-    pairs = sum(one.fate is Fate.CAUGHT for one in figure.subjects)
+    caught = sum(one.fate is Fate.CAUGHT for one in figure.pairs)
     explained = sum(bool(one.explanation) for one in figure.survivors)
     return (
         f"by driver defect: {every:,} of {len(defects):,} caught in every operator "
         f"({share(every, len(defects)):.2f}%), {some:,} in at least one; "
-        f"{pairs:,} of {len(figure.subjects):,} pairs of defect and operator; "
+        f"{caught:,} of {len(figure.pairs):,} pairs of defect and operator; "
         f"{explained:,} of {len(figure.survivors):,} surviving pairs explained"
     )
 
 
 def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
     """Return one sentence on the public reports of a product that are caught."""
-    reports = [
-        subjects for report, subjects in figure.by_report.items() if report.product == product
-    ]
+    reports = [pairs for report, pairs in figure.by_report.items() if report.product == product]
     every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
     return (
         f"of {len(reports)} public reports of wrong {product} results, {every} are caught in every "
@@ -73,15 +71,15 @@ def driver_lines(figure: DriverFigure) -> Iterator[str]:
 
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
     """Return the figure for JSON."""
-    fates = Counter(one.fate for one in figure.subjects)
+    fates = Counter(one.fate for one in figure.pairs)
     return {
         "defects": len(figure.by_defect),
         "caught_in_every_operator": sum(map(caught_in_all, figure.by_defect.values())),
         "caught_in_an_operator": sum(map(caught_in_any, figure.by_defect.values())),
         "share": driver_share(figure),
         "cases_tried": figure.cases_tried,
-        "pairs_ran": sum(one.tally.ran for one in figure.subjects),
-        "pairs_caught": sum(one.tally.caught for one in figure.subjects),
+        "pairs_ran": sum(one.tally.ran for one in figure.pairs),
+        "pairs_caught": sum(one.tally.caught for one in figure.pairs),
         "fates": {str(fate): fates[fate] for fate in Fate},
         "reports": [
             {
@@ -89,16 +87,16 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
                 "product": report.product,
                 "url": report.url,
                 "title": report.title,
-                "in_every_variant": caught_in_all(subjects),
-                "in_a_variant": caught_in_any(subjects),
+                "in_every_variant": caught_in_all(pairs),
+                "in_a_variant": caught_in_any(pairs),
             }
-            for report, subjects in figure.by_report.items()
+            for report, pairs in figure.by_report.items()
         ],
-        "subjects": [_subject_data(one) for one in figure.subjects],
+        "subjects": [_pair_data(one) for one in figure.pairs],
     }
 
 
-def _subject_data(one: SubjectFigure) -> dict[str, Any]:
+def _pair_data(one: DefectResult) -> dict[str, Any]:
     report = one.defect.report
     return {
         "defect": one.defect.name,
@@ -152,10 +150,10 @@ class _DriverDefects:
 
 def _measured(setting: Setting) -> _DriverDefects:
     with setting.progress(len(setting.plan)) as advance:
-        survey, noticed = measure_drivers(
+        applicability, noticed = measure_drivers(
             setting.plan, setting.suite_paths, setting.jobs, setting.sample, setting.seed, advance
         )
-    return _DriverDefects(DriverFigure.of(driver_defects(), survey, noticed))
+    return _DriverDefects(DriverFigure.of(driver_defects(), applicability, noticed))
 
 
 DRIVERS: Final = FigureKind(

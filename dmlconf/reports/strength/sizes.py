@@ -11,7 +11,7 @@ from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.reports.strength.drivers import driver_data, driver_lines
 from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
 from dmlconf.strength.drivers.catalogue import size_defects
-from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.tallies import share
 
@@ -33,14 +33,14 @@ _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 
 def size_share(figure: DriverFigure) -> float:
     """Return the percentage noticed of the cases in which a defect changes an output."""
-    caught, ran = _counts(figure.subjects)
+    caught, ran = _counts(figure.pairs)
     return share(caught, ran)
 
 
 def size_sentence(figure: DriverFigure) -> str:
     """Return the figure as one sentence."""
-    tried = [subject for subject in figure.subjects if subject.fate not in _NOT_TRIED]
-    pairs = sum(subject.fate is Fate.CAUGHT for subject in tried)
+    tried = [pair for pair in figure.pairs if pair.fate not in _NOT_TRIED]
+    pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
     caught, ran = _counts(tried)
     return (
         f"by defect of size: {pairs:,} of {len(tried):,} pairs of defect and operator "
@@ -51,10 +51,10 @@ def size_sentence(figure: DriverFigure) -> str:
 
 def size_table(figure: DriverFigure) -> Iterator[tuple[str, ...]]:
     """Yield a row for each defect, as `SIZE_HEADINGS` has its columns."""
-    for name, subjects in figure.by_defect.items():
-        tried = [subject for subject in subjects if subject.fate not in _NOT_TRIED]
+    for name, pairs in figure.by_defect.items():
+        tried = [pair for pair in pairs if pair.fate not in _NOT_TRIED]
         caught, ran = _counts(tried)
-        hidden = sum(subject.tally.hidden for subject in tried)
+        hidden = sum(pair.tally.hidden for pair in tried)
         yield (
             name,
             f"{len(tried):,}",
@@ -67,9 +67,9 @@ def size_table(figure: DriverFigure) -> Iterator[tuple[str, ...]]:
 
 def size_lines(figure: DriverFigure) -> Iterator[str]:
     """Yield a line for each pair that survives, and how many were not tried."""
-    survivors = [subject for subject in figure.subjects if subject.fate not in _NOT_TRIED]
+    survivors = [pair for pair in figure.pairs if pair.fate not in _NOT_TRIED]
     yield from driver_lines(DriverFigure(survivors, figure.cases_tried))
-    fates = Counter(subject.fate for subject in figure.subjects)
+    fates = Counter(pair.fate for pair in figure.pairs)
     yield (
         f"{fates[Fate.UNMET]:,} pairs have no case of that size, {fates[Fate.NO_EFFECT]:,} change "
         "no output"
@@ -81,10 +81,10 @@ def size_data(figure: DriverFigure) -> dict[str, Any]:
     return {**driver_data(figure), "share": size_share(figure)}
 
 
-def _counts(subjects: Sequence[SubjectFigure]) -> tuple[int, int]:
+def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:
     return (
-        sum(subject.tally.caught for subject in subjects),
-        sum(subject.tally.ran for subject in subjects),
+        sum(pair.tally.caught for pair in pairs),
+        sum(pair.tally.ran for pair in pairs),
     )
 
 
@@ -132,7 +132,7 @@ class _SizeDefects:
 def _measured(setting: Setting) -> _SizeDefects:
     defects = size_defects()
     with setting.progress(len(setting.models)) as advance:
-        survey, noticed = measure_drivers(
+        applicability, noticed = measure_drivers(
             setting.models,
             setting.suite_paths,
             setting.jobs,
@@ -141,7 +141,7 @@ def _measured(setting: Setting) -> _SizeDefects:
             advance,
             defects,
         )
-    return _SizeDefects(DriverFigure.of(defects, survey, noticed))
+    return _SizeDefects(DriverFigure.of(defects, applicability, noticed))
 
 
 SIZES: Final = FigureKind(

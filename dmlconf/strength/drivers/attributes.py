@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 
 __all__ = ["exchanged", "set_attributes"]
 
@@ -17,22 +17,24 @@ _OTHERS: Final = {
 }
 
 
-def set_attributes(run: Run, settings: Settings) -> Arrays | None:
+def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with other attributes; settings: attributes and what they become.
 
     Attributes that the operator does not have are ignored.
     """
     desc = {
-        name: _value(run.desc, name, value) for name, value in settings.items() if name in run.desc
+        name: _value(right.desc, name, value)
+        for name, value in settings.items()
+        if name in right.desc
     }
-    same = all(run.desc[name] == value for name, value in desc.items())
-    return None if same else run.again(desc=desc)
+    same = all(right.desc[name] == value for name, value in desc.items())
+    return None if same else right.again(desc=desc)
 
 
-def exchanged(run: Run, settings: Settings) -> Arrays | None:
+def exchanged(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with two attributes exchanged; settings: `names`."""
     one, other = settings["names"]
-    return run.again(desc={one: run.desc[other], other: run.desc[one]})
+    return right.again(desc={one: right.desc[other], other: right.desc[one]})
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:

@@ -15,21 +15,21 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.expressions import Namespace
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.conditions import Condition, condition
 from dmlconf.strength.drivers.effects import EFFECTS
 from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
-from dmlconf.strength.drivers.run import Arrays, Effect, Run, Settings
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
 from dmlconf.strength.drivers.window_formulas import WINDOW_FORMULAS
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
+    "BugReport",
     "DriverDefect",
-    "Report",
+    "bug_reports",
     "defect_files",
     "driver_defects",
-    "reports",
     "size_defects",
 ]
 
@@ -44,7 +44,7 @@ _SECOND: Final = "second_dispatch"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BugReport:
     """A public report of wrong results.
 
     Attributes:
@@ -80,7 +80,7 @@ class DriverDefect:
     conditions: tuple[Condition, ...]
     effect: str
     settings: Settings
-    report: Report | None
+    report: BugReport | None
     plausible: str | None
     survives: Mapping[str, str]
 
@@ -93,21 +93,21 @@ class DriverDefect:
         """Return which conditions the features of a case meet."""
         return tuple(one.holds(names) for one in self.conditions)
 
-    def inject(self, run: Run) -> Arrays | None:
+    def inject(self, right: Computation) -> Arrays | None:
         """Return the outputs that the defect changes; None if it does not apply."""
         if self.effect == "formula":
-            return _FORMULAS[self.settings["name"]](run, self.settings)
-        return _EFFECTS[self.effect](run, self.settings)
+            return _FORMULAS[self.settings["name"]](right, self.settings)
+        return _EFFECTS[self.effect](right, self.settings)
 
 
 _EFFECTS: Final[Mapping[str, Effect]] = {**EFFECTS, "quantize": quantized}
 
 
 @cache
-def reports() -> Mapping[str, Report]:
+def bug_reports() -> Mapping[str, BugReport]:
     """Return the public reports by name."""
     data = read_document(_HERE / "reports.yaml").data
-    return {name: Report(name, **entry) for name, entry in data.items()}
+    return {name: BugReport(name, **entry) for name, entry in data.items()}
 
 
 def defect_files(folder: str = "defects") -> list[Path]:
@@ -152,7 +152,7 @@ def _defect(entry: Mapping[str, Any]) -> DriverDefect:
         conditions=tuple(map(condition, entry["when"])),
         effect=effect,
         settings=settings,
-        report=reports()[name] if name else None,
+        report=bug_reports()[name] if name else None,
         plausible=entry.get("plausible"),
         survives=entry.get("survives", {}),
     )

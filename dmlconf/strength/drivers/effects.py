@@ -11,9 +11,9 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.strength.drivers.attributes import exchanged, set_attributes
+from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.elements import overflow, read, write
 from dmlconf.strength.drivers.long_sums import half_sums
-from dmlconf.strength.drivers.run import Arrays, Effect, Run, Settings
 from dmlconf.strength.injection import Site
 from dmlconf.strength.sums import added_up, partial_sums, summed_axis
 from dmlconf.tensors.datatypes import Array, DataType
@@ -25,12 +25,12 @@ _PARTS: Final = 64
 """How many parts `partial_sums` makes at most."""
 
 
-def _packed(run: Run, settings: Settings) -> Arrays | None:
+def _packed(right: Computation, settings: Settings) -> Arrays | None:
     """Ignore strides, as if tensors were packed; settings: `tensors`, inputs or outputs."""
     reads = settings["tensors"] == "inputs"
     changed = {}
-    for name, array in (run.inputs if reads else run.outputs).items():
-        tensor = run.tensor(name)
+    for name, array in (right.inputs if reads else right.outputs).items():
+        tensor = right.tensor(name)
         if tensor.Strides is None or not array.size:
             continue
         offsets = element_offsets(tensor.Sizes, tensor.Strides)
@@ -41,18 +41,18 @@ def _packed(run: Run, settings: Settings) -> Arrays | None:
         else:
             buffer[: array.size] = array.ravel()
             changed[name] = buffer[offsets]
-    return (run.again(changed) if reads else changed) if changed else None
+    return (right.again(changed) if reads else changed) if changed else None
 
 
-def _narrow(run: Run, settings: Settings) -> Arrays | None:
+def _narrow(right: Computation, settings: Settings) -> Arrays | None:
     """Round inputs on the way; settings: `type` or `bits` of fraction, `inputs` or all."""
-    chosen = settings.get("inputs", list(run.inputs))
+    chosen = settings.get("inputs", list(right.inputs))
     changed = {
-        name: _rounded(run.inputs[name], settings)
+        name: _rounded(right.inputs[name], settings)
         for name in chosen
-        if name in run.inputs and "Ind" not in name
+        if name in right.inputs and "Ind" not in name
     }
-    return run.again(changed) if changed else None
+    return right.again(changed) if changed else None
 
 
 def _rounded(array: Array, settings: Settings) -> Array:
@@ -75,15 +75,15 @@ def _rounded(array: Array, settings: Settings) -> Array:
         return narrow.astype(array.dtype)
 
 
-def _narrow_output(run: Run, settings: Settings) -> Arrays | None:
-    return {name: _rounded(array, settings) for name, array in run.outputs.items()}
+def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
+    return {name: _rounded(array, settings) for name, array in right.outputs.items()}
 
 
-def _noise(run: Run, settings: Settings) -> Arrays | None:
+def _noise(right: Computation, settings: Settings) -> Arrays | None:
     """Move floating-point outputs by `steps` ULP, up or down; the case's name is the seed."""
     changed = {}
-    rng = np.random.default_rng(crc32(run.case.identifier.encode()))
-    for name, array in run.outputs.items():
+    rng = np.random.default_rng(crc32(right.case.identifier.encode()))
+    for name, array in right.outputs.items():
         if array.dtype.kind != "f":
             continue
         bits = array.view(f"i{array.itemsize}")
@@ -95,10 +95,10 @@ def _noise(run: Run, settings: Settings) -> Arrays | None:
     return changed or None
 
 
-def _sum(run: Run, settings: Settings) -> Arrays | None:
+def _sum(right: Computation, settings: Settings) -> Arrays | None:
     """Add up in another type; settings: `type`, and `order` or `tile`."""
-    name = next(iter(run.outputs))
-    site = Site(run.case, run.outputs, name)
+    name = next(iter(right.outputs))
+    site = Site(right.case, right.outputs, name)
     precision = DataType(settings["type"]).dtype.type
     if "order" in settings:
         total = added_up(site, settings["order"], precision)
@@ -106,15 +106,15 @@ def _sum(run: Run, settings: Settings) -> Arrays | None:
     parts = partial_sums(site)
     if parts is None:
         return None
-    first = next(iter(run.inputs.values()))
-    step = -(-first.shape[summed_axis(run.case)] // _PARTS)
+    first = next(iter(right.inputs.values()))
+    step = -(-first.shape[summed_axis(right.case)] // _PARTS)
     tile = max(1, settings["tile"] // step)
     with np.errstate(all="ignore"):
         total = parts[0].astype(precision)
         for start in range(1, len(parts), tile):
             part = np.sum(parts[start : start + tile], axis=0)
             total = (total + part.astype(precision)).astype(precision)
-        return {name: total.astype(run.outputs[name].dtype)}
+        return {name: total.astype(right.outputs[name].dtype)}
 
 
 def _low(array: Array) -> Array:
@@ -122,9 +122,9 @@ def _low(array: Array) -> Array:
     return low
 
 
-def _words(run: Run, settings: Settings) -> Arrays | None:
+def _words(right: Computation, settings: Settings) -> Arrays | None:
     """Drop the high words of 64-bit integers; settings: `of`, inputs or output."""
-    arrays = run.inputs if settings["of"] == "inputs" else run.outputs
+    arrays = right.inputs if settings["of"] == "inputs" else right.outputs
     changed = {
         name: _low(array)
         for name, array in arrays.items()
@@ -132,167 +132,169 @@ def _words(run: Run, settings: Settings) -> Arrays | None:
     }
     if not changed:
         return None
-    return run.again(changed) if settings["of"] == "inputs" else changed
+    return right.again(changed) if settings["of"] == "inputs" else changed
 
 
-def _high_word(run: Run, settings: Settings) -> Arrays | None:
+def _high_word(right: Computation, settings: Settings) -> Arrays | None:
     return {
         name: array | array.dtype.type(1 << 32)
-        for name, array in run.outputs.items()
+        for name, array in right.outputs.items()
         if array.dtype.kind in "iu" and array.itemsize == 8
     } or None
 
 
-def _unsigned(run: Run, settings: Settings) -> Arrays | None:
+def _unsigned(right: Computation, settings: Settings) -> Arrays | None:
     """Treat signed integers of the first input's type as unsigned ones."""
-    signed = run.tensor(next(iter(run.inputs))).DataType
+    signed = right.tensor(next(iter(right.inputs))).DataType
     if signed.is_float or not signed.is_signed:
         return None
     other = DataType(f"U{signed}")
     desc: dict[str, Any] = {}
-    for field, value in run.desc.items():
+    for field, value in right.desc.items():
         if isinstance(value, TensorDesc) and value.DataType == signed:
             desc[field] = replace(value, DataType=other)
     inputs = {
         name: array.view(other.dtype)
-        for name, array in run.inputs.items()
-        if run.tensor(name).DataType == signed
+        for name, array in right.inputs.items()
+        if right.tensor(name).DataType == signed
     }
-    outputs = run.again(inputs, desc)
+    outputs = right.again(inputs, desc)
     return outputs and {
-        name: array.view(run.outputs[name].dtype)
+        name: array.view(right.outputs[name].dtype)
         for name, array in outputs.items()
-        if array.dtype.itemsize == run.outputs[name].itemsize
+        if array.dtype.itemsize == right.outputs[name].itemsize
     }
 
 
-def _nan_output(run: Run, settings: Settings) -> Arrays | None:
+def _nan_output(right: Computation, settings: Settings) -> Arrays | None:
     """Replace special outputs; settings: `of`, nan or infinite, and `to`."""
     special = np.isnan if settings["of"] == "nan" else np.isinf
     return {
         name: np.where(special(array), array.dtype.type(settings.get("to", np.nan)), array)
-        for name, array in run.outputs.items()
+        for name, array in right.outputs.items()
         if array.dtype.kind == "f"
     } or None
 
 
-def _nan_input(run: Run, settings: Settings) -> Arrays | None:
+def _nan_input(right: Computation, settings: Settings) -> Arrays | None:
     inputs = {
         name: np.where(np.isnan(array), array.dtype.type(-np.inf), array)
-        for name, array in run.inputs.items()
+        for name, array in right.inputs.items()
         if array.dtype.kind == "f"
     }
-    return run.again(inputs) if inputs else None
+    return right.again(inputs) if inputs else None
 
 
-def _gates(run: Run, settings: Settings) -> Arrays | None:
+def _gates(right: Computation, settings: Settings) -> Arrays | None:
     """Exchange the blocks along an axis; settings: `inputs`, `axis`, `order`."""
     order, axis = settings["order"], settings["axis"]
     inputs = {}
     for name in settings["inputs"]:
-        if name in run.inputs:
-            blocks = np.split(run.inputs[name], len(order), axis)
+        if name in right.inputs:
+            blocks = np.split(right.inputs[name], len(order), axis)
             inputs[name] = np.concatenate([blocks[i] for i in order], axis)
-    return run.again(inputs) if inputs else None
+    return right.again(inputs) if inputs else None
 
 
-def _exchange_directions(run: Run, settings: Settings) -> Arrays | None:
+def _exchange_directions(right: Computation, settings: Settings) -> Arrays | None:
     name = settings["input"]
-    return run.again({name: np.ascontiguousarray(np.flip(run.inputs[name], -3))})
+    return right.again({name: np.ascontiguousarray(np.flip(right.inputs[name], -3))})
 
 
-def _grouped(run: Run, settings: Settings) -> Arrays | None:
+def _grouped(right: Computation, settings: Settings) -> Arrays | None:
     """Use the filter of another group; settings: `input`, and `use`, first or next."""
-    array, groups = run.inputs[settings["input"]], run.desc["GroupCount"]
+    array, groups = right.inputs[settings["input"]], right.desc["GroupCount"]
     size = array.shape[0] // groups
     if settings["use"] == "next":
-        return run.again({settings["input"]: np.roll(array, size, 0)})
+        return right.again({settings["input"]: np.roll(array, size, 0)})
     repeated = np.concatenate([array[:size]] * groups)
-    return run.again({settings["input"]: repeated})
+    return right.again({settings["input"]: repeated})
 
 
-def _heads(run: Run, settings: Settings) -> Arrays | None:
-    array = run.outputs["OutputTensor"]
-    heads = run.desc.get("HeadCount") or run.desc["QueryHeadCount"]
+def _heads(right: Computation, settings: Settings) -> Arrays | None:
+    array = right.outputs["OutputTensor"]
+    heads = right.desc.get("HeadCount") or right.desc["QueryHeadCount"]
     if heads < 2 or array.shape[-1] % heads:
         return None
     size = array.shape[-1] // heads
     return {"OutputTensor": np.concatenate([array[..., :size]] * heads, -1)}
 
 
-def _exchange(run: Run, settings: Settings) -> Arrays | None:
+def _exchange(right: Computation, settings: Settings) -> Arrays | None:
     one, other = settings["inputs"]
-    if one not in run.inputs or other not in run.inputs:
+    if one not in right.inputs or other not in right.inputs:
         return None
-    if run.inputs[one].shape != run.inputs[other].shape:
+    if right.inputs[one].shape != right.inputs[other].shape:
         return None
-    return run.again({one: run.inputs[other], other: run.inputs[one]})
+    return right.again({one: right.inputs[other], other: right.inputs[one]})
 
 
-def _reverse(run: Run, settings: Settings) -> Arrays | None:
-    array = run.inputs[settings["input"]]
-    return run.again({settings["input"]: np.ascontiguousarray(np.flip(array, settings["axis"]))})
+def _reverse(right: Computation, settings: Settings) -> Arrays | None:
+    array = right.inputs[settings["input"]]
+    return right.again({settings["input"]: np.ascontiguousarray(np.flip(array, settings["axis"]))})
 
 
-def _reverse_output(run: Run, settings: Settings) -> Arrays | None:
-    axis = run.desc["Axis"] if settings["axis"] == "axis" else settings["axis"]
-    return {name: np.ascontiguousarray(np.flip(a, axis)) for name, a in run.outputs.items()}
+def _reverse_output(right: Computation, settings: Settings) -> Arrays | None:
+    axis = right.desc["Axis"] if settings["axis"] == "axis" else settings["axis"]
+    return {name: np.ascontiguousarray(np.flip(a, axis)) for name, a in right.outputs.items()}
 
 
 def _swapped(array: Array) -> Array:
     return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
 
 
-def _transposed(run: Run, settings: Settings) -> Arrays | None:
-    return run.again({settings["input"]: _swapped(run.inputs[settings["input"]])})
+def _transposed(right: Computation, settings: Settings) -> Arrays | None:
+    return right.again({settings["input"]: _swapped(right.inputs[settings["input"]])})
 
 
-def _transposed_output(run: Run, settings: Settings) -> Arrays | None:
-    return {name: _swapped(array) for name, array in run.outputs.items() if array.ndim > 1} or None
+def _transposed_output(right: Computation, settings: Settings) -> Arrays | None:
+    return {
+        name: _swapped(array) for name, array in right.outputs.items() if array.ndim > 1
+    } or None
 
 
-def _other_operator(run: Run, settings: Settings) -> Arrays | None:
-    return run.again(operator=settings["name"])
+def _other_operator(right: Computation, settings: Settings) -> Arrays | None:
+    return right.again(operator=settings["name"])
 
 
-def _lowest_bit(run: Run, settings: Settings) -> Arrays | None:
-    inputs = {n: a & a.dtype.type(1) for n, a in run.inputs.items() if a.dtype == np.uint8}
-    return run.again(inputs) if inputs else None
+def _lowest_bit(right: Computation, settings: Settings) -> Arrays | None:
+    inputs = {n: a & a.dtype.type(1) for n, a in right.inputs.items() if a.dtype == np.uint8}
+    return right.again(inputs) if inputs else None
 
 
-def _flush(run: Run, settings: Settings) -> Arrays | None:
+def _flush(right: Computation, settings: Settings) -> Arrays | None:
     tiny = np.finfo(np.float16).tiny
 
     def flushed(array: Array) -> Array:
         return np.where(np.abs(array) < tiny, np.copysign(np.float16(0), array), array)
 
-    inputs = {n: flushed(a) for n, a in run.inputs.items() if a.dtype == np.float16}
-    outputs = run.again(inputs)
+    inputs = {n: flushed(a) for n, a in right.inputs.items() if a.dtype == np.float16}
+    outputs = right.again(inputs)
     return outputs and {n: flushed(a) for n, a in outputs.items() if a.dtype == np.float16}
 
 
-def _alias(run: Run, settings: Settings) -> Arrays | None:
+def _alias(right: Computation, settings: Settings) -> Arrays | None:
     """Read every other element where the one before was already written."""
     inputs = {}
-    for output, source in run.case.in_place.items():
-        old, new = run.inputs.get(source), run.outputs.get(output)
+    for output, source in right.case.in_place.items():
+        old, new = right.inputs.get(source), right.outputs.get(output)
         if old is None or new is None or old.shape != new.shape or old.dtype != new.dtype:
             continue
         changed = old.copy().ravel()
         changed[1::2] = new.ravel()[: len(changed) - 1 : 2]
         inputs[source] = changed.reshape(old.shape)
-    return run.again(inputs) if inputs else None
+    return right.again(inputs) if inputs else None
 
 
-def _owned(run: Run, settings: Settings) -> Arrays | None:
+def _owned(right: Computation, settings: Settings) -> Arrays | None:
     """Spoil the inputs that DirectML owns; settings: `value`, one of `_SPOILED`."""
     spoiled = _SPOILED[settings["value"]]
     inputs = {
         name: np.ascontiguousarray(spoiled(array.ravel())).reshape(array.shape)
-        for name, array in run.inputs.items()
-        if "OWNED_BY_DML" in run.tensor(name).Flags
+        for name, array in right.inputs.items()
+        if "OWNED_BY_DML" in right.tensor(name).Flags
     }
-    return run.again(inputs) if inputs else None
+    return right.again(inputs) if inputs else None
 
 
 _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
@@ -303,24 +305,24 @@ _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 
 
-def _second_output(run: Run, settings: Settings) -> Arrays | None:
-    first, *others = run.outputs
+def _second_output(right: Computation, settings: Settings) -> Arrays | None:
+    first, *others = right.outputs
     return {
-        name: run.outputs[first]
+        name: right.outputs[first]
         for name in others
-        if run.outputs[name].shape == run.outputs[first].shape
+        if right.outputs[name].shape == right.outputs[first].shape
     } or None
 
 
-def _clamp(run: Run, settings: Settings) -> Arrays | None:
+def _clamp(right: Computation, settings: Settings) -> Arrays | None:
     low = settings["low"]
-    return {n: np.maximum(a, a.dtype.type(low)) for n, a in run.outputs.items()}
+    return {n: np.maximum(a, a.dtype.type(low)) for n, a in right.outputs.items()}
 
 
-def _wrap(run: Run, settings: Settings) -> Arrays | None:
+def _wrap(right: Computation, settings: Settings) -> Arrays | None:
     """Replace saturated values by the other end of the type."""
     changed = {}
-    for name, array in run.outputs.items():
+    for name, array in right.outputs.items():
         if array.dtype.kind in "iu":
             info = np.iinfo(array.dtype)
             wrapped = np.where(array == info.max, info.min + 3, array)
@@ -338,23 +340,23 @@ def ranked(array: Array, *, last_is_greater: bool) -> Array:
     return ranks.reshape(array.shape)
 
 
-def _ties(run: Run, settings: Settings) -> Arrays | None:
+def _ties(right: Computation, settings: Settings) -> Arrays | None:
     """Take the last of equal elements where the first is right."""
-    array = run.inputs["InputTensor"]
+    array = right.inputs["InputTensor"]
     if array.size > 1 << 23 or (array.dtype.kind == "f" and np.isnan(array).any()):
         return None
-    greatest = run.desc.get("AxisDirection", "DECREASING") == "DECREASING"
+    greatest = right.desc.get("AxisDirection", "DECREASING") == "DECREASING"
     ranks = ranked(array, last_is_greater=greatest)
     desc = {
-        name: replace(run.desc[name], DataType=DataType.FLOAT32)
+        name: replace(right.desc[name], DataType=DataType.FLOAT32)
         for name in ("InputTensor", "OutputTensor", "OutputValueTensor")
-        if isinstance(run.desc.get(name), TensorDesc)
+        if isinstance(right.desc.get(name), TensorDesc)
     }
-    outputs = run.again({"InputTensor": ranks}, desc)
+    outputs = right.again({"InputTensor": ranks}, desc)
     if outputs is None:
         return None
-    if run.case.operator_name.startswith("ACTIVATION"):
-        return {name: a.astype(run.outputs[name].dtype) for name, a in outputs.items()}
+    if right.case.operator_name.startswith("ACTIVATION"):
+        return {name: a.astype(right.outputs[name].dtype) for name, a in outputs.items()}
     return {name: a for name, a in outputs.items() if "Ind" in name} or None
 
 

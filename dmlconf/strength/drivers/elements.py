@@ -8,37 +8,39 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["overflow", "read", "write"]
 
 
-def write(run: Run, settings: Settings) -> Arrays | None:
+def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
     Settings: `output` (all where absent), which elements as in `_chosen`, and `value`.
     """
-    names = [settings["output"]] if "output" in settings else list(run.outputs)
+    names = [settings["output"]] if "output" in settings else list(right.outputs)
     changed = {
-        name: _changed(run, run.outputs[name], settings) for name in names if name in run.outputs
+        name: _changed(right, right.outputs[name], settings)
+        for name in names
+        if name in right.outputs
     }
     return {name: array for name, array in changed.items() if array is not None} or None
 
 
-def read(run: Run, settings: Settings) -> Arrays | None:
+def read(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs for an input with some elements replaced.
 
     Settings: `input`, which elements as in `_chosen`, and `value`.
     """
     name = settings["input"]
-    if name not in run.inputs:
+    if name not in right.inputs:
         return None
-    array = _changed(run, run.inputs[name], settings)
-    return None if array is None else run.again({name: array})
+    array = _changed(right, right.inputs[name], settings)
+    return None if array is None else right.again({name: array})
 
 
-def overflow(run: Run, settings: Settings) -> Arrays | None:
+def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. An input's elements beyond are read
@@ -46,7 +48,7 @@ def overflow(run: Run, settings: Settings) -> Arrays | None:
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
-    arrays = run.inputs if reads else run.outputs
+    arrays = right.inputs if reads else right.outputs
     changed = {
         name: (_read_again if reads else _written_again)(array.ravel(), most).reshape(array.shape)
         for name, array in arrays.items()
@@ -54,7 +56,7 @@ def overflow(run: Run, settings: Settings) -> Arrays | None:
     }
     if not changed:
         return None
-    return run.again(changed) if reads else changed
+    return right.again(changed) if reads else changed
 
 
 def _read_again(flat: Array, most: int) -> Array:
@@ -70,8 +72,8 @@ def _written_again(flat: Array, most: int) -> Array:
     return left
 
 
-def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
-    rows, restored = _laid_out(run, array, settings)
+def _changed(right: Computation, array: Array, settings: Settings) -> Array | None:
+    rows, restored = _laid_out(right, array, settings)
     length = rows.shape[-1]
     start = _start(settings, length)
     chosen = _chosen(settings, length, start)
@@ -79,7 +81,7 @@ def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
         return None
     value = VALUES[settings["value"]]
     with np.errstate(all="ignore"):
-        result = value(rows, chosen, start, run.desc)
+        result = value(rows, chosen, start, right.desc)
     if result is None:
         return None
     changed = rows.copy()
@@ -125,7 +127,9 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
     return indices[start:]
 
 
-def _laid_out(run: Run, array: Array, settings: Settings) -> tuple[Array, Callable[[Array], Array]]:
+def _laid_out(
+    right: Computation, array: Array, settings: Settings
+) -> tuple[Array, Callable[[Array], Array]]:
     """Return an array as rows along the axis in question, and the way back."""
     shape = array.shape
     if settings.get("flat"):
@@ -133,7 +137,7 @@ def _laid_out(run: Run, array: Array, settings: Settings) -> tuple[Array, Callab
     if "rows_from" in settings:
         columns = array.reshape(prod(shape[:-1]), -1)
         return columns.T, lambda rows: np.ascontiguousarray(rows.T).reshape(shape)
-    axes = _axes(run, array, settings.get("axis", -1))
+    axes = _axes(right, array, settings.get("axis", -1))
     moved = np.moveaxis(array, axes, range(-len(axes), 0))
 
     def restored(rows: Array) -> Array:
@@ -143,8 +147,8 @@ def _laid_out(run: Run, array: Array, settings: Settings) -> tuple[Array, Callab
     return moved.reshape(-1, prod(shape[axis] for axis in axes)), restored
 
 
-def _axes(run: Run, array: Array, axis: int | str) -> list[int]:
-    desc, rank = run.desc, array.ndim
+def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
+    desc, rank = right.desc, array.ndim
     if axis == "reduced":
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
     if axis == "axis":

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dmlconf.strength.drivers.catalogue import DriverDefect, Report
+from dmlconf.strength.drivers.applicability import Applicability, Met, OperatorDefect
+from dmlconf.strength.drivers.catalogue import BugReport, DriverDefect
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
-from dmlconf.strength.drivers.survey import Met, Subject, Survey
 
-__all__ = ["DriverFigure", "Fate", "SubjectFigure", "caught_in_all", "caught_in_any"]
+__all__ = ["DefectResult", "DriverFigure", "Fate", "caught_in_all", "caught_in_any"]
 
 
 class Fate(StrEnum):
@@ -24,7 +24,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectFigure:
+class DefectResult:
     """A driver defect in one operator, and the suite's results.
 
     Attributes:
@@ -61,8 +61,8 @@ class SubjectFigure:
         having = _having(self.defect, self.operator)
         count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
         if self.fate is Fate.UNMET:
-            pairs = zip(self.defect.conditions, self.met.single, strict=True)
-            unmet = [one.text for one, cases in pairs if not cases]
+            counted = zip(self.defect.conditions, self.met.single, strict=True)
+            unmet = [one.text for one, cases in counted if not cases]
             if unmet:
                 return f"no case of {self.operator} has {' or '.join(unmet)}"
             texts = [one.text for one in self.defect.conditions]
@@ -93,56 +93,56 @@ class DriverFigure:
     """The figure of all driver defects.
 
     Attributes:
-        subjects: each defect in each of its operators that the suite has cases of.
+        pairs: each defect in each of its operators that the suite has cases of.
         cases_tried: how many cases were tried.
     """
 
-    subjects: Sequence[SubjectFigure]
+    pairs: Sequence[DefectResult]
     cases_tried: int
 
     @classmethod
     def of(
-        cls, defects: Sequence[DriverDefect], survey: Survey, strength: DriverStrength
+        cls, defects: Sequence[DriverDefect], applicability: Applicability, strength: DriverStrength
     ) -> DriverFigure:
         """Return the figure of a measurement."""
-        subjects = []
+        pairs = []
         for defect in defects:
             for operator in defect.operators:
-                subject = Subject(defect.name, operator)
-                if subject in survey.met:
-                    tally = strength.subjects.get(subject, DriverTally())
-                    met = survey.met[subject]
-                    subjects.append(SubjectFigure(defect, operator, met, tally))
-        return cls(subjects, len(strength.cases))
+                pair = OperatorDefect(defect.name, operator)
+                if pair in applicability.met:
+                    tally = strength.pairs.get(pair, DriverTally())
+                    met = applicability.met[pair]
+                    pairs.append(DefectResult(defect, operator, met, tally))
+        return cls(pairs, len(strength.cases))
 
     @property
-    def survivors(self) -> list[SubjectFigure]:
+    def survivors(self) -> list[DefectResult]:
         """Those that no case catches."""
-        return [subject for subject in self.subjects if subject.fate is not Fate.CAUGHT]
+        return [pair for pair in self.pairs if pair.fate is not Fate.CAUGHT]
 
     @property
-    def by_defect(self) -> dict[str, list[SubjectFigure]]:
-        """The subjects by the defect's name."""
-        figures: dict[str, list[SubjectFigure]] = {}
-        for subject in self.subjects:
-            figures.setdefault(subject.defect.name, []).append(subject)
+    def by_defect(self) -> dict[str, list[DefectResult]]:
+        """The pairs by the defect's name."""
+        figures: dict[str, list[DefectResult]] = {}
+        for pair in self.pairs:
+            figures.setdefault(pair.defect.name, []).append(pair)
         return figures
 
     @property
-    def by_report(self) -> dict[Report, list[SubjectFigure]]:
-        """The subjects by the public report that they are rebuilt from."""
-        figures: dict[Report, list[SubjectFigure]] = {}
-        for subject in self.subjects:
-            if subject.defect.report is not None:
-                figures.setdefault(subject.defect.report, []).append(subject)
+    def by_report(self) -> dict[BugReport, list[DefectResult]]:
+        """The pairs by the public report that they are rebuilt from."""
+        figures: dict[BugReport, list[DefectResult]] = {}
+        for pair in self.pairs:
+            if pair.defect.report is not None:
+                figures.setdefault(pair.defect.report, []).append(pair)
         return figures
 
 
-def caught_in_all(subjects: Sequence[SubjectFigure]) -> bool:
+def caught_in_all(pairs: Sequence[DefectResult]) -> bool:
     """Return whether each is caught."""
-    return all(subject.fate is Fate.CAUGHT for subject in subjects)
+    return all(pair.fate is Fate.CAUGHT for pair in pairs)
 
 
-def caught_in_any(subjects: Sequence[SubjectFigure]) -> bool:
+def caught_in_any(pairs: Sequence[DefectResult]) -> bool:
     """Return whether at least one is caught."""
-    return any(subject.fate is Fate.CAUGHT for subject in subjects)
+    return any(pair.fate is Fate.CAUGHT for pair in pairs)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["FUNCTION_FORMULAS"]
@@ -15,18 +15,18 @@ __all__ = ["FUNCTION_FORMULAS"]
 _Formula = Callable[[Array, Array], Array]
 
 
-def _first(run: Run) -> tuple[str, Array, Array] | None:
+def _first(right: Computation) -> tuple[str, Array, Array] | None:
     """Return the name of the first output, the first input and the output; None if sizes differ."""
-    name, output = next(iter(run.outputs.items()))
-    source = next(iter(run.inputs.values()), None)
+    name, output = next(iter(right.outputs.items()))
+    source = next(iter(right.inputs.values()), None)
     return None if source is None or source.shape != output.shape else (name, source, output)
 
 
-def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
+def _unary(formula: _Formula) -> Callable[[Computation, Settings], Arrays | None]:
     """Return an effect that computes the output from the first input and the right output."""
 
-    def effect(run: Run, settings: Settings) -> Arrays | None:
-        result = _first(run)
+    def effect(right: Computation, settings: Settings) -> Arrays | None:
+        result = _first(right)
         if result is None:
             return None
         name, source, output = result
@@ -38,12 +38,12 @@ def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
 
 def _binary(
     formula: Callable[[Array, Array, Array], Array],
-) -> Callable[[Run, Settings], Arrays | None]:
+) -> Callable[[Computation, Settings], Arrays | None]:
     """Return an effect that computes the output from two inputs and the right output."""
 
-    def effect(run: Run, settings: Settings) -> Arrays | None:
-        name, output = next(iter(run.outputs.items()))
-        inputs = [array for array in run.inputs.values() if array.shape == output.shape]
+    def effect(right: Computation, settings: Settings) -> Arrays | None:
+        name, output = next(iter(right.outputs.items()))
+        inputs = [array for array in right.inputs.values() if array.shape == output.shape]
         if len(inputs) < 2:
             return None
         with np.errstate(all="ignore"):
@@ -77,16 +77,16 @@ def _is_large(source: Array, share: float) -> Array:
     return np.abs(source.astype(np.float64)) > float(np.finfo(source.dtype).max) * share
 
 
-def _exponents(run: Run) -> Array | float | None:
-    exponent = run.inputs.get("ExponentTensor", run.desc.get("Exponent"))
+def _exponents(right: Computation) -> Array | float | None:
+    exponent = right.inputs.get("ExponentTensor", right.desc.get("Exponent"))
     return exponent if isinstance(exponent, float | np.ndarray) else None
 
 
 def _power(
     formula: Callable[[Array, Any, Array], Array],
-) -> Callable[[Run, Settings], Arrays | None]:
-    def effect(run: Run, settings: Settings) -> Arrays | None:
-        result, exponent = _first(run), _exponents(run)
+) -> Callable[[Computation, Settings], Arrays | None]:
+    def effect(right: Computation, settings: Settings) -> Arrays | None:
+        result, exponent = _first(right), _exponents(right)
         if result is None or exponent is None:
             return None
         name, base, output = result
@@ -109,21 +109,25 @@ def _power_in_float16(base: Array, exponent: Any, output: Array) -> Array:
     return np.where(usual, power, output)
 
 
-def _modulus_by_reciprocal(run: Run, settings: Settings) -> Arrays | None:
-    a, b = (run.inputs[name].astype(np.float32) for name in ("ATensor", "BTensor"))
-    whole = np.floor if "FLOOR" in run.case.operator_name else np.trunc
+def _modulus_by_reciprocal(right: Computation, settings: Settings) -> Arrays | None:
+    a, b = (right.inputs[name].astype(np.float32) for name in ("ATensor", "BTensor"))
+    whole = np.floor if "FLOOR" in right.case.operator_name else np.trunc
     with np.errstate(all="ignore"):
         result = a - b * whole(a * (np.float32(1) / b))
-        return {"OutputTensor": np.where(np.isfinite(result), result, run.outputs["OutputTensor"])}
+        return {
+            "OutputTensor": np.where(np.isfinite(result), result, right.outputs["OutputTensor"])
+        }
 
 
-def _cast(change: Callable[[Array, Array], Array]) -> Callable[[Run, Settings], Arrays | None]:
+def _cast(
+    change: Callable[[Array, Array], Array],
+) -> Callable[[Computation, Settings], Arrays | None]:
     """Return an effect that casts other numbers: what `change` returns of input and output."""
 
-    def effect(run: Run, settings: Settings) -> Arrays | None:
+    def effect(right: Computation, settings: Settings) -> Arrays | None:
         with np.errstate(all="ignore"):
-            changed = change(run.inputs["InputTensor"], run.outputs["OutputTensor"])
-        return run.again({"InputTensor": changed.astype(run.inputs["InputTensor"].dtype)})
+            changed = change(right.inputs["InputTensor"], right.outputs["OutputTensor"])
+        return right.again({"InputTensor": changed.astype(right.inputs["InputTensor"].dtype)})
 
     return effect
 
@@ -134,13 +138,13 @@ def _within(source: Array, output: Array) -> Array:
     return np.clip(source, max(info.min, low), min(info.max, high))
 
 
-def _negative_zero_counts(run: Run, settings: Settings) -> Arrays | None:
-    source = run.inputs["InputTensor"]
+def _negative_zero_counts(right: Computation, settings: Settings) -> Arrays | None:
+    source = right.inputs["InputTensor"]
     negative = (source == 0) & np.signbit(source)
-    return run.again({"InputTensor": np.where(negative, source.dtype.type(1), source)})
+    return right.again({"InputTensor": np.where(negative, source.dtype.type(1), source)})
 
 
-FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
     "cast_by_int16": _cast(lambda x, y: np.clip(x, -32768, 32767)),
     "cast_rounds": _cast(lambda x, y: np.rint(x)),
     "cast_saturates": _cast(_within),

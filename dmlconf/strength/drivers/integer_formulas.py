@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["INTEGER_FORMULAS", "quantized"]
@@ -16,100 +16,100 @@ _WORD: Final = np.uint64(0xFFFF_FFFF)
 _WORD_BITS: Final = np.uint64(32)
 
 
-def _carry_lost(run: Run, settings: Settings) -> Arrays | None:
-    a, b = (run.inputs[name].view(np.uint64) for name in ("ATensor", "BTensor"))
-    subtract = "SUBTRACT" in run.case.operator_name
+def _carry_lost(right: Computation, settings: Settings) -> Arrays | None:
+    a, b = (right.inputs[name].view(np.uint64) for name in ("ATensor", "BTensor"))
+    subtract = "SUBTRACT" in right.case.operator_name
     low, high = (a & _WORD, b & _WORD), (a >> _WORD_BITS, b >> _WORD_BITS)
     with np.errstate(all="ignore"):
         sums = [(x - y if subtract else x + y) & _WORD for x, y in (low, high)]
     result = sums[0] | (sums[1] << _WORD_BITS)
-    return {"OutputTensor": result.view(run.outputs["OutputTensor"].dtype)}
+    return {"OutputTensor": result.view(right.outputs["OutputTensor"].dtype)}
 
 
-def _words_exchanged(run: Run, settings: Settings) -> Arrays | None:
-    bits = run.outputs["OutputTensor"].view(np.uint64)
+def _words_exchanged(right: Computation, settings: Settings) -> Arrays | None:
+    bits = right.outputs["OutputTensor"].view(np.uint64)
     result = (bits >> _WORD_BITS) | (bits << _WORD_BITS)
-    return {"OutputTensor": result.view(run.outputs["OutputTensor"].dtype)}
+    return {"OutputTensor": result.view(right.outputs["OutputTensor"].dtype)}
 
 
-def _arithmetic(run: Run) -> Array:
+def _arithmetic(right: Computation) -> Array:
     """Return the sum, difference or product of two inputs of few bits, INT64."""
-    a, b = (run.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
-    name = run.case.operator_name
+    a, b = (right.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
+    name = right.case.operator_name
     if "SUBTRACT" in name:
         return a - b
     return a * b if "MULTIPLY" in name else a + b
 
 
-def _arithmetic_saturates(run: Run, settings: Settings) -> Arrays | None:
-    dtype = run.outputs["OutputTensor"].dtype
+def _arithmetic_saturates(right: Computation, settings: Settings) -> Arrays | None:
+    dtype = right.outputs["OutputTensor"].dtype
     info = np.iinfo(dtype)
-    return {"OutputTensor": np.clip(_arithmetic(run), info.min, info.max).astype(dtype)}
+    return {"OutputTensor": np.clip(_arithmetic(right), info.min, info.max).astype(dtype)}
 
 
-def _low_byte(run: Run, settings: Settings) -> Arrays | None:
-    output = run.outputs["OutputTensor"]
+def _low_byte(right: Computation, settings: Settings) -> Arrays | None:
+    output = right.outputs["OutputTensor"]
     return {"OutputTensor": output & output.dtype.type(0xFF)}
 
 
-def _smallest_saturates(run: Run, settings: Settings) -> Arrays | None:
-    output = run.outputs["OutputTensor"]
+def _smallest_saturates(right: Computation, settings: Settings) -> Arrays | None:
+    output = right.outputs["OutputTensor"]
     info = np.iinfo(output.dtype)
     return {"OutputTensor": np.where(output == info.min, output.dtype.type(info.max), output)}
 
 
-def _shift_modulo_bits(run: Run, settings: Settings) -> Arrays | None:
-    shift = run.inputs["BTensor"]
-    bits = run.inputs["ATensor"].itemsize * 8
-    return run.again({"BTensor": (shift & shift.dtype.type(bits - 1)).astype(shift.dtype)})
+def _shift_modulo_bits(right: Computation, settings: Settings) -> Arrays | None:
+    shift = right.inputs["BTensor"]
+    bits = right.inputs["ATensor"].itemsize * 8
+    return right.again({"BTensor": (shift & shift.dtype.type(bits - 1)).astype(shift.dtype)})
 
 
-def _shift_extends_sign(run: Run, settings: Settings) -> Arrays | None:
-    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+def _shift_extends_sign(right: Computation, settings: Settings) -> Arrays | None:
+    a, b = right.inputs["ATensor"], right.inputs["BTensor"]
     bits = a.itemsize * 8
     signed = a.view(f"i{a.itemsize}").astype(np.int64)
     shift = np.clip(b.astype(np.uint64), 0, bits - 1).astype(np.int64)
     return {"OutputTensor": (signed >> shift).astype(f"i{a.itemsize}").view(a.dtype)}
 
 
-def _index_without_lowest_bit(run: Run, settings: Settings) -> Arrays | None:
+def _index_without_lowest_bit(right: Computation, settings: Settings) -> Arrays | None:
     indices = {
         name: np.where(array > 0xFFFF, array & ~array.dtype.type(1), array)
-        for name, array in run.outputs.items()
-        if "Ind" in name or run.case.operator_name.startswith("ARG")
+        for name, array in right.outputs.items()
+        if "Ind" in name or right.case.operator_name.startswith("ARG")
     }
     return indices or None
 
 
-def _bits_of_sign_extension(run: Run, settings: Settings) -> Arrays | None:
-    name, output = next(iter(run.outputs.items()))
-    source = next(iter(run.inputs.values()))
+def _bits_of_sign_extension(right: Computation, settings: Settings) -> Arrays | None:
+    name, output = next(iter(right.outputs.items()))
+    source = next(iter(right.inputs.values()))
     extra = output.dtype.type(32 - source.itemsize * 8)
     return {name: np.where(source < 0, output + extra, output)}
 
 
-def _mean_overflows(run: Run, settings: Settings) -> Arrays | None:
-    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+def _mean_overflows(right: Computation, settings: Settings) -> Arrays | None:
+    a, b = right.inputs["ATensor"], right.inputs["BTensor"]
     with np.errstate(all="ignore"):
         total = (a + b).astype(a.dtype)
         return {"OutputTensor": (total / 2).astype(a.dtype)}
 
 
-def _nibbles_exchanged(run: Run, settings: Settings) -> Arrays | None:
-    flat = run.inputs["InputTensor"].ravel().copy()
+def _nibbles_exchanged(right: Computation, settings: Settings) -> Arrays | None:
+    flat = right.inputs["InputTensor"].ravel().copy()
     pairs = flat[: len(flat) // 2 * 2].reshape(-1, 2)
     flat[: pairs.size] = pairs[:, ::-1].ravel()
-    return run.again({"InputTensor": flat.reshape(run.inputs["InputTensor"].shape)})
+    return right.again({"InputTensor": flat.reshape(right.inputs["InputTensor"].shape)})
 
 
-def _nibbles_unsigned(run: Run, settings: Settings) -> Arrays | None:
-    source = run.inputs["InputTensor"]
-    return run.again({"InputTensor": source & source.dtype.type(0xF)})
+def _nibbles_unsigned(right: Computation, settings: Settings) -> Arrays | None:
+    source = right.inputs["InputTensor"]
+    return right.again({"InputTensor": source & source.dtype.type(0xF)})
 
 
-def _blocks(run: Run, name: str, like: Array) -> Array | float:
+def _blocks(right: Computation, name: str, like: Array) -> Array | float:
     """Return a scale or zero point with each element repeated to the size of what it applies to."""
-    array = run.inputs.get(name)
+    array = right.inputs.get(name)
     if array is None:
         return 0.0
     for axis, size in enumerate(like.shape):
@@ -118,13 +118,13 @@ def _blocks(run: Run, name: str, like: Array) -> Array | float:
     return array.astype(np.float32)
 
 
-def quantized(run: Run, settings: Settings) -> Arrays | None:
+def quantized(right: Computation, settings: Settings) -> Arrays | None:
     """Quantize by other rules; settings: `rounding`, `wrap`, `reciprocal`."""
-    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
-    scale = _blocks(run, "ScaleTensor", source)
-    zero_point = _blocks(run, "ZeroPointTensor", source)
+    source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
+    scale = _blocks(right, "ScaleTensor", source)
+    zero_point = _blocks(right, "ZeroPointTensor", source)
     x, rounding = source.astype(np.float32), settings["rounding"]
-    data_type = run.tensor("OutputTensor").DataType
+    data_type = right.tensor("OutputTensor").DataType
     with np.errstate(all="ignore"):
         quotient = x * (np.float32(1) / scale) if settings.get("reciprocal") else x / scale
         if rounding == "after_zero_point":
@@ -143,44 +143,44 @@ def quantized(run: Run, settings: Settings) -> Arrays | None:
     return {"OutputTensor": np.where(usual, number, output)}
 
 
-def _saturates_before_zero_point(run: Run, settings: Settings) -> Arrays | None:
-    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+def _saturates_before_zero_point(right: Computation, settings: Settings) -> Arrays | None:
+    source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
     with np.errstate(all="ignore"):
-        quotient = np.rint(source.astype(np.float32) / _blocks(run, "ScaleTensor", source))
-        total = np.clip(quotient, -128, 127) + _blocks(run, "ZeroPointTensor", source)
+        quotient = np.rint(source.astype(np.float32) / _blocks(right, "ScaleTensor", source))
+        total = np.clip(quotient, -128, 127) + _blocks(right, "ZeroPointTensor", source)
         number = np.clip(total, 0, 255)
     return {"OutputTensor": np.where(np.isnan(number), output, number).astype(output.dtype)}
 
 
-def _range_without_zero(run: Run, settings: Settings) -> Arrays | None:
-    source = run.inputs["InputTensor"].astype(np.float64)
+def _range_without_zero(right: Computation, settings: Settings) -> Arrays | None:
+    source = right.inputs["InputTensor"].astype(np.float64)
     low, high = source.min(), source.max()
     if not (low > 0 or high < 0) or not np.isfinite(high - low):
         return None
-    scale = run.outputs["OutputScaleTensor"]
+    scale = right.outputs["OutputScaleTensor"]
     return {"OutputScaleTensor": np.full_like(scale, (high - low) / 255)}
 
 
-def _pairs_saturated(run: Run, settings: Settings) -> Arrays | None:
+def _pairs_saturated(right: Computation, settings: Settings) -> Arrays | None:
     """Add pairs of products up in INT16, which saturates."""
-    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+    a, b = right.inputs["ATensor"], right.inputs["BTensor"]
     if a.shape[-1] < 2 or a.size * b.shape[-1] > 1 << 24:
         return None
     zero_points = []
     for name, matrix in (("AZeroPointTensor", a), ("BZeroPointTensor", b)):
-        zero = run.inputs.get(name)
+        zero = right.inputs.get(name)
         if zero is not None and zero.size > 1:
             return None
         zero_points.append(matrix.astype(np.int64) - (0 if zero is None else int(zero.flat[0])))
-    left, right = zero_points
-    products = left[..., :, :, None] * right[..., None, :, :]
+    one, other = zero_points
+    products = one[..., :, :, None] * other[..., None, :, :]
     even = products.shape[-2] // 2 * 2
     pairs = np.clip(products[..., 0:even:2, :] + products[..., 1:even:2, :], -32768, 32767)
     total = pairs.sum(-2) + products[..., even:, :].sum(-2)
-    return {"OutputTensor": total.astype(run.outputs["OutputTensor"].dtype)}
+    return {"OutputTensor": total.astype(right.outputs["OutputTensor"].dtype)}
 
 
-INTEGER_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+INTEGER_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
     "arithmetic_saturates": _arithmetic_saturates,
     "bits_of_sign_extension": _bits_of_sign_extension,
     "carry_lost": _carry_lost,

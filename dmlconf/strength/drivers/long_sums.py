@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["half_sums"]
@@ -17,16 +17,16 @@ __all__ = ["half_sums"]
 _OUTPUT: Final = "OutputTensor"
 
 
-def half_sums(run: Run, settings: Settings) -> Arrays | None:
+def half_sums(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution whose sums are FLOAT16 after every few terms.
 
     Settings: `every`, the number of terms between two roundings, whose sums are FLOAT32. A
     convolution rounds after whole channels: with `every: 32` and windows of 9 elements after each
     3 channels, whose 27 terms are the most below 32; with windows of 25 after each channel.
     """
-    if run.case.operator_name == "GEMM":
-        return {_OUTPUT: _product(run, settings["every"])}
-    total = _convolution(run, settings["every"])
+    if right.case.operator_name == "GEMM":
+        return {_OUTPUT: _product(right, settings["every"])}
+    total = _convolution(right, settings["every"])
     return None if total is None else {_OUTPUT: total}
 
 
@@ -37,47 +37,47 @@ def _held(total: Array, part: Array) -> Array:
         return held
 
 
-def _product(run: Run, every: int) -> Array:
+def _product(right: Computation, every: int) -> Array:
     def matrix(name: str, transposition: str) -> Array:
-        array = run.inputs[name].astype(np.float32)
-        return array.swapaxes(-1, -2) if run.desc[transposition] == "TRANSPOSE" else array
+        array = right.inputs[name].astype(np.float32)
+        return array.swapaxes(-1, -2) if right.desc[transposition] == "TRANSPOSE" else array
 
     a, b = matrix("ATensor", "TransA"), matrix("BTensor", "TransB")
-    total = np.zeros(run.outputs[_OUTPUT].shape, np.float16)
+    total = np.zeros(right.outputs[_OUTPUT].shape, np.float16)
     for start in range(0, a.shape[-1], every):
         some = slice(start, start + every)
         total = _held(total, a[..., some] @ b[..., some, :])
-    scaled = total * np.float64(run.desc["Alpha"])
-    if "CTensor" in run.inputs:
-        scaled = scaled + run.inputs["CTensor"] * np.float64(run.desc["Beta"])
+    scaled = total * np.float64(right.desc["Alpha"])
+    if "CTensor" in right.inputs:
+        scaled = scaled + right.inputs["CTensor"] * np.float64(right.desc["Beta"])
     return scaled.astype(np.float16)
 
 
-def _convolution(run: Run, every: int) -> Array | None:
-    image, filter_ = run.inputs["InputTensor"], run.inputs["FilterTensor"]
-    groups, channels = run.desc["GroupCount"], filter_.shape[1]
+def _convolution(right: Computation, every: int) -> Array | None:
+    image, filter_ = right.inputs["InputTensor"], right.inputs["FilterTensor"]
+    groups, channels = right.desc["GroupCount"], filter_.shape[1]
     step = max(1, every // prod(filter_.shape[2:]))
-    total = np.zeros(run.outputs[_OUTPUT].shape, np.float16)
+    total = np.zeros(right.outputs[_OUTPUT].shape, np.float16)
     for start in range(0, channels, step):
         stop = min(start + step, channels)
         chosen = np.add.outer(np.arange(groups) * channels, np.arange(start, stop)).ravel()
-        part = _part(run, image[:, chosen], filter_[:, start:stop])
+        part = _part(right, image[:, chosen], filter_[:, start:stop])
         if part is None:
             return None
         total = _held(total, part)
-    if "BiasTensor" in run.inputs:
-        total = _held(total, run.inputs["BiasTensor"])
+    if "BiasTensor" in right.inputs:
+        total = _held(total, right.inputs["BiasTensor"])
     return total
 
 
-def _part(run: Run, image: Array, filter_: Array) -> Array | None:
+def _part(right: Computation, image: Array, filter_: Array) -> Array | None:
     """Return the convolution of some channels, FLOAT32, without a bias."""
     arrays = {"InputTensor": image, "FilterTensor": filter_}
     desc: dict[str, Any] = {
         name: TensorDesc(DataType.FLOAT32, array.shape) for name, array in arrays.items()
     }
-    output = replace(run.desc[_OUTPUT], DataType=DataType.FLOAT32)
+    output = replace(right.desc[_OUTPUT], DataType=DataType.FLOAT32)
     desc |= {_OUTPUT: output, "BiasTensor": None}
     wide = {name: array.astype(np.float32) for name, array in arrays.items()}
-    parts = run.again(wide, desc)
+    parts = right.again(wide, desc)
     return None if parts is None else parts[_OUTPUT]

@@ -12,9 +12,9 @@ from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Against
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.strength.drivers.applicability import OperatorDefect
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects, size_defects
-from dmlconf.strength.drivers.run import Arrays, Run
-from dmlconf.strength.drivers.survey import Subject
+from dmlconf.strength.drivers.computation import Arrays, Computation
 from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.tallies import CaseTally
 from dmlconf.tensors.datatypes import Array
@@ -59,17 +59,17 @@ class DriverStrength:
     """How many driver defects a suite catches.
 
     Attributes:
-        subjects: by defect and operator.
+        pairs: by defect and operator.
         cases: by case identifier.
     """
 
-    subjects: dict[Subject, DriverTally] = field(default_factory=dict)
+    pairs: dict[OperatorDefect, DriverTally] = field(default_factory=dict)
     cases: dict[str, CaseTally] = field(default_factory=dict)
 
     def add(self, later: DriverStrength) -> None:
         """Add what other cases noticed."""
-        for subject, tally in later.subjects.items():
-            self.subjects.setdefault(subject, DriverTally()).add(tally)
+        for pair, tally in later.pairs.items():
+            self.pairs.setdefault(pair, DriverTally()).add(tally)
         for identifier, noticed in later.cases.items():
             self.cases.setdefault(identifier, CaseTally(noticed.operator)).add(noticed)
 
@@ -80,34 +80,34 @@ def _by_name() -> Mapping[str, DriverDefect]:
 
 
 def measure_case(
-    strength: DriverStrength, case: Case, subjects: Sequence[Subject], against: Against
+    strength: DriverStrength, case: Case, pairs: Sequence[OperatorDefect], against: Against
 ) -> None:
     """Try defects on one case, unless it does not pass with the right outputs.
 
     Args:
         strength: gets what the case noticed.
         case: the case.
-        subjects: the defects whose conditions it meets.
+        pairs: the defects whose conditions it meets.
         against: gives the expected outcome if the case states none.
     """
     if case.violations():
         return
     inputs = case.inputs()
     outputs = evaluate(case, inputs)
-    run = Run(replace(case, data=inputs), inputs, outputs)
-    judged = CaseJudge(run.case, against)
+    right = Computation(replace(case, data=inputs), inputs, outputs)
+    judged = CaseJudge(right.case, against)
     if judged(outputs) is not Status.PASSED:
         return
     noticed = strength.cases.setdefault(case.identifier, CaseTally(case.operator_name))
-    other: list[Run | None] = []
-    for subject in subjects:
-        defect = _by_name()[subject.defect]
-        tally = strength.subjects.setdefault(subject, DriverTally())
+    other: list[Computation | None] = []
+    for pair in pairs:
+        defect = _by_name()[pair.defect]
+        tally = strength.pairs.setdefault(pair, DriverTally())
         tally.tried += 1
-        changed = _changed(run, defect)
+        changed = _changed(right, defect)
         if changed is None:
             if not other:
-                other.append(_with_other_data(run))
+                other.append(_with_other_data(right))
             if other[0] is not None and _changed(other[0], defect) is not None:
                 tally.ran += 1
                 tally.hidden += 1
@@ -115,23 +115,23 @@ def measure_case(
             continue
         tally.ran += 1
         noticed.ran += 1
-        if _fails(run, judged, defect, changed):
+        if _fails(right, judged, defect, changed):
             tally.caught += 1
             noticed.caught += 1
         else:
             tally.missed = tally.missed or case.identifier
 
 
-def _changed(run: Run, defect: DriverDefect) -> Arrays | None:
+def _changed(right: Computation, defect: DriverDefect) -> Arrays | None:
     """Return the outputs that the defect changes; None if it changes none."""
     with np.errstate(all="ignore"):
-        arrays = defect.inject(run)
+        arrays = defect.inject(right)
     if not arrays:
         return None
     changed = {
         name: np.ascontiguousarray(array)
         for name, array in arrays.items()
-        if name in run.outputs and not _same(array, run.outputs[name])
+        if name in right.outputs and not _same(array, right.outputs[name])
     }
     return changed or None
 
@@ -142,27 +142,29 @@ def _same(one: Array, other: Array) -> bool:
     )
 
 
-def _fails(run: Run, judged: CaseJudge, defect: DriverDefect, changed: Arrays) -> bool:
+def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed: Arrays) -> bool:
     if not defect.in_second_dispatch:
-        return judged({**run.outputs, **changed}) is not Status.PASSED
+        return judged({**right.outputs, **changed}) is not Status.PASSED
     faults = tuple(
         Fault(
             FaultKind.NOT_DETERMINISTIC,
             "elements differ between two dispatches",
             name,
-            np.flatnonzero(array != run.outputs[name]),
+            np.flatnonzero(array != right.outputs[name]),
         )
         for name, array in changed.items()
     )
-    return judged(run.outputs, faults) is not Status.PASSED
+    return judged(right.outputs, faults) is not Status.PASSED
 
 
-def _with_other_data(run: Run) -> Run | None:
-    """Return the run on random numbers, most of which differ."""
+def _with_other_data(right: Computation) -> Computation | None:
+    """Return the computation of random numbers, most of which differ."""
     rng = np.random.default_rng(1)
-    inputs = {name: _random(name, array, rng) for name, array in run.inputs.items()}
-    outputs = run.again(inputs)
-    return None if outputs is None else Run(replace(run.case, data=inputs), inputs, outputs)
+    inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
+    outputs = right.again(inputs)
+    return (
+        None if outputs is None else Computation(replace(right.case, data=inputs), inputs, outputs)
+    )
 
 
 def _random(name: str, array: Array, rng: np.random.Generator) -> Array:

@@ -10,9 +10,9 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import suite_expectations
 from dmlconf.judging.judge import Against
+from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect, applicability_of
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
-from dmlconf.strength.drivers.survey import Subject, Survey, survey
 from dmlconf.workers.mapping import in_processes
 
 __all__ = ["measure_drivers"]
@@ -20,7 +20,7 @@ __all__ = ["measure_drivers"]
 _CHUNK: Final = 50
 """Cases that a process takes at a time."""
 
-_Try = tuple[PlannedCase, list[Subject]]
+_Try = tuple[PlannedCase, list[OperatorDefect]]
 
 
 def measure_drivers(
@@ -31,7 +31,7 @@ def measure_drivers(
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
     defects: Sequence[DriverDefect] | None = None,
-) -> tuple[Survey, DriverStrength]:
+) -> tuple[Applicability, DriverStrength]:
     """Return what the cases meet, and what they notice.
 
     A driver defect counts as caught by one case, so those that no case of their sample notices are
@@ -51,12 +51,14 @@ def measure_drivers(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    overview = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
+    overview = applicability_of(
+        map(valid_case, plan), driver_defects() if defects is None else defects
+    )
     strength = DriverStrength()
     with in_processes(jobs, _Worker.start, (suite_paths,)) as mapped:
 
-        def measure(by_case: Mapping[int, list[Subject]], done: Callable[[], None]) -> None:
-            tries = [(plan[index], subjects) for index, subjects in by_case.items()]
+        def measure(by_case: Mapping[int, list[OperatorDefect]], done: Callable[[], None]) -> None:
+            tries = [(plan[index], pairs) for index, pairs in by_case.items()]
             chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
             for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
                 strength.add(part)
@@ -65,9 +67,11 @@ def measure_drivers(
 
         measure(overview.chosen(sample, seed), advance)
         if defects is None:
-            explained = {Subject(d.name, name) for d in driver_defects() for name in d.survives}
-            missed = [subject for subject, tally in strength.subjects.items() if not tally.caught]
-            left = [subject for subject in missed if subject not in explained]
+            explained = {
+                OperatorDefect(d.name, name) for d in driver_defects() for name in d.survives
+            }
+            missed = [pair for pair, tally in strength.pairs.items() if not tally.caught]
+            left = [pair for pair in missed if pair not in explained]
             measure(overview.rest(sample, seed, left), lambda: None)
     return overview, strength
 
@@ -84,6 +88,6 @@ class _Worker:
     @classmethod
     def measure(cls, chunk: Sequence[_Try]) -> DriverStrength:
         strength = DriverStrength()
-        for planned, subjects in chunk:
-            measure_case(strength, valid_case(planned), subjects, cls.against)
+        for planned, pairs in chunk:
+            measure_case(strength, valid_case(planned), pairs, cls.against)
         return strength

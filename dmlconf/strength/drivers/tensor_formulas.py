@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.strength.drivers.effects import ranked
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["TENSOR_FORMULAS"]
@@ -19,8 +19,8 @@ _Statistics = Callable[[Array, tuple[int, ...]], tuple[Array, Array]]
 """Returns mean and variance over some axes, which stay with a size of 1."""
 
 
-def _axes(run: Run) -> tuple[int, ...]:
-    desc = run.desc
+def _axes(right: Computation) -> tuple[int, ...]:
+    desc = right.desc
     rank = desc["InputTensor"].DimensionCount
     if "Axes" in desc:
         return tuple(dict.fromkeys(desc["Axes"]))
@@ -30,9 +30,13 @@ def _axes(run: Run) -> tuple[int, ...]:
 
 
 def _normalized(
-    run: Run, statistics: _Statistics, axes: tuple[int, ...], *, epsilon_inside: bool = True
+    right: Computation,
+    statistics: _Statistics,
+    axes: tuple[int, ...],
+    *,
+    epsilon_inside: bool = True,
 ) -> Arrays | None:
-    desc, source = run.desc, run.inputs["InputTensor"]
+    desc, source = right.desc, right.inputs["InputTensor"]
     if desc.get("FusedActivation") is not None:
         return None
     shape, epsilon = source.shape, desc["Epsilon"]
@@ -45,14 +49,14 @@ def _normalized(
             deviation = np.sqrt(variance + (epsilon if epsilon_inside else 0))
             centred = centred / (deviation if epsilon_inside else deviation + epsilon)
         for name, combine in (("ScaleTensor", np.multiply), ("BiasTensor", np.add)):
-            array = run.inputs.get(name)
+            array = right.inputs.get(name)
             if array is not None:
                 centred = combine(centred, np.broadcast_to(array, shape).astype(np.float64))
-        return {"OutputTensor": centred.astype(run.outputs["OutputTensor"].dtype)}
+        return {"OutputTensor": centred.astype(right.outputs["OutputTensor"].dtype)}
 
 
-def _normalization(statistics: _Statistics) -> Callable[[Run, Settings], Arrays | None]:
-    return lambda run, settings: _normalized(run, statistics, _axes(run))
+def _normalization(statistics: _Statistics) -> Callable[[Computation, Settings], Arrays | None]:
+    return lambda right, settings: _normalized(right, statistics, _axes(right))
 
 
 def _usual(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
@@ -104,59 +108,59 @@ def _of_squares(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     return mean.astype(np.float64), np.maximum(squares - mean * mean, 0).astype(np.float64)
 
 
-def _statistics_of_first(run: Run, settings: Settings) -> Arrays | None:
+def _statistics_of_first(right: Computation, settings: Settings) -> Arrays | None:
     def statistics(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
         moved = np.moveaxis(source, axes, range(-len(axes), 0)).astype(np.float64)
         rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
         rows = rows[..., : settings["elements"]]
         return tuple(np.expand_dims(f(-1), axes) for f in (rows.mean, rows.var))  # type: ignore[return-value] # Two of them.
 
-    return _normalized(run, statistics, _axes(run))
+    return _normalized(right, statistics, _axes(right))
 
 
-def _first_axis_not_reduced(run: Run, settings: Settings) -> Arrays | None:
-    axes = tuple(axis for axis in _axes(run) if axis)
-    return _normalized(run, _usual if axes else _each_alone, axes)
+def _first_axis_not_reduced(right: Computation, settings: Settings) -> Arrays | None:
+    axes = tuple(axis for axis in _axes(right) if axis)
+    return _normalized(right, _usual if axes else _each_alone, axes)
 
 
-def _epsilon_outside_root(run: Run, settings: Settings) -> Arrays | None:
-    if "VarianceTensor" in run.inputs:
-        variance = run.inputs["VarianceTensor"].astype(np.float64)
-        epsilon = run.desc["Epsilon"]
+def _epsilon_outside_root(right: Computation, settings: Settings) -> Arrays | None:
+    if "VarianceTensor" in right.inputs:
+        variance = right.inputs["VarianceTensor"].astype(np.float64)
+        epsilon = right.desc["Epsilon"]
         with np.errstate(all="ignore"):
             other = (np.sqrt(variance) + epsilon) ** 2 - epsilon
         other = np.where(np.isfinite(other), other, variance)
-        return run.again({"VarianceTensor": other.astype(run.inputs["VarianceTensor"].dtype)})
-    return _normalized(run, _usual, _axes(run), epsilon_inside=False)
+        return right.again({"VarianceTensor": other.astype(right.inputs["VarianceTensor"].dtype)})
+    return _normalized(right, _usual, _axes(right), epsilon_inside=False)
 
 
-def _unbiased_output_variance(run: Run, settings: Settings) -> Arrays | None:
-    variance = run.outputs["OutputVarianceTensor"]
-    count = run.inputs["InputTensor"].size // max(variance.size, 1)
+def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays | None:
+    variance = right.outputs["OutputVarianceTensor"]
+    count = right.inputs["InputTensor"].size // max(variance.size, 1)
     if count < 2:
         return None
     return {"OutputVarianceTensor": (variance * (count / (count - 1))).astype(variance.dtype)}
 
 
-def _training_squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
+def _training_squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
     """Add up the squares of deviations in FLOAT16, which may overflow where the mean does not."""
-    source, variance = run.inputs["InputTensor"], run.outputs["OutputVarianceTensor"]
+    source, variance = right.inputs["InputTensor"], right.outputs["OutputVarianceTensor"]
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
     squares = np.square(x - x.mean(axes, keepdims=True)).sum(axes, keepdims=True)
     overflow = squares > float(np.finfo(np.float16).max)
     outputs = {"OutputVarianceTensor": np.where(overflow, variance.dtype.type(np.inf), variance)}
-    if run.desc.get("FusedActivation") is None and "FusedAddTensor" not in run.inputs:
-        output = run.outputs["OutputTensor"]
-        bias = np.broadcast_to(run.inputs["BiasTensor"], output.shape)
+    if right.desc.get("FusedActivation") is None and "FusedAddTensor" not in right.inputs:
+        output = right.outputs["OutputTensor"]
+        bias = np.broadcast_to(right.inputs["BiasTensor"], output.shape)
         outputs["OutputTensor"] = np.where(overflow, bias, output).astype(output.dtype)
     return outputs
 
 
 def _softmax(
-    run: Run, precision: Any, elements: int | None = None, *, shifted: bool = True
+    right: Computation, precision: Any, elements: int | None = None, *, shifted: bool = True
 ) -> Arrays | None:
-    source, axes = run.inputs["InputTensor"], _axes(run)
+    source, axes = right.inputs["InputTensor"], _axes(right)
     with np.errstate(all="ignore"):
         x = source.astype(precision)
         if shifted:
@@ -169,53 +173,53 @@ def _softmax(
             counted = np.take(powers, range(min(elements, powers.shape[axes[0]])), axes[0])
         total = counted.sum(axes, keepdims=True, dtype=precision)
         shares = powers / total
-        if "LOG" in run.case.operator_name:
+        if "LOG" in right.case.operator_name:
             shares = x - np.log(total) if shifted else np.log(shares)
-        return {"OutputTensor": shares.astype(run.outputs["OutputTensor"].dtype)}
+        return {"OutputTensor": shares.astype(right.outputs["OutputTensor"].dtype)}
 
 
-def _hardmax_of_all_equal(run: Run, settings: Settings) -> Arrays | None:
-    source = run.inputs["InputTensor"]
-    maxima = source == source.max(_axes(run), keepdims=True)
-    return {"OutputTensor": maxima.astype(run.outputs["OutputTensor"].dtype)}
+def _hardmax_of_all_equal(right: Computation, settings: Settings) -> Arrays | None:
+    source = right.inputs["InputTensor"]
+    maxima = source == source.max(_axes(right), keepdims=True)
+    return {"OutputTensor": maxima.astype(right.outputs["OutputTensor"].dtype)}
 
 
-def _log_sum_exp(run: Run, settings: Settings) -> Arrays | None:
-    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+def _log_sum_exp(right: Computation, settings: Settings) -> Arrays | None:
+    source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
     with np.errstate(all="ignore"):
-        result = np.log(np.exp(source).sum(_axes(run), keepdims=True, dtype=source.dtype))
+        result = np.log(np.exp(source).sum(_axes(right), keepdims=True, dtype=source.dtype))
     return {"OutputTensor": result.reshape(output.shape).astype(output.dtype)}
 
 
-def _squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
-    output = run.outputs["OutputTensor"]
+def _squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
+    output = right.outputs["OutputTensor"]
     square = output.astype(np.float64) ** 2
     result = np.where(square > 65504, np.inf, np.where(square < 2.0**-25, 0, output))
     return {"OutputTensor": np.where(np.isnan(output), output, result).astype(output.dtype)}
 
 
-def _full_sequences(run: Run, settings: Settings) -> Arrays | None:
-    lengths, source = run.inputs["SequenceLengthsTensor"], run.inputs["InputTensor"]
-    steps = source.shape[run.desc["Axis"]] if "Axis" in run.desc else source.shape[-3]
-    return run.again({"SequenceLengthsTensor": np.full_like(lengths, steps)})
+def _full_sequences(right: Computation, settings: Settings) -> Arrays | None:
+    lengths, source = right.inputs["SequenceLengthsTensor"], right.inputs["InputTensor"]
+    steps = source.shape[right.desc["Axis"]] if "Axis" in right.desc else source.shape[-3]
+    return right.again({"SequenceLengthsTensor": np.full_like(lengths, steps)})
 
 
-def _alpha_on_everything(run: Run, settings: Settings) -> Arrays | None:
-    return run.again(desc={"Beta": run.desc["Alpha"] * run.desc["Beta"]})
+def _alpha_on_everything(right: Computation, settings: Settings) -> Arrays | None:
+    return right.again(desc={"Beta": right.desc["Alpha"] * right.desc["Beta"]})
 
 
-def _mask_open(run: Run, settings: Settings) -> Arrays | None:
-    mask = run.inputs["MaskTensor"]
-    if run.desc["MaskType"] == "BOOLEAN":
-        return run.again({"MaskTensor": np.ones_like(mask)})
-    if run.desc["MaskType"] == "KEY_SEQUENCE_LENGTH":
-        return run.again({"MaskTensor": np.full_like(mask, 1 << 20)})
+def _mask_open(right: Computation, settings: Settings) -> Arrays | None:
+    mask = right.inputs["MaskTensor"]
+    if right.desc["MaskType"] == "BOOLEAN":
+        return right.again({"MaskTensor": np.ones_like(mask)})
+    if right.desc["MaskType"] == "KEY_SEQUENCE_LENGTH":
+        return right.again({"MaskTensor": np.full_like(mask, 1 << 20)})
     return None
 
 
-def _padded_before(run: Run, value: float, outputs: tuple[str, ...]) -> Arrays | None:
+def _padded_before(right: Computation, value: float, outputs: tuple[str, ...]) -> Arrays | None:
     """Recompute with the padding written into the input."""
-    desc, source = run.desc, run.inputs["InputTensor"]
+    desc, source = right.desc, right.inputs["InputTensor"]
     start, end = desc["StartPadding"], desc["EndPadding"]
     if max((*start, *end)) == 0:
         return None
@@ -223,61 +227,61 @@ def _padded_before(run: Run, value: float, outputs: tuple[str, ...]) -> Arrays |
     padded = np.pad(source, border, constant_values=source.dtype.type(value))
     tensor: TensorDesc = replace(desc["InputTensor"], Sizes=padded.shape, Strides=None)
     nothing = (0,) * len(start)
-    result = run.again(
+    result = right.again(
         {"InputTensor": padded},
         {"InputTensor": tensor, "StartPadding": nothing, "EndPadding": nothing},
     )
     return result and {name: result[name] for name in outputs}
 
 
-def _indices_within_channel(run: Run, settings: Settings) -> Arrays | None:
-    indices = run.outputs["OutputIndicesTensor"]
-    spatial = int(np.prod(run.inputs["InputTensor"].shape[2:]))
+def _indices_within_channel(right: Computation, settings: Settings) -> Arrays | None:
+    indices = right.outputs["OutputIndicesTensor"]
+    spatial = int(np.prod(right.inputs["InputTensor"].shape[2:]))
     result = indices % indices.dtype.type(spatial)
     return None if (result == indices).all() else {"OutputIndicesTensor": result}
 
 
-def _gradient_to_all_equal(run: Run, settings: Settings) -> Arrays | None:
+def _gradient_to_all_equal(right: Computation, settings: Settings) -> Arrays | None:
     """Give the gradient to the last of equal elements as well as to the first."""
-    name, first = next(iter(run.outputs.items()))
-    source = run.inputs["InputTensor"]
+    name, first = next(iter(right.outputs.items()))
+    source = right.inputs["InputTensor"]
     if source.size > 1 << 23 or np.isnan(source).any():
         return None
-    tensor: TensorDesc = replace(run.desc["InputTensor"], DataType=DataType.FLOAT32)
+    tensor: TensorDesc = replace(right.desc["InputTensor"], DataType=DataType.FLOAT32)
     ranks = ranked(source, last_is_greater=True)
-    outputs = run.again({"InputTensor": ranks}, {"InputTensor": tensor})
+    outputs = right.again({"InputTensor": ranks}, {"InputTensor": tensor})
     if outputs is None:
         return None
     last = outputs[name]
     return {name: np.where(last == first, first, first + last).astype(first.dtype)}
 
 
-def _scatter_adds(run: Run, settings: Settings) -> Arrays | None:
-    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+def _scatter_adds(right: Computation, settings: Settings) -> Arrays | None:
+    source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
     with np.errstate(all="ignore"):
         return {"OutputTensor": np.where(output != source, output + source, output)}
 
 
-def _last_update_lost(run: Run, settings: Settings) -> Arrays | None:
-    updates = run.inputs["UpdatesTensor"].copy()
+def _last_update_lost(right: Computation, settings: Settings) -> Arrays | None:
+    updates = right.inputs["UpdatesTensor"].copy()
     last = updates.ravel()[-1:]
     updates.flat[-1] = 0 if last[0] != 0 else 1
-    other = run.again({"UpdatesTensor": updates})
+    other = right.again({"UpdatesTensor": updates})
     if other is None:
         return None
-    right = run.outputs["OutputTensor"]
-    touched = other["OutputTensor"] != right
-    return {"OutputTensor": np.where(touched, run.inputs["InputTensor"], right)}
+    output = right.outputs["OutputTensor"]
+    touched = other["OutputTensor"] != output
+    return {"OutputTensor": np.where(touched, right.inputs["InputTensor"], output)}
 
 
-def _elements_repeated(run: Run, settings: Settings) -> Arrays | None:
-    array = run.inputs["InputTensor"]
-    for axis, times in enumerate(run.desc["Repeats"]):
+def _elements_repeated(right: Computation, settings: Settings) -> Arrays | None:
+    array = right.inputs["InputTensor"]
+    for axis, times in enumerate(right.desc["Repeats"]):
         array = np.repeat(array, times, axis)
     return {"OutputTensor": array}
 
 
-TENSOR_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+TENSOR_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
     "alpha_on_everything": _alpha_on_everything,
     "elements_repeated": _elements_repeated,
     "epsilon_outside_root": _epsilon_outside_root,
@@ -289,14 +293,14 @@ TENSOR_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] =
     "last_update_lost": _last_update_lost,
     "log_sum_exp_naive": _log_sum_exp,
     "mask_open": _mask_open,
-    "maximum_with_zero_padding": lambda run, _: _padded_before(run, 0, ("OutputTensor",)),
+    "maximum_with_zero_padding": lambda right, _: _padded_before(right, 0, ("OutputTensor",)),
     "mean_in_float16": _normalization(_in_float16),
-    "padding_without_zero_point": lambda run, _: _padded_before(run, 0, ("OutputTensor",)),
+    "padding_without_zero_point": lambda right, _: _padded_before(right, 0, ("OutputTensor",)),
     "scatter_adds": _scatter_adds,
-    "softmax_in_float16": lambda run, _: _softmax(run, np.float16),
-    "softmax_of_first": lambda run, settings: _softmax(run, np.float64, settings["elements"]),
-    "softmax_without_maximum": lambda run, _: _softmax(
-        run, run.outputs["OutputTensor"].dtype, shifted=False
+    "softmax_in_float16": lambda right, _: _softmax(right, np.float16),
+    "softmax_of_first": lambda right, settings: _softmax(right, np.float64, settings["elements"]),
+    "softmax_without_maximum": lambda right, _: _softmax(
+        right, right.outputs["OutputTensor"].dtype, shifted=False
     ),
     "squares_in_float16": _squares_in_float16,
     "square_sum_in_float16": _normalization(_square_sum_in_float16),

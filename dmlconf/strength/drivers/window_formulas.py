@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["WINDOW_FORMULAS"]
 
 
-def _maximum_from_clamped_start(run: Run, settings: Settings) -> Arrays | None:
+def _maximum_from_clamped_start(right: Computation, settings: Settings) -> Arrays | None:
     """Move a window that begins in the padding to the input's first element, with its dilation."""
-    desc, source, output = run.desc, run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    desc, source, output = right.desc, right.inputs["InputTensor"], right.outputs["OutputTensor"]
     window, dilations = desc["WindowSize"], desc["Dilations"]
     starts, ends = [], []
     for axis, size in enumerate(output.shape[2:]):
@@ -42,17 +42,17 @@ def _least(array: Array) -> Array | float:
     return -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
 
 
-def _indices_of_padded_input(run: Run, settings: Settings) -> Arrays | None:
-    indices = run.outputs.get("OutputIndicesTensor")
+def _indices_of_padded_input(right: Computation, settings: Settings) -> Arrays | None:
+    indices = right.outputs.get("OutputIndicesTensor")
     if indices is None:
         return None
-    sizes = run.inputs["InputTensor"].shape
+    sizes = right.inputs["InputTensor"].shape
     padded = list(sizes)
     positions = list(
         np.unravel_index(np.minimum(indices, np.prod(sizes) - 1).astype(np.int64), sizes)
     )
     for axis, (before, behind) in enumerate(
-        zip(run.desc["StartPadding"], run.desc["EndPadding"], strict=True), 2
+        zip(right.desc["StartPadding"], right.desc["EndPadding"], strict=True), 2
     ):
         padded[axis] += before + behind
         positions[axis] = positions[axis] + before
@@ -60,7 +60,7 @@ def _indices_of_padded_input(run: Run, settings: Settings) -> Arrays | None:
     return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 
-WINDOW_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+WINDOW_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
     "indices_of_padded_input": _indices_of_padded_input,
     "maximum_from_clamped_start": _maximum_from_clamped_start,
 }

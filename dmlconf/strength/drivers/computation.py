@@ -1,4 +1,4 @@
-"""One run of a case with a driver defect."""
+"""A case with its inputs and right outputs, which a driver defect changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Arrays", "Effect", "Run", "Settings"]
+__all__ = ["Arrays", "Computation", "Effect", "Settings"]
 
 Arrays = Mapping[str, Array]
 """Arrays by tensor."""
@@ -24,7 +24,7 @@ Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Run:
+class Computation:
     """A case with its inputs and its right outputs.
 
     Attributes:
@@ -75,5 +75,5 @@ class Run:
             return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
 
 
-Effect = Callable[[Run, Settings], Arrays | None]
-"""Returns the outputs that an effect changes; None if it does not apply to the run."""
+Effect = Callable[[Computation, Settings], Arrays | None]
+"""Returns the outputs that an effect changes; None if it does not apply to the case."""

@@ -11,10 +11,10 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.strength.drivers.catalogue import DriverDefect
 from dmlconf.strength.drivers.conditions import features
 
-__all__ = ["Met", "Subject", "Survey", "survey"]
+__all__ = ["Applicability", "Met", "OperatorDefect", "applicability_of"]
 
 
-class Subject(NamedTuple):
+class OperatorDefect(NamedTuple):
     """A driver defect in one of its operators."""
 
     defect: str
@@ -37,59 +37,57 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """What a suite has for each driver defect.
+class Applicability:
+    """Which cases each driver defect applies to.
 
     Attributes:
         met: by defect and operator.
     """
 
-    met: Mapping[Subject, Met]
+    met: Mapping[OperatorDefect, Met]
 
-    def chosen(self, sample: int | None, seed: int) -> dict[int, list[Subject]]:
-        """Return the subjects to try with each case, by its index in the plan.
+    def chosen(self, sample: int | None, seed: int) -> dict[int, list[OperatorDefect]]:
+        """Return the pairs to try with each case, by its index in the plan.
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
             seed: of the random choice.
         """
-        return _by_case(
-            {subject: _sample(subject, met, sample, seed) for subject, met in self.met.items()}
-        )
+        return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 
     def rest(
-        self, sample: int | None, seed: int, subjects: Iterable[Subject]
-    ) -> dict[int, list[Subject]]:
-        """Return what `chosen` leaves out of these subjects."""
-        left: dict[Subject, Sequence[int]] = {}
-        for subject in subjects:
-            tried = set(_sample(subject, self.met[subject], sample, seed))
-            left[subject] = [index for index in self.met[subject].cases if index not in tried]
+        self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
+    ) -> dict[int, list[OperatorDefect]]:
+        """Return what `chosen` leaves out of these pairs."""
+        left: dict[OperatorDefect, Sequence[int]] = {}
+        for pair in pairs:
+            tried = set(_sample(pair, self.met[pair], sample, seed))
+            left[pair] = [index for index in self.met[pair].cases if index not in tried]
         return _by_case(left)
 
 
-def _sample(subject: Subject, met: Met, sample: int | None, seed: int) -> Sequence[int]:
+def _sample(pair: OperatorDefect, met: Met, sample: int | None, seed: int) -> Sequence[int]:
     """Return the indices of at most so many cases."""
     if sample is None or len(met.cases) <= sample:
         return met.cases
-    return Random(f"{seed} {subject}").sample(met.cases, sample)
+    return Random(f"{seed} {pair}").sample(met.cases, sample)
 
 
-def _by_case(cases: Mapping[Subject, Sequence[int]]) -> dict[int, list[Subject]]:
-    """Return the subjects of each case by its index, in the order of the plan."""
-    tries: dict[int, list[Subject]] = {}
-    for subject, indices in cases.items():
+def _by_case(cases: Mapping[OperatorDefect, Sequence[int]]) -> dict[int, list[OperatorDefect]]:
+    """Return the pairs of each case by its index, in the order of the plan."""
+    tries: dict[int, list[OperatorDefect]] = {}
+    for pair, indices in cases.items():
         for index in indices:
-            tries.setdefault(index, []).append(subject)
+            tries.setdefault(index, []).append(pair)
     return dict(sorted(tries.items()))
 
 
-def survey(
+def applicability_of(
     cases: Iterable[Case],
     defects: Sequence[DriverDefect],
     advance: Callable[[], None] = lambda: None,
-) -> Survey:
-    """Return what cases meet; those that expect a rejection meet nothing.
+) -> Applicability:
+    """Return which conditions the cases meet; those that expect a rejection meet none.
 
     Args:
         cases: the suite, in the order of its plan.
@@ -100,18 +98,18 @@ def survey(
     for defect in defects:
         for operator in defect.operators:
             by_operator.setdefault(operator, []).append(defect)
-    met: dict[Subject, Met] = {}
+    met: dict[OperatorDefect, Met] = {}
     for index, case in enumerate(cases):
         known = by_operator.get(case.operator_name, [])
         if known and not isinstance(case.expectation, ExpectedRejection):
             names = features(case)
             for defect in known:
-                subject = Subject(defect.name, case.operator_name)
-                entry = met.setdefault(subject, Met([0] * len(defect.conditions)))
+                pair = OperatorDefect(defect.name, case.operator_name)
+                entry = met.setdefault(pair, Met([0] * len(defect.conditions)))
                 holds = defect.met(names)
                 entry.of += 1
                 entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
                 if all(holds):
                     entry.cases.append(index)
         advance()
-    return Survey(met)
+    return Applicability(met)
