@@ -85,7 +85,7 @@ class Retried:
 
     Attributes:
         attempt: the judgement on this attempt.
-        place: the place of the case in the plan, from 0.
+        place: the index of the case in the plan, from 0.
     """
 
     attempt: Verdict
@@ -98,7 +98,7 @@ class Judged:
 
     Attributes:
         verdict: the judgement.
-        place: the place of the case in the plan, from 0.
+        place: the index of the case in the plan, from 0.
     """
 
     verdict: Verdict

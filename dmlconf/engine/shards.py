@@ -45,7 +45,7 @@ class Selected:
 
     Attributes:
         cases: the selected cases.
-        places: the place of each in the whole plan; None if they are all of it.
+        places: the index of each in the whole plan; None if they are all of it.
         digest: `cases_digest` of them.
         record: the shard, as the log's header has it; None if they are the whole plan.
     """

@@ -21,7 +21,7 @@ class LoggedVerdict:
 
     Attributes:
         line: its line, from 1.
-        place: the place of its case in the plan, from 0; None if the log does not have it.
+        place: the index of its case in the plan, from 0; None if the log does not have it.
         verdict: the verdict.
     """
 

@@ -32,7 +32,7 @@ class EarlierRun:
 
     Attributes:
         header: of the log.
-        places: the place in the plan of each case that has a verdict, by identifier.
+        places: the index in the plan of each case that has a verdict, by identifier.
         summary: how many of these have each status.
         attempts: at cases that failed and have no verdict yet, by case.
         footer: of the log; None where the run died.

@@ -166,7 +166,7 @@ class LogWriter:
 
         Args:
             verdict: the verdict.
-            place: the place of its case in the plan, from 0: verdicts are reached in any order.
+            place: the index of its case in the plan, from 0: verdicts are reached in any order.
         """
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 

@@ -32,9 +32,9 @@ _Hook = Callable[..., Any]
 def supported() -> str | None:
     """Return why entries cannot be replaced on this system; None if they can."""
     if os.name != "nt":
-        return "it runs on Windows and in the Wine lab, not on this system"
+        return "capture works on Windows and in the Wine lab"
     if platform.machine() not in ("AMD64", "x86_64"):
-        return f"it runs on x86-64 processors, not on {platform.machine()}"
+        return f"capture works on x86-64 processors, and this one is {platform.machine()}"
     return None
 
 

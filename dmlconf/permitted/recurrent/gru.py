@@ -42,9 +42,9 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    variants: tuple[Sites, ...]
+    kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:
-        variants = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)
+        kernel_sites = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)
     else:
-        variants = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
-    return error_scales(desc, gru_direction, variants, biases=2)
+        kernel_sites = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
+    return error_scales(desc, gru_direction, kernel_sites, biases=2)

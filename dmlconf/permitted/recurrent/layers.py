@@ -38,14 +38,17 @@ _MOST_ERRORS_OF_PART: Final = 1 << 19
 
 
 def error_scales(
-    desc: AnyLayerDesc, direction: Direction[AnyLayerDesc], variants: Sequence[Sites], biases: int
+    desc: AnyLayerDesc,
+    direction: Direction[AnyLayerDesc],
+    kernel_sites: Sequence[Sites],
+    biases: int,
 ) -> tuple[ErrorScale, ...]:
     """Return the error scales of the outputs that a desc has.
 
     Args:
         desc: the desc.
         direction: its equations.
-        variants: what kernels of FLOAT16 hold.
+        kernel_sites: what kernels of FLOAT16 hold.
         biases: how many terms the outputs' rules count in addition to those of the two products.
     """
     (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
@@ -63,7 +66,7 @@ def error_scales(
             return tuple(ErrorScale.joined(each, axis=-2) for each in zip(*parts, strict=True))
         equations, *simulations = (
             simulation
-            for kernels in _groups(variants, 2 * batch * hidden * hidden, dtype)
+            for kernels in _groups(kernel_sites, 2 * batch * hidden * hidden, dtype)
             for simulation in _simulations(
                 kernels, layer_outputs(desc, direction, kernels), desc.outputs, terms
             )
@@ -130,17 +133,17 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
     return ErrorScale(least, stored.min(0), deviation.min(0), spans=spans)
 
 
-def _groups(variants: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
+def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels, some at a time: the equations first, then each that holds FLOAT16 values.
 
     As many are computed at once as is fast.
 
     Args:
-        variants: the sets of values that kernels hold.
+        kernel_sites: the sets of values that kernels hold.
         size: how many numbers the shared errors of a step are, of one kernel.
         dtype: the data type of the layer's tensors.
     """
-    holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(variants)]
+    holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(kernel_sites)]
     kernels = (EQUATIONS, *holding)
     count = max(1, _MOST_ERRORS // size)
     for start in range(0, len(kernels), count):

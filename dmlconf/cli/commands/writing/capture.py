@@ -137,7 +137,7 @@ def command(
         raise click.UsageError(f"there is no script {program[0]}")
     reason = supported()
     if reason is not None:
-        raise LibraryError(f"programs cannot be captured here: {reason}")
+        raise LibraryError(f"dmlconf cannot capture programs on this system: {reason}")
     count = dispatches if data == "all" else 0
     options = "none" if data == "none" else f"{data},{count},{most_data << 20}"
     try:
