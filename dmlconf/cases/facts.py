@@ -66,6 +66,9 @@ def facts_of(case: Case) -> dict[str, Any]:
     as lists, infinities and NaN as text; `in_place`, the outputs that share the buffer of an
     input; and `data`, the words of `DATA_WORDS` that hold for the inputs.
     """
+    known: dict[str, Any] | None = case.recalled("facts")
+    if known is not None:
+        return known
     facts = _desc_facts(case)
     words = data_words(case)
     return {**facts, DATA: list(words)} if words else facts

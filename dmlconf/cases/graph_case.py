@@ -54,7 +54,7 @@ class GraphCase(Case):
     @property
     def entry(self) -> Entry:
         """The graph's own entry: its inputs and outputs are its fields."""
-        entry: Entry = self._once(
+        entry: Entry = self.once(
             "entry", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
         )
         return entry
@@ -90,7 +90,7 @@ class GraphCase(Case):
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """What the nodes need, and what graphs and constants need."""
-        needs: tuple[LevelNeed, ...] = self._once("levels", self._level_needs)
+        needs: tuple[LevelNeed, ...] = self.once("levels", self._level_needs)
         return needs
 
     def _level_needs(self) -> tuple[LevelNeed, ...]:
@@ -103,9 +103,8 @@ class GraphCase(Case):
             ]
         return tuple(needs)
 
-    @property
-    def data_types(self) -> frozenset[DataType]:
-        """The data types of all tensors, including those of the nodes."""
+    def _data_types(self) -> frozenset[DataType]:
+        """Return the data types of all tensors, including those of the nodes."""
         graph = self.graph
         tensors: list[TensorDesc] = [*graph.inputs.values(), *graph.outputs.values()]
         for node in graph.nodes:
@@ -114,7 +113,7 @@ class GraphCase(Case):
 
     def violations(self) -> tuple[str, ...]:
         """Return the names of the rules of wiring and the nodes' constraints that are broken."""
-        broken: tuple[str, ...] = self._once(
+        broken: tuple[str, ...] = self.once(
             "violations",
             lambda: tuple(dict.fromkeys(problem.rule for problem in graph_problems(self.graph))),
         )

@@ -196,6 +196,8 @@ class Case:
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     disputes: str | None = None
+    source: str | None = field(default=None, init=False, repr=False, compare=False)
+    """A digest of what the case was built from; None for one that has been changed since."""
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     most_variations: ClassVar[int] = 3
@@ -224,9 +226,7 @@ class Case:
     @property
     def graph(self) -> Graph:
         """The case as a graph; that of an operator has one node, without a name."""
-        graph: Graph = self._once(
-            "graph", lambda: graph_of(Node("", self.operator_name, self.desc))
-        )
+        graph: Graph = self.once("graph", lambda: graph_of(Node("", self.operator_name, self.desc)))
         return graph
 
     @property
@@ -260,7 +260,7 @@ class Case:
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """The feature levels that the parts of the desc need, the operator's first."""
-        needs: tuple[LevelNeed, ...] = self._once(
+        needs: tuple[LevelNeed, ...] = self.once(
             "levels", lambda: level_needs(self.operator, self.desc)
         )
         return needs
@@ -268,11 +268,16 @@ class Case:
     @property
     def lowest_level(self) -> FeatureLevel:
         """Lowest feature level that has all parts of the desc, documented tensors or not."""
-        return highest_level(self.level_needs)
+        level: FeatureLevel = self.once("lowest_level", lambda: highest_level(self.level_needs))
+        return level
 
     @property
     def data_types(self) -> frozenset[DataType]:
         """The data types of its tensors."""
+        types: frozenset[DataType] = self.once("data_types", self._data_types)
+        return types
+
+    def _data_types(self) -> frozenset[DataType]:
         kinds = FieldKind.INPUT, FieldKind.OUTPUT
         return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc, *kinds))
 
@@ -287,12 +292,12 @@ class Case:
         """Return the rule that applies if the case gives no reason for another."""
         field = TensorRef.of(output).field
         data_type = self.outputs()[output].DataType
-        names = self._once("names", lambda: self.operator.names(self.desc))
+        names = self.once("names", lambda: self.operator.names(self.desc))
         return self.operator.rule(field, data_type, names)
 
     def violations(self) -> tuple[str, ...]:
         """Return the names of the enforced constraints that the desc breaks."""
-        broken: tuple[str, ...] = self._once(
+        broken: tuple[str, ...] = self.once(
             "violations", lambda: violations(self.operator, self.desc)
         )
         return broken
@@ -357,7 +362,9 @@ class Case:
 
     def with_inputs(self) -> Self:
         """Return the case with its inputs' arrays as data, for callers that need them often."""
-        return self._with_arrays(self.inputs())
+        case = self._with_arrays(self.inputs())
+        object.__setattr__(case, "source", self.source)  # The data is the same, too.
+        return case
 
     def with_data(self, arrays: Mapping[str, Array]) -> Self:
         """Return the case with these arrays as its inputs, by tensor, shaped like their Sizes."""
@@ -377,13 +384,13 @@ class Case:
 
     def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""
-        outputs: Mapping[str, TensorDesc] = self._once(
+        outputs: Mapping[str, TensorDesc] = self.once(
             "outputs", lambda: self._tensors(FieldKind.OUTPUT)
         )
         return outputs
 
     def _input_tensors(self) -> Mapping[str, TensorDesc]:
-        inputs: Mapping[str, TensorDesc] = self._once(
+        inputs: Mapping[str, TensorDesc] = self.once(
             "inputs", lambda: self._tensors(FieldKind.INPUT)
         )
         return inputs
@@ -391,7 +398,15 @@ class Case:
     def _tensors(self, kind: FieldKind) -> Mapping[str, TensorDesc]:
         return {name: tensor for name, _, tensor in tensors_of(self.entry, self.desc, kind)}
 
-    def _once(self, name: str, derive: Callable[[], Any]) -> Any:
+    def recall(self, derived: Mapping[str, Any]) -> None:
+        """Take values that were derived from the same source earlier, by name."""
+        self._derived.update(derived)
+
+    def recalled(self, name: str) -> Any:
+        """Return a value that was derived earlier; None if the data may have changed since."""
+        return self._derived.get(name) if self.source is not None else None
+
+    def once(self, name: str, derive: Callable[[], Any]) -> Any:
         """Return a value derived from the desc, computed once: the desc never changes."""
         if name not in self._derived:
             self._derived[name] = derive()

@@ -21,7 +21,7 @@ from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase, Provenance
 from dmlconf.documents.files import resolved
-from dmlconf.engine.session import OpenBackend, no_expectation, reference
+from dmlconf.engine.session import OpenBackend, no_expectation, reference, source_digest
 from dmlconf.judging.judge import Against, Recorded
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
@@ -94,9 +94,10 @@ class RecordingAgainst:
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
 
     def digest(self, operator: str) -> str:
-        """Return the SHA-256 of the file with an operator's cases; empty if there is none."""
+        """Return a digest of the file with an operator's cases and of who is judged by it."""
         path = self._stored_recording().files([operator]).get(operator)
-        return sha256(path.read_bytes()).hexdigest() if path else ""
+        content = sha256(path.read_bytes()).hexdigest() if path else ""
+        return f"{content} for {self._subject}"
 
     def _stored_recording(self) -> StoredRecording:
         from dmlconf.backends.recording.store import StoredRecording
@@ -301,6 +302,11 @@ class _First:
 
     recordings: Sequence[Against]
     reference: Against
+
+    def digest(self, operator: str) -> str | None:
+        """Return the digests of all of them."""
+        digests = [source_digest(each)(operator) for each in (*self.recordings, self.reference)]
+        return None if None in digests else ", else ".join(map(str, digests))
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
         answers = (recording(case) for recording in self.recordings)

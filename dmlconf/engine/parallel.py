@@ -17,7 +17,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.against import Expectations
 from dmlconf.engine.session import from_process, in_process, judged, no_expectation
 from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
-from dmlconf.judging.figure_cache import CachedFigures
+from dmlconf.judging.figure_cache import CachedRecord
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import Verdict
 from dmlconf.workers.execution import Limits
@@ -61,7 +61,7 @@ def judged_in_processes(
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
             if options.cache is not None:
-                options.cache.unsaved += result.figures
+                options.cache.unsaved += result.found
             yield from_process(result.verdict, ran)
 
 
@@ -72,12 +72,12 @@ class _Judged:
     Attributes:
         verdict: the judgement on it.
         stale: for each recording, the cases for which it turned out to be stale.
-        figures: of comparisons, that are not yet in the cache.
+        found: what is not yet in the cache.
     """
 
     verdict: Verdict
     stale: tuple[tuple[str, ...], ...]
-    figures: tuple[CachedFigures, ...] = ()
+    found: tuple[CachedRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

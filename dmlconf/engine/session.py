@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -59,6 +59,7 @@ __all__ = [
     "open_backend",
     "reference",
     "runnable",
+    "source_digest",
 ]
 
 
@@ -220,6 +221,21 @@ def no_expectation(case: Case) -> None:
     """Return no expected outcome."""
 
 
+@runtime_checkable
+class _Digested(Protocol):
+    """A source of expected outcomes that has a digest."""
+
+    def digest(self, operator: str) -> str | None:
+        """Return a digest of all that it gives for an operator's cases; None if there is none."""
+
+
+def source_digest(against: Against) -> Callable[[str], str | None]:
+    """Return a function that returns the digest of a source of expected outcomes by operator."""
+    if against is no_expectation:
+        return lambda operator: "nothing"
+    return cache(against.digest) if isinstance(against, _Digested) else lambda operator: None
+
+
 class _ByBackend:
     """Gives a backend's outcome of a case."""
 
@@ -235,6 +251,10 @@ class _ByBackend:
         if self._name.name == REFERENCE:
             return outcome
         return Recorded(outcome, Provenance.REFERENCE)
+
+    def digest(self, operator: str) -> str | None:
+        """Return the name of the reference, whose sources every cached judgement depends on."""
+        return REFERENCE if str(self._name) == REFERENCE else None
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
@@ -348,6 +368,7 @@ def judged(
         backend.is_reference,
         deviations_of(backend.environment),
         findings_of(backend.environment),
+        source_digest(against),
     )
     for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion, aside)
@@ -379,7 +400,9 @@ def _judged_part(
     """Run a part of a plan as one batch, and then the cases that need another run."""
     unsupported: deque[Verdict] = deque()
     waiting: list[tuple[NeedsRun[Verdict], Ran | None]] = []
-    cases = runnable(plan, backend.capabilities, unsupported, aside)
+    cache = conclusion.options.cache
+    recall = _nothing if cache is None else cache.recall
+    cases = runnable(plan, backend.capabilities, unsupported, aside, recall)
     for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
         while unsupported:
             yield unsupported.popleft()
@@ -427,21 +450,26 @@ def _parts(
             yield cases[start : start + size]
 
 
+def _nothing(case: Case) -> None:
+    """Recall nothing of a case."""
+
+
 def runnable(
     plan: Iterable[PlannedCase],
     capabilities: Capabilities,
     unsupported: deque[Verdict],
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
+    recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
     """Yield the cases that the backend must run, and put aside a verdict on the others.
 
-    Cases that `aside` takes are neither.
+    Cases that `aside` takes are neither. `recall` is as in `valid_case`.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
     """
     for planned in plan:
-        case = valid_case(planned)
+        case = valid_case(planned, recall)
         reason = unsupported_reason(case, capabilities)
         if reason is None:
             if not aside(planned, case):

@@ -64,6 +64,8 @@ class Conclusion:
         deviations: what the backend's target promises otherwise than DirectML's documentation.
         findings: what the backend's runtime is known to do wrong, which verdicts then name.
         is_reference: whether the outcomes are this dmlconf's own reference's.
+        source_of: returns a digest of what `against` gives for an operator's cases, which the
+            cache needs; None if that is unknown.
     """
 
     against: Against
@@ -73,16 +75,24 @@ class Conclusion:
     is_reference: bool = False
     deviations: Deviations = NO_DEVIATIONS
     findings: Findings = NO_FINDINGS
+    source_of: Callable[[str], str | None] = lambda operator: None
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
         """Return the verdict on an outcome of a case, before anything excuses it."""
-        if not (self.is_reference and isinstance(outcome, Outputs)):
-            return judge(
-                case, outcome, self.against, half_precision=self.half, cache=self.options.cache
-            )
-        # The reference has just computed the case, and need not do it again.
-        allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
-        return judge(case, outcome, self.against, allowances=allowances, cache=self.options.cache)
+        allowances = None
+        if self.is_reference and isinstance(outcome, Outputs):
+            # The reference has just computed the case, and need not do it again.
+            allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
+        cache = self.options.cache
+        return judge(
+            case,
+            outcome,
+            self.against,
+            half_precision=self.half,
+            allowances=allowances,
+            cache=cache,
+            source=None if cache is None else self.source_of(case.operator_name),
+        )
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or another if a known fault, limit or waiver explains the failure.

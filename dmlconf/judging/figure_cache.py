@@ -1,10 +1,18 @@
-"""A cache of the figures of right outputs, so that equal bits need not be compared again.
+"""A cache of what is known of cases and of right outputs, so that it need not be found out again.
 
 What a comparison gives is a function of the case, the expected values, the backend's values and
 dmlconf's own sources. A digest of all of these is the key, so nothing is looked up for a case, a
 rule or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy`
 computes no limit of any sum. Only outputs without any fault are cached; an output that fails, or
 that looks as if the operator had not run, is compared each time.
+
+Three things are kept of a case with right outputs, from the least specific to the most:
+
+- `cases`: what follows from its entry in the file alone, such as its facts, and that it breaks no
+  constraint;
+- `figures`: those of the comparison, by everything that was compared;
+- `judged`: which figures hold for the entry, these outputs and the digest of the recording that
+  the expected values are from, so that neither has to be read.
 
 The key is no secret: whoever can write to the user's cache folder can make a wrong output pass.
 docs/security.md says when to turn the cache off. Certificates are judged without it.
@@ -17,24 +25,28 @@ import platform
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dmlconf.backends.protocol import Outputs
-from dmlconf.cases.model import Case, ExpectedOutputs
+from dmlconf.cases.facts import facts_of
+from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
+from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.store import LARGEST_ENTRY, Entries
 from dmlconf.resources import sources_digest
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.record import record_of, value_of
+from dmlconf.workers.memory import sizes_of
 
-__all__ = ["JUDGING_SOURCES", "CachedFigures", "FigureCache"]
+__all__ = ["JUDGING_SOURCES", "CachedRecord", "FigureCache", "KnownJudgement"]
 
-_FORM: Final = "1"
+_FORM: Final = "2"
 """Version of the format of entries."""
 
 JUDGING_SOURCES: Final = (
@@ -58,28 +70,56 @@ JUDGING_SOURCES: Final = (
 )
 """What decides which figures a comparison gives: all that `judging.judge` imports."""
 
+_EXPECTATION_SOURCES: Final = (
+    "backends/numpy",
+    "backends/registry.py",
+    "backends/subject.py",
+    "engine/against.py",
+    "engine/session.py",
+    "workers",
+)
+"""What decides, besides, which outcome is expected of a case."""
+
 _MOST_GROUPS: Final = 8
 """Groups of cases that are in memory at once; a plan has the cases of a group side by side."""
 
 _KEY_DIGITS: Final = 32
 
+_CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
+"""The parts of a group."""
+
 _Group = dict[str, dict[str, Any]]
-"""Records of figures by output, by the key of what was compared."""
+"""Records by their key, by part of the group."""
 
 
-@dataclass(frozen=True, slots=True)
-class CachedFigures:
-    """The figures of one case, for the process that writes to the cache.
+class CachedRecord(NamedTuple):
+    """What was found out of one case, for the process that writes to the cache.
 
     Attributes:
-        group: the group of cases whose figures are one entry of the store.
-        key: of the case with its expected and actual values.
-        figures: their record, by output.
+        group: the group of cases that are one entry of the store.
+        part: of the group.
+        key: of the record.
+        record: of JSON values.
     """
 
     group: str
+    part: str
     key: str
-    figures: Mapping[str, Any]
+    record: Any
+
+
+class KnownJudgement(NamedTuple):
+    """The judgement on right outputs.
+
+    Attributes:
+        figures: by output.
+        provenance: where the expected values come from.
+        unchecked: outputs of which no value is expected.
+    """
+
+    figures: Mapping[str, Figures]
+    provenance: Provenance
+    unchecked: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -92,11 +132,77 @@ class FigureCache:
     """
 
     store: Entries
-    unsaved: list[CachedFigures] = field(default_factory=list)
+    unsaved: list[CachedRecord] = field(default_factory=list)
     _groups: OrderedDict[str, _Group] = field(default_factory=OrderedDict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FigureCache, (self.store,)
+
+    def recall(self, case: Case) -> None:
+        """Give a case what an earlier run has derived from its entry, if there is anything.
+
+        Only cases that break no constraint are kept.
+        """
+        record = self._group(_group_of(case))[_CASES].get(_case_key(case))
+        if record is None:
+            return
+        try:
+            level, data_types, sizes, facts = record
+            derived = {
+                "violations": (),
+                "lowest_level": _level(level),
+                "data_types": _data_types(data_types),
+                "sizes": tuple(sizes),
+                "facts": dict(facts),
+            }
+        except (TypeError, ValueError):
+            return  # Damaged in a way that the entry's digest does not reveal.
+        case.recall(derived)
+
+    def judgement_key(
+        self, case: Case, outcome: Outputs, digests: Mapping[str, str], source: str, *, half: bool
+    ) -> str | None:
+        """Return the key of the judgement on outputs; None for a case that has been changed.
+
+        Args:
+            case: the case.
+            outcome: what the backend returned.
+            digests: of the elements, by output.
+            source: a digest of what gives the expected values that the case does not state.
+            half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        """
+        if case.source is None:
+            return None
+        parts = [_case_key(case), source, str(half)]
+        outputs: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
+        for name, array in outputs.items():
+            parts += name, array.dtype.str, str(array.shape), digests[name]
+            if isinstance(array, Sample):
+                parts.append(json.dumps(_digest_of(array)))
+        return _key_of("\0".join(parts))
+
+    def judgement(self, case: Case, key: str) -> KnownJudgement | None:
+        """Return the judgement on outputs that are right; None if it is not known."""
+        record = self._group(_group_of(case))[_JUDGED].get(key)
+        if record is None:
+            return None
+        try:
+            figures_key, provenance, outputs, unchecked = record
+            figures = self.get(case, figures_key, outputs)
+            if figures:
+                return KnownJudgement(figures, Provenance(provenance), tuple(unchecked))
+        except (TypeError, ValueError):
+            pass  # Damaged in a way that the entry's digest does not reveal.
+        return None
+
+    def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
+        """Add the judgement on right outputs, whose figures are in the cache, and its case."""
+        group = _group_of(case)
+        record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
+        self.unsaved.append(CachedRecord(group, _JUDGED, key, record))
+        data_types = ",".join(sorted(case.data_types))
+        derived = [str(case.lowest_level), data_types, sizes_of(case), facts_of(case)]
+        self.unsaved.append(CachedRecord(group, _CASES, _case_key(case), derived))
 
     def key(
         self, case: Case, outcome: Outputs, expected: ExpectedOutputs, *, half: bool
@@ -131,11 +237,11 @@ class FigureCache:
             text = json.dumps(content, default=_plain, separators=(",", ":"))
         except (TypeError, ValueError):
             return None
-        return sha256(_sources_digest() + text.encode()).hexdigest()[:_KEY_DIGITS]
+        return _key_of(text)
 
     def get(self, case: Case, key: str, outputs: Collection[str]) -> dict[str, Figures] | None:
         """Return the figures by output; None unless there are right ones of each of the outputs."""
-        record = self._group(_group_of(case)).get(key)
+        record = self._group(_group_of(case))[_FIGURES].get(key)
         if record is None:
             return None
         try:
@@ -147,9 +253,9 @@ class FigureCache:
     def add(self, case: Case, key: str, figures: Mapping[str, Figures]) -> None:
         """Add the figures of a case whose outputs are right."""
         records = {name: record_of(each) for name, each in figures.items()}
-        self.unsaved.append(CachedFigures(_group_of(case), key, records))
+        self.unsaved.append(CachedRecord(_group_of(case), _FIGURES, key, records))
 
-    def take(self) -> tuple[CachedFigures, ...]:
+    def take(self) -> tuple[CachedRecord, ...]:
         """Return what was added since the last call, for the process that writes to the cache."""
         unsaved = tuple(self.unsaved)
         self.unsaved.clear()
@@ -158,11 +264,11 @@ class FigureCache:
     def save(self) -> None:
         """Store what was added, and remove the oldest entries beyond the store's limits."""
         groups: dict[str, _Group] = {}
-        for record in self.take():
-            groups.setdefault(record.group, {})[record.key] = dict(record.figures)
-        for group, records in groups.items():
+        for group, part, key, record in self.take():
+            groups.setdefault(group, _empty())[part][key] = record
+        for group, new in groups.items():
             known = _read(self.store, group)
-            self.store.put(_group_key(group), _bounded({**known, **records}))
+            self.store.put(_group_key(group), _bounded({p: {**known[p], **new[p]} for p in new}))
             self._groups.pop(group, None)
         if groups:
             self.store.prune()
@@ -181,37 +287,74 @@ def _is_right(figures: Figures) -> bool:
 
 def _group_of(case: Case) -> str:
     """Return the group of a case: its operator, folder and file, as `gather/gather/boundary`."""
-    operator, _, _ = case.identifier.partition("/")
-    path = case.about.location.path
-    return f"{operator}/{path.parent.name}/{path.stem}"
+    return _group_name(case.operator_name, case.about.location.path)
+
+
+@lru_cache(maxsize=64)  # Cases of one file follow each other.
+def _group_name(operator: str, path: Path) -> str:
+    return f"{operator.lower()}/{path.parent.name}/{path.stem}"
+
+
+_level: Final = lru_cache(FeatureLevel.parse)
+
+
+@lru_cache
+def _data_types(text: str) -> frozenset[DataType]:
+    """Return the data types of a case from their names, such as `FLOAT32,UINT32`."""
+    return frozenset(map(DataType, text.split(",")))
+
+
+def _case_key(case: Case) -> str:
+    """Return a digest of a case's entry and its data files; empty for one that has been changed."""
+    if case.source is None:
+        return ""
+    files = "\0".join(f"{name}={digest}" for name, digest in case.files.items())
+    return case.source[:_KEY_DIGITS] if not files else _key_of(case.source + files)
+
+
+def _key_of(text: str) -> str:
+    return sha256(_sources_digest() + text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def _group_key(group: str) -> str:
     return sha256(b"figures\0" + _sources_digest() + group.encode()).hexdigest()
 
 
+def _empty() -> _Group:
+    return {_CASES: {}, _FIGURES: {}, _JUDGED: {}}
+
+
 def _read(store: Entries, group: str) -> _Group:
     entry = store.get(_group_key(group))
-    return entry if isinstance(entry, dict) else {}
+    known = entry if isinstance(entry, dict) else {}
+    return {part: known.get(part, {}) for part in _empty()}
 
 
 def _bounded(group: _Group) -> _Group:
-    """Return the newest figures of a group that fit into one entry."""
-    total = len("{}")
-    newest: list[str] = []
-    for key in reversed(group):
-        total += len(json.dumps(group[key], separators=(",", ":"))) + len(key) + len('"":,')
-        if total > LARGEST_ENTRY:
-            break
-        newest.append(key)
-    return {key: group[key] for key in reversed(newest)}
+    """Return the newest records of a group that fit into one entry."""
+    total = 0
+    kept = _empty()
+    for part, records in group.items():
+        newest: list[str] = []
+        total += len(f'"{part}":{{}},')
+        for key in reversed(records):
+            total += len(json.dumps(records[key], separators=(",", ":"))) + len(key) + len('"":,')
+            if total > LARGEST_ENTRY - _MARGIN:
+                break
+            newest.append(key)
+        kept[part] = {key: records[key] for key in reversed(newest)}
+    return kept
+
+
+_MARGIN: Final = 128
+"""Bytes of an entry for the names of the parts."""
 
 
 @cache
 def _sources_digest() -> bytes:
     """Return a digest of everything besides a case and its values that figures depend on."""
     form = f"{_FORM}\0{np.__version__}\0{platform.machine()}"
-    return sources_digest(form, *JUDGING_SOURCES)
+    return sources_digest(form, *JUDGING_SOURCES, *_EXPECTATION_SOURCES)
 
 
 def _digest_of(array: Array | Sample) -> list[Any]:

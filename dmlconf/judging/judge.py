@@ -32,7 +32,7 @@ from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
 from dmlconf.judging.error_map import error_map
-from dmlconf.judging.figure_cache import FigureCache
+from dmlconf.judging.figure_cache import FigureCache, KnownJudgement
 from dmlconf.judging.figures import figures_of
 from dmlconf.judging.mistrust import suspicions
 from dmlconf.judging.undefined import without_excused_faults
@@ -144,6 +144,7 @@ def judge(
     allowances: CaseAllowances | None = None,
     expected: ExpectedOutputs | None = None,
     cache: FigureCache | None = None,
+    source: str | None = None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -155,6 +156,7 @@ def judge(
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
         expected: what is expected instead of what the case states and `against` gives.
         cache: the figures of earlier comparisons; None compares all outputs.
+        source: a digest of all that `against` gives for the case's operator; None if unknown.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -163,6 +165,13 @@ def judge(
         return _verdict(case, outcome, Status.UNSUPPORTED, None, declined_reason(outcome))
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
+    key: str | None = None
+    half = allowances.half_precision if allowances else half_precision
+    if cache and source is not None and isinstance(outcome, Outputs) and not outcome.faults:
+        key = cache.judgement_key(case, outcome, _digests(outcome), source, half=half)
+        known = None if key is None else cache.judgement(case, key)
+        if known is not None:
+            return _right(case, outcome, known)
     match expected or expectation_of(case, against):
         case None:
             return _judge_alone(case, outcome)
@@ -174,7 +183,7 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
-            return _judge_outputs(case, outcome, outputs, permitted, cache)
+            return _judge_outputs(case, outcome, outputs, permitted, cache, key)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
@@ -336,6 +345,7 @@ def _judge_outputs(
     expected: ExpectedOutputs,
     allowances: CaseAllowances,
     cache: FigureCache | None,
+    judgement_key: str | None,
 ) -> Verdict:
     """Return the verdict on outputs; those that are known to be right need not be compared."""
     if cache is None or outcome.faults:
@@ -345,11 +355,19 @@ def _judge_outputs(
         return _compare_outputs(case, outcome, expected, allowances)
     figures = cache.get(case, key, expected.samples.keys() | expected.outputs.keys())
     if figures is not None:
-        return _right(case, outcome, expected, figures)
-    verdict = _compare_outputs(case, outcome, expected, allowances)
-    if not verdict.status.fails_run:
-        cache.add(case, key, verdict.figures)
+        verdict = _right(case, outcome, _known(case, expected, figures))
+    else:
+        verdict = _compare_outputs(case, outcome, expected, allowances)
+        if not verdict.status.fails_run:
+            cache.add(case, key, verdict.figures)
+    if judgement_key is not None and not verdict.status.fails_run:
+        known = _known(case, expected, verdict.figures)
+        cache.add_judgement(case, judgement_key, key, known)
     return verdict
+
+
+def _known(case: Case, expected: ExpectedOutputs, figures: Mapping[str, Figures]) -> KnownJudgement:
+    return KnownJudgement(figures, expected.provenance, _unchecked(case, expected))
 
 
 def _compare_outputs(
@@ -401,7 +419,7 @@ def _compare_outputs(
         elif not isinstance(actual, Sample):
             findings += suspicions(case, name, actual, allowance)
     if not contradictions and not findings:
-        return _right(case, outcome, expected, figures)
+        return _right(case, outcome, _known(case, expected, figures))
     if contradictions:
         findings = [(ReasonKind.CONTRADICTION, each.message) for each in contradictions] + findings
         contradicted = [difference for each in contradictions for difference in each.differences]
@@ -413,15 +431,13 @@ def _compare_outputs(
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
 
 
-def _right(
-    case: Case, outcome: Outputs, expected: ExpectedOutputs, figures: Mapping[str, Figures]
-) -> Verdict:
+def _right(case: Case, outcome: Outputs, known: KnownJudgement) -> Verdict:
     """Return the verdict on outputs that are right, as far as the rules judge them."""
     status, reason = Status.PASSED, None
+    figures, provenance, unchecked = known
     if all(output.open == output.elements for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
-    unchecked = _unchecked(case, expected)
-    return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)
+    return _verdict(case, outcome, status, provenance, reason, figures, unchecked)
 
 
 def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:

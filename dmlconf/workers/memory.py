@@ -22,6 +22,7 @@ __all__ = [
     "machine_memory",
     "may_take_much",
     "shortage",
+    "sizes_of",
     "tensor_bytes",
 ]
 
@@ -44,8 +45,19 @@ _SMALL: Final = 1 << 20
 
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all tensors of a case, in buffers or element by element."""
+    return sizes_of(case)[0]
+
+
+def sizes_of(case: Case) -> tuple[int, int]:
+    """Return how many bytes and how many elements all tensors of a case have."""
+    sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
+    return sizes
+
+
+def _sizes(case: Case) -> tuple[int, int]:
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    return sum(_bytes(tensor) for _, _, tensor in tensors_of(case.entry, case.desc, *kinds))
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
+    return sum(map(_bytes, tensors)), sum(tensor.ElementCount for tensor in tensors)
 
 
 @lru_cache(maxsize=4096)
@@ -102,11 +114,8 @@ def judged_bytes(case: Case) -> int:
     A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
     is permitted are FLOAT64 on the way.
     """
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    elements = sum(
-        tensor.ElementCount for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)
-    )
-    return max(_ELEMENT * elements, _COPIES * tensor_bytes(case))
+    count, elements = sizes_of(case)
+    return max(_ELEMENT * elements, _COPIES * count)
 
 
 def _spoken(count: int) -> str:

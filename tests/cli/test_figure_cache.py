@@ -1,4 +1,4 @@
-"""Figures of comparisons are cached between runs, and hold for equal cases and values alone."""
+"""What is known of right outputs is cached between runs, for equal cases and values alone."""
 
 from __future__ import annotations
 
@@ -34,12 +34,18 @@ B = "{{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{}]}}"
 Verdicts = dict[str, dict[str, Any]]
 
 
-def run(folder: Path, *options: str, code: int = 0, backend: str = "numpy") -> Verdicts:
+def run(
+    folder: Path,
+    *options: str,
+    code: int = 0,
+    backend: str = "numpy",
+    more: tuple[str, ...] = (),
+) -> Verdicts:
     """Return the verdicts in the log of a run of the file, without times."""
     log = folder / "run.jsonl"
     log.unlink(missing_ok=True)
     cache = {"DMLCONF_CACHE": str(folder / "cache")}
-    arguments = ("run", "gemm.yaml", "-b", backend, "-j", "1", "--log", str(log))
+    arguments = ("run", "gemm.yaml", "-b", backend, "-j", "1", "--log", str(log), *more)
     done = dmlconf_here(folder, *options, *arguments, **cache)
     assert done.returncode == code, done.stderr
     records = map(json.loads, log.read_text("utf-8").splitlines())
@@ -50,14 +56,14 @@ def run(folder: Path, *options: str, code: int = 0, backend: str = "numpy") -> V
     }
 
 
-def change_cache(folder: Path, change: Callable[[dict[str, Any]], None]) -> int:
-    """Change the figures by output of every cached comparison, and return how many there are."""
+def change_cache(folder: Path, part: str, change: Callable[[Any], None]) -> int:
+    """Change every cached record of a part, and return how many there are."""
     store = Store(folder / "cache" / "figures")
     count = 0
     for path in store.folder.iterdir():
         group = store.get(path.stem)
-        for outputs in group.values():
-            change(outputs)
+        for record in group[part].values():
+            change(record)
             count += 1
         store.put(path.stem, group)
     return count
@@ -65,7 +71,17 @@ def change_cache(folder: Path, change: Callable[[dict[str, Any]], None]) -> int:
 
 def change_figures(folder: Path, **figures: Any) -> int:
     """Change these figures of every cached comparison, and return how many there are."""
-    return change_cache(folder, lambda outputs: outputs["OutputTensor"].update(figures))
+    return change_cache(folder, "figures", lambda outputs: outputs["OutputTensor"].update(figures))
+
+
+def change_judgements(folder: Path) -> int:
+    """Say of every cached judgement that the values expected are recorded."""
+    return change_cache(folder, "judged", lambda record: record.__setitem__(1, "recorded"))
+
+
+def origins(verdicts: Verdicts) -> set[str]:
+    """Return where the values expected of the cases are from."""
+    return {each["expectation"] for each in verdicts.values()}
 
 
 def margins(verdicts: Verdicts) -> set[float]:
@@ -83,7 +99,7 @@ def test_a_second_run_logs_the_same_from_the_cache(tmp_path: Path) -> None:
     assert margins(run(tmp_path, "--no-cache")) == {0.0}
 
 
-@pytest.mark.parametrize(
+CHANGES = pytest.mark.parametrize(
     ("old", "new"),
     [
         ("FLOAT32", "FLOAT16"),
@@ -97,6 +113,9 @@ def test_a_second_run_logs_the_same_from_the_cache(tmp_path: Path) -> None:
         ("    expect:", "    tolerance: {OutputTensor: {ulp: 1}}\n    expect:"),
     ],
 )
+
+
+@CHANGES
 def test_cached_figures_hold_for_the_same_case_alone(tmp_path: Path, old: str, new: str) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     run(tmp_path)
@@ -131,7 +150,7 @@ def test_figures_of_a_failure_do_not_count(tmp_path: Path) -> None:
 def test_figures_that_lack_an_output_do_not_count(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
-    assert change_cache(tmp_path, dict.clear) == 21
+    assert change_cache(tmp_path, "figures", dict.clear) == 21
     assert run(tmp_path) == first
 
 
@@ -146,3 +165,66 @@ def test_figures_of_a_dispute_do_not_count_without_it(tmp_path: Path) -> None:
     assert {each["reason"]["kind"] for each in verdicts} == {
         "expectation contradicts the reference"
     }
+
+
+def test_a_second_run_takes_judgements_from_the_cache(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    assert origins(run(tmp_path)) == {"documented"}
+    assert change_judgements(tmp_path) == 21
+    assert origins(run(tmp_path)) == {"recorded"}, "the second run does not use the cache"
+
+
+@CHANGES
+def test_cached_judgements_hold_for_the_same_entry_alone(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    run(tmp_path)
+    change_judgements(tmp_path)
+    write(tmp_path, FILE.replace(old, new), "gemm.yaml")
+    assert origins(run(tmp_path)) == {"documented"}
+
+
+UNSTATED = FILE.replace('    expect: {OutputTensor: ["=2 * Value"]}\n', "")
+
+
+def recorded(folder: Path, backend: str) -> None:
+    """Record the outcomes of a backend that is numpy with another name."""
+    name = "directml-1.0.dmlrec"
+    done = dmlconf_here(folder, "record", "gemm.yaml", "-b", backend, "-o", name)
+    assert done.returncode == 0, done.stderr
+
+
+def test_cached_judgements_hold_for_the_same_recording_alone(tmp_path: Path) -> None:
+    against = ("--against", "recording:directml-1.0.dmlrec")
+    write(tmp_path, UNSTATED, "gemm.yaml")
+    recorded(tmp_path, "faulty:level=6_4")
+    assert origins(run(tmp_path, more=against)) == {"recorded"}
+    assert change_cache(tmp_path, "judged", lambda record: record.__setitem__(1, "stated")) == 21
+    assert origins(run(tmp_path, more=against)) == {"stated"}
+    recorded(tmp_path, "faulty:negated")
+    verdicts = run(tmp_path, code=1, more=against).values()
+    assert {each["status"] for each in verdicts} == {"failed"}
+
+
+def test_facts_of_cases_are_cached_for_the_same_entry_alone(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    first = run(tmp_path)
+    facts = {"Alpha": 7.5}
+    assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(-1, facts)) == 21
+    assert all(each["facts"] == facts for each in run(tmp_path).values())
+    write(tmp_path, FILE.replace("Alpha: 1.0", "Alpha: 1"), "gemm.yaml")
+    assert {each["facts"]["Alpha"] for each in run(tmp_path).values()} == {1}
+    write(tmp_path, FILE, "gemm.yaml")
+    change_cache(tmp_path, "cases", lambda record: record.clear())
+    assert run(tmp_path) == first, "a damaged record counts"
+
+
+def test_a_case_that_now_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Path) -> None:
+    write(tmp_path, FILE, "gemm.yaml")
+    run(tmp_path)
+    broken = FILE.replace("BTensor: {Sizes: [1, 1, 1, 1], ", "BTensor: {Sizes: [1, 1, 2, 1], ")
+    write(tmp_path, broken.replace("values: [2]", "values: [2, 2]"), "gemm.yaml")
+    cache = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+    done = dmlconf_here(tmp_path, "run", "gemm.yaml", "-b", "numpy", "-j", "1", **cache)
+    assert "but expects no rejection" in done.stderr

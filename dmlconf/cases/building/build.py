@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
 from dmlconf.cases.building.operator_build import build_operator_case
-from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.model import Case, CaseTemplate, PlannedCase
 
 __all__ = ["build"]
 
@@ -17,5 +22,31 @@ def build(planned: PlannedCase) -> Case:
     if planned.template.is_graph:
         from dmlconf.cases.building.graph_build import build_graph  # Few runs have graphs only.
 
-        return build_graph(planned)
-    return build_operator_case(planned)
+        case: Case = build_graph(planned)
+    else:
+        case = build_operator_case(planned)
+    object.__setattr__(case, "source", _source_of(planned))
+    return case
+
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
+
+
+def _source_of(planned: PlannedCase) -> str | None:
+    """Return a digest of all that decides what a case is, besides its data files; None for data
+    without a form of JSON.
+    """
+    entry = _entry_digest(planned.template)
+    if entry is None:
+        return None
+    row = _JSON.encode([planned.identifier, planned.parameters])
+    return sha256(entry + row.encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)  # Cases of one template follow each other.
+def _entry_digest(template: CaseTemplate) -> bytes | None:
+    parts = template.operator_name, template.tags, template.challenge, template.data
+    try:
+        return sha256(_JSON.encode(parts).encode()).digest()
+    except (TypeError, ValueError):
+        return None

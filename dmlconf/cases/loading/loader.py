@@ -411,8 +411,12 @@ def _is_first(suite: Suite, planned: PlannedCase) -> bool:
     return expansion is None or planned.parameters == expansion.parameters(0)
 
 
-def valid_case(planned: PlannedCase) -> Case:
+def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda case: None) -> Case:
     """Return the planned case.
+
+    Args:
+        planned: the case.
+        recall: gives a case that was just built what an earlier run has derived from its entry.
 
     Raises:
         InvalidFilesError: it is a case of a matrix that cannot be built, or every backend must
@@ -420,6 +424,7 @@ def valid_case(planned: PlannedCase) -> Case:
     """
     try:
         case = build(planned)
+        recall(case)
         _check_constraints(case)
     except CaseError as error:
         raise InvalidFilesError(case_problems(planned.template, error)) from error
