@@ -290,6 +290,11 @@ class Case:
 
     def _own_rule(self, output: str) -> PrecisionRule:
         """Return the rule that applies if the case gives no reason for another."""
+        rule: PrecisionRule = self._once(f"rule of {output}", lambda: self._operator_rule(output))
+        return rule
+
+    def _operator_rule(self, output: str) -> PrecisionRule:
+        """Return the rule that the catalogue has for an output of such a desc."""
         field = TensorRef.of(output).field
         data_type = self.outputs()[output].DataType
         names = self.once("names", lambda: self.operator.names(self.desc))

@@ -7,7 +7,7 @@ buffers have the same number of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -184,6 +184,24 @@ class Graph:
             slot = link.to_node, link.to_tensor
             sources.setdefault(slot, (link.from_node, link.from_tensor))
         return sources
+
+    @cached_property
+    def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
+        """Which tensors each node reads, and what feeds each; by the node's name."""
+        reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
+        for (name, tensor), source in self.sources().items():
+            if name in reads:
+                reads[name].append((tensor, source))
+        return reads
+
+    @cached_property
+    def producers(self) -> Mapping[str | Slot, TensorDesc]:
+        """How the data of each source of a node lies, by graph input or output of a node."""
+        producers: dict[str | Slot, TensorDesc] = {**self.inputs}
+        for node in self.nodes:
+            for name, tensor in node.outputs.items():
+                producers[node.name, name] = tensor
+        return producers
 
     def output_sources(self) -> dict[str, Slot]:
         """Return the node's output tensor that feeds each graph output."""

@@ -66,10 +66,6 @@ def evaluate_nodes(
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs
     sources = graph.sources()
-    reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in graph.nodes}
-    for (name, tensor), source in sources.items():
-        reads[name].append((tensor, source))
-    producers = _producers(graph)
     same: set[str | Slot] = set(arrays) if inputs is None else set()
     outputs: dict[Slot, Array] = {}
     held: dict[Slot, Array] = {}
@@ -82,7 +78,7 @@ def evaluate_nodes(
                 same.add(slot)
             continue
         before = None if known is None else known.cases.get(node.name)
-        if known is not None and before is not None and _reads_the_same(node, reads, same, known):
+        if known is not None and before is not None and _reads_the_same(node, graph, same, known):
             cases[node.name] = before
             computed: Mapping[str, Array] = {
                 name: known.outputs[node.name, name] for name in before.outputs()
@@ -90,7 +86,7 @@ def evaluate_nodes(
         else:
             if before is None or before.desc is not node.desc:
                 before = node_case(case, node, {})
-            data = _inputs_of(node, sources, arrays, held, producers)
+            data = _inputs_of(node, graph, arrays, held)
             cases[node.name] = before.with_data(data)
             computed = evaluate(cases[node.name])
         for name, array in computed.items():
@@ -102,16 +98,11 @@ def evaluate_nodes(
     return NodeValues(cases, outputs, sources)
 
 
-def _reads_the_same(
-    node: Node,
-    reads: Mapping[str, list[tuple[str, str | Slot]]],
-    same: set[str | Slot],
-    known: NodeValues,
-) -> bool:
+def _reads_the_same(node: Node, graph: Graph, same: set[str | Slot], known: NodeValues) -> bool:
     """Return whether a node reads what it read in a known evaluation."""
     return all(
         source in same and known.sources[node.name, tensor] == source
-        for tensor, source in reads[node.name]
+        for tensor, source in graph.reads[node.name]
     )
 
 
@@ -119,29 +110,15 @@ def _same(values: Array, known: Array | None) -> bool:
     return values is known or (known is not None and values.tobytes() == known.tobytes())
 
 
-def _producers(graph: Graph) -> dict[str | Slot, TensorDesc]:
-    """Return how the data of each source of a node lies."""
-    producers: dict[str | Slot, TensorDesc] = {}
-    producers.update(graph.inputs)
-    for node in graph.nodes:
-        for name, tensor in node.outputs.items():
-            producers[node.name, name] = tensor
-    return producers
-
-
 def _inputs_of(
-    node: Node,
-    sources: Mapping[Slot, str | Slot],
-    arrays: Mapping[str, Array],
-    held: Mapping[Slot, Array],
-    producers: Mapping[str | Slot, TensorDesc],
+    node: Node, graph: Graph, arrays: Mapping[str, Array], held: Mapping[Slot, Array]
 ) -> dict[str, Array]:
     """Return what a node reads, by its input tensors."""
     data = {}
     for name, tensor in node.inputs.items():
-        source = sources[node.name, name]
+        source = graph.sources()[node.name, name]
         array = arrays[source] if isinstance(source, str) else held[source]
-        data[name] = seen_through(array, producers[source], tensor)
+        data[name] = seen_through(array, graph.producers[source], tensor)
     return data
 
 

@@ -74,6 +74,8 @@ def alternatives(
         # Equal outputs may have a wider range: the quotient by a scale of zero is undefined.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
+    if not _reads_zeros_of_open_sign(case, right):
+        return
     for signs in _signs():
         if _differ(right, _with_signs(case, evaluate, right, signs)):
             yield Alternative(_signed(evaluate, right, signs), allowance_of)
@@ -82,7 +84,8 @@ def alternatives(
 def _differ(one: NodeValues, other: NodeValues) -> bool:
     """Return whether two evaluations differ in more than signs of zero."""
     return any(
-        not np.array_equal(values, other.outputs[slot], equal_nan=values.dtype.kind == "f")
+        values is not other.outputs[slot]
+        and not np.array_equal(values, other.outputs[slot], equal_nan=values.dtype.kind == "f")
         for slot, values in one.outputs.items()
     )
 
@@ -151,6 +154,17 @@ def _with_zeros_of(values: Array, signs: Signs, number: int) -> Array:
 
 def _sign_is_open(case: Case, output: str, values: Array) -> bool:
     return values.dtype.kind == "f" and case.rule(output).kind is not RuleKind.EXACT
+
+
+def _reads_zeros_of_open_sign(case: GraphCase, right: NodeValues) -> bool:
+    """Return whether a node reads a zero of which the rule before it leaves the sign open."""
+    read = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
+    return any(
+        (name, tensor) in read and not values.all() and _sign_is_open(own, tensor, values)
+        for name, own in right.cases.items()
+        for tensor in own.outputs()
+        for values in [right.outputs[name, tensor]]
+    )
 
 
 def _with_signs(case: GraphCase, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
