@@ -197,7 +197,8 @@ class Graph:
     @cached_property
     def producers(self) -> Mapping[str | Slot, TensorDesc]:
         """How the data of each source of a node lies, by graph input or output of a node."""
-        producers: dict[str | Slot, TensorDesc] = {**self.inputs}
+        producers: dict[str | Slot, TensorDesc] = {}
+        producers.update(self.inputs)
         for node in self.nodes:
             for name, tensor in node.outputs.items():
                 producers[node.name, name] = tensor
