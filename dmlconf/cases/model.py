@@ -290,7 +290,7 @@ class Case:
 
     def _own_rule(self, output: str) -> PrecisionRule:
         """Return the rule that applies if the case gives no reason for another."""
-        rule: PrecisionRule = self._once(f"rule of {output}", lambda: self._operator_rule(output))
+        rule: PrecisionRule = self.once(f"rule of {output}", lambda: self._operator_rule(output))
         return rule
 
     def _operator_rule(self, output: str) -> PrecisionRule:
