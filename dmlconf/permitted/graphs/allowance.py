@@ -51,6 +51,7 @@ from dmlconf.permitted.graphs.samples import (
     stored,
     unrounded,
 )
+from dmlconf.permitted.graphs.signs import never_negative
 from dmlconf.permitted.graphs.steps import of_choices, steps_of
 from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.precision.allowance import Interval
@@ -140,8 +141,11 @@ def _candidates(
             return own
         return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
 
+    def hull_of(slot: Slot, own: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
+        return _hull(own, fused, never_negative(slot, right))
+
     def range_of(slot: Slot) -> Interval:
-        low, high = _hull(own_bands(slot), [values[slot] for values in fused])[0]
+        low, high = hull_of(slot, own_bands(slot), [values[slot] for values in fused])[0]
         # A kernel that does not store the number reads it as it is.
         unstored = _fused_ends([values[slot] for values in fused], bands[slot])
         return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
@@ -153,8 +157,9 @@ def _candidates(
     for output, slot in case.graph.output_sources().items():
         own = own_bands(slot)
         fused_values = [values[slot] for values in fused]
-        join = _each if slot in indices or slot in order.arrays else _hull
-        intervals = list(join(own, fused_values))
+        separate = slot in indices or slot in order.arrays
+        join = _each(own, fused_values) if separate else hull_of(slot, own, fused_values)
+        intervals = list(join)
         if slot in steps and slot not in indices:
             intervals = steps[slot].replacing_hull(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
@@ -280,13 +285,16 @@ def _same(one: Interval, other: Interval) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _hull(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
+def _hull(
+    bands: Sequence[Band], fused: Sequence[Array], nonnegative: Array | None
+) -> Sequence[Interval]:
     """Return the hull of the samples, widened, and the infinities and NaN that occur too.
 
     Args:
         bands: of the samples, the right one first and the random ones last.
         fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
             empty if they do anyway.
+        nonnegative: which elements are not negative; None for none.
     """
     band = bands[0]
     right = band.right.astype(np.float64)
@@ -300,6 +308,8 @@ def _hull(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
         by_chance = [each.right.astype(np.float64) - right for each in bands[-RANDOM_SAMPLES:]]
         widening = _widening(np.stack(by_chance))
         own = np.stack([band.lowest - widening, band.highest + widening])
+        if nonnegative is not None:
+            bounds, own = (np.where(nonnegative & (e < 0), 0.0, e) for e in (bounds, own))
         low = np.minimum(_least(bounds), _least(own))
         high = np.maximum(_greatest(bounds), _greatest(own))
     nothing = ~np.isfinite(bounds).any(axis=0)

@@ -1,0 +1,88 @@
+"""Results that are never negative, however far off the numbers are that they follow from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.model import Case
+from tests.permitted.graphs.accepted import accepts, graph, single
+
+COSINES = """
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: OPERATOR, desc: {DESC, OutputTensor: {}}}"""
+
+NEAR_ZERO = """
+  x: {Sizes: [2], DataType: FLOAT32, values: [1.5707964, 0]}
+  e: {Sizes: [2], DataType: FLOAT32, values: [EXPONENT, 1]}"""
+"""The cosine of the first is 0 with an error of 0.0008."""
+
+POW = ("ELEMENT_WISE_POW", "InputTensor: cosine, ExponentTensor: e")
+CONSTANT_POW = ("ELEMENT_WISE_CONSTANT_POW", "InputTensor: cosine, Exponent: EXPONENT")
+
+
+def _power(tmp_path: Path, operator: str, desc: str, exponent: str) -> Case:
+    nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
+    inputs = NEAR_ZERO.replace("EXPONENT", exponent)
+    if "ExponentTensor" not in desc:
+        inputs = inputs[: inputs.index("\n  e:")]
+    return graph(tmp_path, inputs, nodes.replace("EXPONENT", exponent))
+
+
+@pytest.mark.parametrize(("operator", "desc"), [POW, CONSTANT_POW])
+@pytest.mark.parametrize(
+    ("exponent", "right", "wrong"),
+    [
+        ("2", [0, 4.0e-7], [-4.0e-8, -4.0e-7, 0.01]),
+        ("-2", [1.0e8, float("inf")], [-1.0e8, -float("inf"), -1]),
+        ("3", [-4.0e-10, 4.0e-10], [0.01, -0.01]),
+    ],
+)
+def test_an_even_power_of_a_number_near_zero_is_not_negative(
+    tmp_path: Path,
+    operator: str,
+    desc: str,
+    exponent: str,
+    right: list[float],
+    wrong: list[float],
+) -> None:
+    case = _power(tmp_path, operator, desc, exponent)
+    for number in right:
+        assert accepts(case, "y", [number, 1]), number
+    for number in wrong:
+        assert not accepts(case, "y", [number, 1]), number
+
+
+@pytest.mark.parametrize("operator", ["ABS", "SQRT", "DIFFERENCE_SQUARE"])
+def test_a_size_a_root_and_a_square_are_not_negative(tmp_path: Path, operator: str) -> None:
+    two = operator == "DIFFERENCE_SQUARE"
+    desc = "ATensor: cosine, BTensor: e" if two else "InputTensor: cosine"
+    nodes = COSINES.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("DESC", desc)
+    inputs = NEAR_ZERO.replace("[EXPONENT, 1]", "[0, 0]")
+    case = graph(tmp_path, inputs if two else inputs[: inputs.index("\n  e:")], nodes)
+    assert accepts(case, "y", [0, 1])
+    assert not accepts(case, "y", [-1.0e-8, 1])
+
+
+@pytest.mark.parametrize(
+    ("exponent", "right", "wrong"),
+    [
+        ("16777216", [1, 7.389056], [-1, -7.389056]),
+        ("2147483648", [1, float("inf")], []),
+        ("2147483648", [-1, -float("inf")], []),
+        ("-16777216", [1, 0.1353353], [-1, -0.1353353]),
+    ],
+)
+def test_a_great_exponent_is_even_while_an_integer_of_32_bits_holds_it(
+    tmp_path: Path, exponent: str, right: list[float], wrong: list[float]
+) -> None:
+    tensor = "{Sizes: [2], DataType: FLOAT32, values: [-1, -1.0000001]}"
+    output = "{Sizes: [2], DataType: FLOAT32}"
+    desc = f"InputTensor: {tensor}, OutputTensor: {output}, Exponent: {exponent}, ScaleBias: null"
+    case = single(tmp_path, "ELEMENT_WISE_CONSTANT_POW", desc)
+    assert accepts(case, "OutputTensor", right)
+    for at, number in enumerate(wrong):
+        values = [*right]
+        values[at] = number
+        assert not accepts(case, "OutputTensor", values), values
