@@ -37,18 +37,15 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.alternatives import alternatives
+from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of, bands_of, stored
 from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
 from dmlconf.permitted.graphs.jumps import elements_at_jumps
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
 from dmlconf.permitted.graphs.samples import (
     RANDOM_SAMPLES,
-    AllowanceOf,
-    Band,
-    band_of,
     fused_samples,
     samples,
-    stored,
     unrounded,
 )
 from dmlconf.permitted.graphs.signs import never_negative
@@ -136,7 +133,7 @@ def _candidates(
     def own_bands(slot: Slot) -> list[Band]:
         """Return what the node permits in each evaluation, the right one first."""
         values = [right, *poles.zeros, *moved[1:]]
-        own = [_sample_band(each, slot, bands[slot], allowance_of) for each in values]
+        own = _sample_bands(values, slot, bands[slot], allowance_of)
         if right.cases[slot[0]].operator_name not in _CONTINUOUS:
             return own
         return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
@@ -227,13 +224,15 @@ def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interv
     return low, high
 
 
-def _sample_band(sample: NodeValues, slot: Slot, right: Band, allowance_of: AllowanceOf) -> Band:
+def _sample_bands(
+    samples: Sequence[NodeValues], slot: Slot, right: Band, allowance_of: AllowanceOf
+) -> list[Band]:
     """Return what the last node's rule permits in addition to its results from moved inputs."""
     name, tensor = slot
-    values = sample.outputs[slot]
-    if values is right.right:
-        return right
-    return band_of(sample.cases[name], tensor, values, allowance_of)
+    moved = [sample for sample in samples if sample.outputs[slot] is not right.right]
+    cases, values = [each.cases[name] for each in moved], [each.outputs[slot] for each in moved]
+    others = iter(bands_of(cases, tensor, values, allowance_of))
+    return [right if each.outputs[slot] is right.right else next(others) for each in samples]
 
 
 def _indices(case: GraphCase) -> set[Slot]:

@@ -24,7 +24,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node
-from dmlconf.permitted.graphs.samples import AllowanceOf
+from dmlconf.permitted.graphs.bands import AllowanceOf
 from dmlconf.permitted.subnormals import without_subnormals
 from dmlconf.precision.allowance import Allowance
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes

@@ -16,8 +16,8 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
+from dmlconf.permitted.graphs.bands import Band
 from dmlconf.permitted.graphs.nonzero import uncertain_rows
-from dmlconf.permitted.graphs.samples import Band
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.reference.windows.sliding import greatest, windows

@@ -16,7 +16,7 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.samples import Band, stored
+from dmlconf.permitted.graphs.bands import Band, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array

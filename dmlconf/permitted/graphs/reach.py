@@ -16,8 +16,9 @@ import numpy as np
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
 from dmlconf.permitted.graphs.choices import order_of
-from dmlconf.permitted.graphs.samples import AllowanceOf, Band, Sample, band_of
+from dmlconf.permitted.graphs.samples import Sample
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 

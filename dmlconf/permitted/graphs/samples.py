@@ -23,27 +23,19 @@ import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
+from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
 from dmlconf.permitted.graphs.wider import wider
 from dmlconf.permitted.numbers.half import toward_zero
-from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
-from dmlconf.precision.compare import accumulation_of
-from dmlconf.precision.room import permitted_ends
-from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "RANDOM_SAMPLES",
-    "AllowanceOf",
-    "Band",
     "Sample",
     "Unrounded",
-    "band_of",
     "fused_samples",
     "samples",
-    "stored",
     "unrounded",
 ]
 
@@ -65,68 +57,8 @@ _CHANCE: Final = 1000
 _MOST_KEPT: Final = 1 << 10
 """Random numbers for so many elements are kept for the next graph."""
 
-AllowanceOf = Callable[[Case, str], Allowance]
-"""Gives the allowance of an output of one operator."""
-
 Chooser = Callable[["Band", int], Array]
 """Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """The tolerance band of an output of a node: what its rule permits.
-
-    Where the right value is 1 and the rule permits an error of 0.25, `lowest` is 0.75 and `highest`
-    1.25.
-
-    Attributes:
-        right: what the reference computes.
-        lowest: the least right values, FLOAT64 or the integers' own type.
-        highest: the greatest.
-        open: which elements any value satisfies.
-        overflows: where infinities and NaN are as right; None for nowhere.
-        nan: where NaN is one of the candidates; None for nowhere.
-    """
-
-    right: Array
-    lowest: Array
-    highest: Array
-    open: Array
-    overflows: Array | None = None
-    nan: Array | None = None
-
-    @property
-    def beyond(self) -> Array | None:
-        """Return where a right value need not be near the expected one; None for nowhere."""
-        beyond = self.open
-        for more in (self.overflows, self.nan):
-            beyond = beyond if more is None else beyond | more
-        return beyond if beyond.any() else None
-
-    @property
-    def exact(self) -> bool:
-        """Whether only the right values are permitted."""
-        same = (self.lowest == self.right) & (self.highest == self.right)
-        if self.right.dtype.kind == "f":
-            same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
-        return bool(same.all())
-
-    @np.errstate(all="ignore")
-    def moved(self, far: Array) -> Array:
-        """Return values as far off as the right ones may be, or a part of that.
-
-        Args:
-            far: from -1 for the lowest to 1 for the highest.
-        """
-        values = self.right
-        ends = between = np.where(far > 0, self.highest, self.lowest)
-        share = np.abs(far)
-        inside = share < 1
-        if inside.any():
-            inside &= np.isfinite(ends) & np.isfinite(values) & (ends != values)
-            between = np.where(inside, values + share * (ends - values), ends)
-        kept = np.isnan(ends) | self.open
-        return np.where(kept, values, stored(between, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,74 +72,6 @@ class Sample:
 
     values: NodeValues
     beyond: Mapping[Slot, Array]
-
-
-@np.errstate(all="ignore")
-def stored(values: Array, like: Array) -> Array:
-    """Return FLOAT64 values in another data type, integers within its bounds."""
-    if like.dtype.kind == "f":
-        return values.astype(like.dtype)
-    limits = np.iinfo(like.dtype)
-    # FLOAT64 may not hold an integer of 64 bits; what does not move stays.
-    kept = (values == like) | (values <= limits.min) | (values >= float(limits.max))
-    moved = np.where(kept, 0, values).astype(like.dtype)
-    moved = np.where(values <= limits.min, like.dtype.type(limits.min), moved)
-    moved = np.where(values >= float(limits.max), like.dtype.type(limits.max), moved)
-    return np.where(values == like, like, moved)
-
-
-_SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may give any element of a line with a NaN, and its index. Samples hold few of
-these, so what follows is open."""
-
-
-def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
-    """Return what the rule of a node permits of one of its outputs.
-
-    Args:
-        case: the node as a case of its own, with its inputs.
-        tensor: the output.
-        right: what the node computes from these inputs.
-        allowance_of: gives what its rule permits.
-    """
-    rule = case.rule(tensor)
-    flat = np.ascontiguousarray(right).ravel()
-    allowance = allowance_of(case, tensor)
-    lowest, highest = permitted_ends(flat, rule, allowance)
-    lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
-    open_elements = undefined(lowest, highest)
-    nan = None
-    if rule.kind is RuleKind.ONE_OF:
-        intervals = permitted_intervals(rule.kind, allowance)
-        if right.dtype.kind == "f":
-            nan = _other_nan(right, intervals)
-        else:
-            # Between two candidates at the ends of a data type no value is permitted.
-            each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
-            open_elements = np.any(each, axis=0).reshape(right.shape)
-    if case.operator_name in _SORTING:
-        open_elements = open_elements | (lowest != highest)
-    if rule.flushes and right.dtype.kind == "f":
-        small = np.abs(right) < np.finfo(right.dtype).tiny
-        lowest = np.where(small, np.minimum(lowest, 0), lowest)
-        highest = np.where(small, np.maximum(highest, 0), highest)
-    overflows = None
-    if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
-        accumulation = accumulation_of(rule, allowance, flat)
-        beyond = accumulation.overflowing(right.dtype)
-        overflows = None if beyond is None else beyond.reshape(right.shape)
-        for other in accumulation.errors.others:
-            ends = permitted_ends(other, rule, allowance)
-            least, greatest = (end.reshape(right.shape) for end in ends)
-            lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
-    return Band(right, lowest, highest, open_elements, overflows, nan)
-
-
-def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
-    """Return where NaN is a candidate beside a number: an element next to the one that is read."""
-    each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
-    nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
-    return nan if nan.any() else None
 
 
 def _choosers() -> Iterator[Chooser]:

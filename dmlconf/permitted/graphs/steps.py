@@ -20,7 +20,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.permitted.graphs.samples import AllowanceOf, Band, band_of, stored
+from dmlconf.permitted.graphs.bands import ONE_TO_ONE, AllowanceOf, Band, band_of, stored
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -39,9 +39,6 @@ _STEPS: Final = frozenset(
     }
 )
 """Operators that give whole numbers which only rise, or only fall, with `InputTensor`."""
-
-_ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
-"""Families of operators that compute each element from one element of each input."""
 
 _MOVE_ELEMENTS: Final = frozenset(
     {
@@ -302,7 +299,7 @@ def _element_wise_descendants(
         read = _sources_among(slot[0], right, uncertain)
         if slot in starts or not (len(read) == 1 and read <= stepping):
             continue
-        if not str(case.operator.family).startswith(_ONE_TO_ONE):
+        if not str(case.operator.family).startswith(ONE_TO_ONE):
             continue
         if not _reads_alike(case, slot[0], right, read):
             continue
@@ -338,7 +335,7 @@ def _exact_descendants(
         moves = case.operator_name in _MOVE_ELEMENTS
         if (name, tensor) in starts or not from_one:
             continue
-        if (moves or str(case.operator.family).startswith(_ONE_TO_ONE)) and (
+        if (moves or str(case.operator.family).startswith(ONE_TO_ONE)) and (
             case.rule(tensor).kind is RuleKind.EXACT
         ):
             roots[name, tensor] = roots[next(iter(read))]

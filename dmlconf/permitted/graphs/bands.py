@@ -1,0 +1,205 @@
+"""Tolerance bands: what the rule of a node permits of one of its outputs.
+
+Where the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. What is
+permitted follows from a node's inputs, so each evaluation of a graph has a band of its own. Those
+of operators that compute each element alone are computed for all evaluations at once: the tensors
+of graphs are small, so one call for 17 evaluations takes little longer than one for a single one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
+from dmlconf.precision.compare import accumulation_of
+from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.rules import undefined
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ONE_TO_ONE", "AllowanceOf", "Band", "band_of", "bands_of", "stored"]
+
+ONE_TO_ONE: Final = ("element_wise.", "activation.operators")
+"""Families of operators that compute each element from one element of each input."""
+
+_MOST_TOGETHER: Final = 1 << 15
+"""The most elements that are computed at once, so that they stay in the processor's cache."""
+
+AllowanceOf = Callable[[Case, str], Allowance]
+"""Gives the allowance of an output of one operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The tolerance band of an output of a node: what its rule permits.
+
+    Where the right value is 1 and the rule permits an error of 0.25, `lowest` is 0.75 and `highest`
+    1.25.
+
+    Attributes:
+        right: what the reference computes.
+        lowest: the least right values, FLOAT64 or the integers' own type.
+        highest: the greatest.
+        open: which elements any value satisfies.
+        overflows: where infinities and NaN are as right; None for nowhere.
+        nan: where NaN is one of the candidates; None for nowhere.
+    """
+
+    right: Array
+    lowest: Array
+    highest: Array
+    open: Array
+    overflows: Array | None = None
+    nan: Array | None = None
+
+    @property
+    def beyond(self) -> Array | None:
+        """Return where a right value need not be near the expected one; None for nowhere."""
+        beyond = self.open
+        for more in (self.overflows, self.nan):
+            beyond = beyond if more is None else beyond | more
+        return beyond if beyond.any() else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether only the right values are permitted."""
+        same = (self.lowest == self.right) & (self.highest == self.right)
+        if self.right.dtype.kind == "f":
+            same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
+        return bool(same.all())
+
+    @np.errstate(all="ignore")
+    def moved(self, far: Array) -> Array:
+        """Return values as far off as the right ones may be, or a part of that.
+
+        Args:
+            far: from -1 for the lowest to 1 for the highest.
+        """
+        values = self.right
+        ends = between = np.where(far > 0, self.highest, self.lowest)
+        share = np.abs(far)
+        inside = share < 1
+        if inside.any():
+            inside &= np.isfinite(ends) & np.isfinite(values) & (ends != values)
+            between = np.where(inside, values + share * (ends - values), ends)
+        kept = np.isnan(ends) | self.open
+        return np.where(kept, values, stored(between, values))
+
+
+@np.errstate(all="ignore")
+def stored(values: Array, like: Array) -> Array:
+    """Return FLOAT64 values in another data type, integers within its bounds."""
+    if like.dtype.kind == "f":
+        return values.astype(like.dtype)
+    limits = np.iinfo(like.dtype)
+    # FLOAT64 may not hold an integer of 64 bits; what does not move stays.
+    kept = (values == like) | (values <= limits.min) | (values >= float(limits.max))
+    moved = np.where(kept, 0, values).astype(like.dtype)
+    moved = np.where(values <= limits.min, like.dtype.type(limits.min), moved)
+    moved = np.where(values >= float(limits.max), like.dtype.type(limits.max), moved)
+    return np.where(values == like, like, moved)
+
+
+_SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
+"""Operators that may give any element of a line with a NaN, and its index. Samples hold few of
+these, so what follows is open."""
+
+
+def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
+    """Return what the rule of a node permits of one of its outputs.
+
+    Args:
+        case: the node as a case of its own, with its inputs.
+        tensor: the output.
+        right: what the node computes from these inputs.
+        allowance_of: gives what its rule permits.
+    """
+    rule = case.rule(tensor)
+    flat = np.ascontiguousarray(right).ravel()
+    allowance = allowance_of(case, tensor)
+    lowest, highest = permitted_ends(flat, rule, allowance)
+    lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
+    open_elements = undefined(lowest, highest)
+    nan = None
+    if rule.kind is RuleKind.ONE_OF:
+        intervals = permitted_intervals(rule.kind, allowance)
+        if right.dtype.kind == "f":
+            nan = _other_nan(right, intervals)
+        else:
+            # Between two candidates at the ends of a data type no value is permitted.
+            each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
+            open_elements = np.any(each, axis=0).reshape(right.shape)
+    if case.operator_name in _SORTING:
+        open_elements = open_elements | (lowest != highest)
+    if rule.flushes and right.dtype.kind == "f":
+        small = np.abs(right) < np.finfo(right.dtype).tiny
+        lowest = np.where(small, np.minimum(lowest, 0), lowest)
+        highest = np.where(small, np.maximum(highest, 0), highest)
+    overflows = None
+    if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
+        accumulation = accumulation_of(rule, allowance, flat)
+        beyond = accumulation.overflowing(right.dtype)
+        overflows = None if beyond is None else beyond.reshape(right.shape)
+        for other in accumulation.errors.others:
+            ends = permitted_ends(other, rule, allowance)
+            least, greatest = (end.reshape(right.shape) for end in ends)
+            lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
+    return Band(right, lowest, highest, open_elements, overflows, nan)
+
+
+def bands_of(
+    cases: Sequence[Case], tensor: str, values: Sequence[Array], allowance_of: AllowanceOf
+) -> list[Band]:
+    """Return what `band_of` does for each of several evaluations of one node.
+
+    Args:
+        cases: the node as a case of its own, with the inputs that it has in each of them.
+        tensor: the output.
+        values: what the node computes from these inputs.
+        allowance_of: gives what its rule permits.
+    """
+    if len(cases) < 2 or not _computes_alone(cases[0], tensor, len(cases) * values[0].size):
+        return [
+            band_of(case, tensor, each, allowance_of)
+            for case, each in zip(cases, values, strict=True)
+        ]
+    together = band_of(_stacked(cases), tensor, np.stack(values), allowance_of)
+    return [
+        Band(each, together.lowest[index], together.highest[index], together.open[index])
+        for index, each in enumerate(values)
+    ]
+
+
+def _computes_alone(case: Case, tensor: str, elements: int) -> bool:
+    """Return whether each element's interval follows from one element of each input."""
+    return (
+        elements <= _MOST_TOGETHER
+        and str(case.operator.family).startswith(ONE_TO_ONE)
+        and case.rule(tensor).kind is RuleKind.INTERVAL
+        and len({array.shape for array in case.inputs().values()}) == 1
+    )
+
+
+def _stacked(cases: Sequence[Case]) -> Case:
+    """Return a node as one case on the inputs of several, along a new first axis of all tensors."""
+
+    def longer(name: str, desc: TensorDesc) -> TensorDesc:
+        sizes = (len(cases), *desc.Sizes)
+        return TensorDesc(desc.DataType, sizes)
+
+    inputs = [case.inputs() for case in cases]
+    arrays = {name: np.stack([each[name] for each in inputs]) for name in inputs[0]}
+    return cases[0].with_tensors(longer).with_data(arrays)
+
+
+def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:
+    """Return where NaN is a candidate beside a number: an element next to the one that is read."""
+    each = [np.isnan(low) & np.isnan(high) for low, high in intervals]
+    nan: Array = np.logical_or.reduce(each).reshape(right.shape) & ~np.isnan(right)
+    return nan if nan.any() else None
