@@ -1,4 +1,4 @@
-"""Graphs that ONNX Runtime writes to files, `Partition_N.bin`, read as what it gives to DirectML.
+"""Reads the graphs that ONNX Runtime gives to DirectML from the files `Partition_N.bin` it writes.
 
 ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
 FlatBuffers; only this module needs the package `flatbuffers`. How an attribute is stored follows

@@ -14,10 +14,10 @@ __all__ = ["Retries", "verdict_of_attempts"]
 
 
 class Retries:
-    """Runs a plan, and then its failing cases so many times more.
+    """Runs a plan, and then runs its failing cases again, up to a number of times.
 
     Attributes:
-        attempts: at each case that failed and has no verdict yet, the first failure first.
+        attempts: the judgements on each case that failed and has no verdict yet, in order.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class Retries:
 def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a case whose first attempt failed.
 
-    If all failed it is that of the first; otherwise the case is `failed`, as not reproducible.
+    If every attempt failed, that is the judgement on the first. If some passed, the case is
+    `failed` with the reason that the failure is not reproducible.
     """
     first = attempts[0]
     statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()

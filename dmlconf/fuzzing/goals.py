@@ -26,7 +26,7 @@ __all__ = ["Goal", "Part", "goals_of"]
 _NO_GOAL: Final = "any"
 
 _LAYOUTS: Final = tuple(name for name in LAYOUTS if name != "channels-last")
-"""Without the youngest, so that a seed and a number give the same case as before it."""
+"""Without the layout that was added last, so that a seed still gives the same cases."""
 
 
 class Part:

@@ -1,4 +1,4 @@
-"""Finds the function of what an operator's rule permits besides the reference's outputs."""
+"""Finds the functions of this package: one operator's error scale, interval or candidates."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ Part = Literal["error_scale", "interval", "candidates"]
 
 
 def permitted_function(name: str, part: Part) -> Callable[..., Any]:
-    """Return the function of what is permitted of an operator.
+    """Return the function that computes what an operator's rule permits.
 
-    It is in the module of `dmlconf.permitted` that the operator's catalogue entry names as its
-    `family`, and has the operator's name in lower case with the part behind it: that of GEMM is
-    `products.gemm.gemm_error_scale`. An operator that is a special case of another one has that
-    one's.
+    The catalogue entry names its module as `family`. Its name is the operator's, in lower case, and
+    the part: the error scale of GEMM is `products.gemm.gemm_error_scale`. An operator that is a
+    special case of another one, such as AVERAGE_POOLING of AVERAGE_POOLING1, uses the other one's.
 
     Args:
         name: the operator's.

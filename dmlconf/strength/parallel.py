@@ -1,4 +1,4 @@
-"""Measures the strength of a suite in several processes, whatever is measured."""
+"""Measures a figure of strength in several processes; each figure brings its own function."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Addable", "Measure", "measured_in_processes"]
 
 
 class Addable(Protocol):
-    """What cases notice; what later cases notice can be added to it."""
+    """A tally of what cases notice, to which the tally of other cases can be added."""
 
     def add(self, later: Any, /) -> None:
-        """Add what later cases notice."""
+        """Add the tally of later cases."""
         ...
 
 
 _Result = TypeVar("_Result", bound=Addable)
 
 Measure = Callable[[Sequence[PlannedCase], Against], _Result]
-"""Returns what some cases notice, which it builds; where they state no expected outcome, the other
-argument gives it. A function that a process can import."""
+"""Builds cases and returns the tally of what they notice. The second argument gives the expected
+outcome of cases that state none. Processes import the function: it stands at a module's top."""
 
 
 def measured_in_processes(
@@ -39,11 +39,11 @@ def measured_in_processes(
     chunk: int,
     advance: Callable[[], None] = lambda: None,
 ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-    """Return what cases notice, and the recordings that gave expected values.
+    """Return the tally of all cases, and the recordings that gave expected values.
 
     Args:
         measure: measures some of the cases.
-        result: what no case notices; the others are added to it.
+        result: an empty tally, to which those of all cases are added.
         plan: the cases.
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.

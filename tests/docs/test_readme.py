@@ -1,3 +1,5 @@
+"""The README shows what the command prints."""
+
 from __future__ import annotations
 
 import re

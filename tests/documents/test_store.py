@@ -1,3 +1,5 @@
+"""The cache of values as JSON files: what it keeps, and what it refuses to read."""
+
 from __future__ import annotations
 
 import json

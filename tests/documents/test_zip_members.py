@@ -1,3 +1,5 @@
+"""Members of zip archives are read within limits, and damage is one kind of error."""
+
 from __future__ import annotations
 
 import io

@@ -76,7 +76,7 @@ def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> 
     }
 
 
-def test_owned_inputs_are_not_and_constants_are_owned_inputs(branches: GraphCase) -> None:
+def test_inputs_are_no_longer_owned_and_constants_become_owned_inputs(branches: GraphCase) -> None:
     other = owned_otherwise(branches.graph)
     assert not other.constants
     assert other.inputs["w"].Flags == ()
@@ -86,7 +86,7 @@ def test_owned_inputs_are_not_and_constants_are_owned_inputs(branches: GraphCase
     assert total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
 
 
-def test_refuses_a_relation_that_the_graph_has_not(tmp_path: Path) -> None:
+def test_refuses_a_relation_that_does_not_apply_to_the_graph(tmp_path: Path) -> None:
     for relation, message in (
         ("owned", "it has no constant and no owned input"),
         ("fused", "'fused' is not a relation"),

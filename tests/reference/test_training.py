@@ -1,3 +1,5 @@
+"""ADAM_OPTIMIZER: the page's formula, and what DirectML gives of infinities."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -76,7 +78,7 @@ def test_the_formula_of_the_page_in_float32_is_within_the_interval(
         assert highest[0] - lowest[0] <= 1e-3
 
 
-def test_the_second_moment_is_that_of_the_page_or_what_a_single_product_loses() -> None:
+def test_the_square_of_a_small_gradient_may_be_flushed_to_zero() -> None:
     rates = {"LearningRate": 0.25, "Beta1": 0.0, "Beta2": 0.0, "Epsilon": 0.125}
     fields = desc(0, 0, 1, 2.0**-27, 1, **rates)
     assert adam_optimizer(**fields)[2].tolist() == [2.0**-54]

@@ -67,7 +67,7 @@ outputs: {y: best}
         np.testing.assert_array_equal(other["y"], right["y"], note)
 
 
-def test_all_are_noticed_and_no_legitimate_difference_fails(tmp_path: Path) -> None:
+def test_nearly_all_defects_are_noticed_and_no_legitimate_difference_fails(tmp_path: Path) -> None:
     for data_type in ("FLOAT32", "FLOAT16"):
         case = graph_case(tmp_path, GATED.replace("FLOAT32", data_type))
         figure = measure_graphs([case], no_expectation)

@@ -1,4 +1,6 @@
-"""What comparisons may return where hardware takes subnormal FLOAT32 numbers for zero.
+"""What comparisons may return: hardware may take subnormal FLOAT32 numbers for zero.
+
+Whether 1e-40 equals 0 is then either true or false.
 
 Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
 """
@@ -30,7 +32,7 @@ __all__ = [
 
 
 def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    """Return the function of a comparison's right results with subnormal numbers and without."""
+    """Return the function that compares twice: as it is, and with zeros for subnormals."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
         unflushed = comparison(ATensor, BTensor, OutputTensor)

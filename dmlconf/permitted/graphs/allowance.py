@@ -1,21 +1,23 @@
-"""What the outputs of a graph may be: what its nodes permit, carried through the nodes after them.
+"""What the outputs of a graph may be: the errors of its nodes, carried through later nodes.
 
-The graph is evaluated many times, with intermediates that are off by what their nodes' rules permit
-(the module `samples` beside this one). An output element may lie within
+The graph is evaluated many times, each time with other errors of the intermediates, as large as
+their nodes' rules permit: these evaluations are the samples (`samples`), as in Monte Carlo
+arithmetic. If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y are 2.00 to 2.04. An
+element of an output may lie
 
-- the least and the greatest of these samples, which hold errors of one sign, such as truncation's;
-- 4 times the root mean square of the random samples, for many independent errors that add up. Where
-  a single error leads to the element, all samples are equally far off, and 1.25 times is enough;
-- what samples give in which all or some FLOAT16 edges hold FLOAT32, as fused kernels do;
+- between the least and the greatest sample; some have errors of one sign, as truncation has;
+- within 4 times the root mean square of the random samples, since many independent errors may add
+  up; within 1.25 times where all samples are equally far off, since then it is a single error;
+- between the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
 
-and in addition within the last node's own rule. Some elements have more than one right range:
+and in addition within the last node's own rule. Some elements have other right values too:
 
-- any value is right of what an intermediate of any value leads to (`reach`);
-- an intermediate on either side of a pole, such as 1 / x at 0, leads to infinity (`poles`);
-- any value is right of a remainder whose quotient lies next to an integer (`jumps`);
-- zeros for subnormal inputs, and zeros of the other sign, are as right (`alternatives`);
-- of the whole numbers that FLOOR makes of a range each is right, and nothing between (`steps`);
-- of elements whose ranges overlap, any may be the greatest, or the next in order (`choices`).
+- any value, if an intermediate that leads to the element may have any value (`reach`);
+- infinity, if an intermediate may lie on either side of a pole, as x = 0 is of 1 / x (`poles`);
+- any value, if it is a remainder and the quotient lies next to an integer (`jumps`);
+- what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
+- each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
+- any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
 
 Where no rule permits more than one value, as with small whole numbers, every sample is the same,
 and the graph is exact.
@@ -60,15 +62,15 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 __all__ = ["WIDENING", "graph_candidates"]
 
 WIDENING: Final = 4.0
-"""How many times the root mean square of the random samples a right output may be off at most,
-where many independent errors add up to a nearly normal distribution."""
+"""The greatest error, in root mean squares of the random samples, where many independent errors add
+up: their sum is nearly normal, and 4 standard deviations are exceeded once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The same where a single error leads to an output: the samples' own size, and what they miss of a
-function that turns round between its ends."""
+"""The same where a single error leads to an output: all samples are that far off, and a function
+with a maximum inside the range may exceed them."""
 
 _GAUSSIAN: Final = 2.3
-"""The greatest of 8 samples in terms of their root mean square, where many errors come together."""
+"""The greatest of 8 normally distributed numbers, in terms of their root mean square."""
 
 _CONTINUOUS: Final = frozenset(
     {
@@ -82,7 +84,7 @@ _CONTINUOUS: Final = frozenset(
         "ELEMENT_WISE_SUBTRACT",
     }
 )
-"""Operators that have no pole, so that numbers lead to their infinities."""
+"""Operators without a pole: their results grow up to infinity through all finite numbers."""
 
 _FUSED_DEVIATIONS: Final = 3.0
 """How many standard deviations around the mean of fused evaluations a right output may be."""
@@ -143,7 +145,7 @@ def _candidates(
 
     def range_of(slot: Slot) -> Interval:
         low, high = hull_of(slot, own_bands(slot), [values[slot] for values in fused])[0]
-        # A kernel that does not store the number reads it as it is.
+        # A fused kernel reads the number before it is stored.
         unstored = _fused_ends([values[slot] for values in fused], bands[slot])
         return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
 
@@ -175,7 +177,7 @@ def _candidates(
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
-    """Yield what is as right as the expected values if an intermediate overflows."""
+    """Yield infinity and NaN, which are right too where an intermediate may overflow."""
     overflows = [band.overflows for band in bands if band.overflows is not None]
     if not overflows:
         return
@@ -333,9 +335,9 @@ def _hull(
 
 
 def _below_infinity(band: Band) -> Iterator[Array]:
-    """Yield the largest numbers, if an interval continues from numbers near them to infinity.
+    """Yield the largest finite number, where a band reaches from numbers near it to infinity.
 
-    A store to nearest then makes infinity of what one toward zero makes the largest number.
+    A store to nearest rounds such a number to infinity, a store toward zero to the largest number.
     """
     if band.right.dtype.kind != "f":
         return
@@ -350,10 +352,10 @@ def _below_infinity(band: Band) -> Iterator[Array]:
 
 
 def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[Band]:
-    """Yield what is permitted with the largest number, where some finite inputs overflow.
+    """Yield the bands, extended to the largest number where finite inputs overflow in some samples.
 
-    Others do not, so that inputs between them lead to every number up to the largest. Where inputs
-    are infinite themselves, none of these numbers is right.
+    If x may be 6e37 or 7e37, then 5 * x may be infinite or any number from 3e38 to the largest one.
+    Where inputs are infinite themselves, no finite number is right.
 
     Args:
         bands: of the samples.
@@ -375,7 +377,7 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
 
 
 def _widening(deviations: Array) -> Array:
-    """Return how far independent errors may lead each element.
+    """Return how far each element may be off by errors that add up, from the random samples.
 
     Args:
         deviations: of the random samples; the first axis is that of samples.
@@ -383,7 +385,7 @@ def _widening(deviations: Array) -> Array:
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
     deviation = np.where(np.isfinite(deviation), deviation, 0.0)
-    # A single error is as large in every sample; the more there are, the more they differ.
+    # A single error has the same size in every sample. The more errors, the more samples differ.
     moved = deviation > 0
     greatest = np.divide(sizes.max(axis=0), deviation, out=np.ones_like(deviation), where=moved)
     share = np.clip((greatest - 1) / (_GAUSSIAN - 1), 0.0, 1.0)
@@ -403,7 +405,7 @@ def _greatest(bounds: Array) -> Array:
 
 
 def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
-    """Return what fused kernels compute at the least and at the most, before it is stored."""
+    """Return the least and the greatest result of fused kernels, before it is stored."""
     if not fused or band.right.dtype.kind != "f":
         return fused
     everywhere, *partly = fused
@@ -413,7 +415,7 @@ def _fused_ends(fused: Sequence[Array], band: Band) -> Sequence[Array]:
 
 
 def _around_unrounded(exact: Array, band: Band) -> list[Array]:
-    """Return what an output stored once, to nearest or truncated, may be, with the node's band."""
+    """Return a fused result, rounded to nearest and truncated, with the node's own errors."""
     values = exact.astype(np.float64)
     if band.right.dtype.kind != "f":
         return [values]

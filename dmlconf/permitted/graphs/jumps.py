@@ -1,8 +1,8 @@
-"""Elements of a graph at a jump, where near intermediates lead to numbers that are far apart.
+"""Elements of a graph at a jump, where small errors of an intermediate change the result a lot.
 
 The remainder of 1000.1 by 1 is 0.1, and if the dividend is off by 0.2, it is between 0 and 0.3 or
-between 0.9 and 1. The gradient of a maximum goes to one of two elements that are equal within their
-errors. Evaluations on moved intermediates show some of these numbers, but not all.
+between 0.9 and 1. The gradient of a maximum goes to either of two elements that are equal within
+their errors. Samples of the graph show some of these results, but not all.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
     "ELEMENT_WISE_MODULUS_FLOOR": np.floor,
     "ELEMENT_WISE_MODULUS_TRUNCATE": np.trunc,
 }
-"""Which part of the quotient is left out, by operator."""
+"""How each operator rounds the quotient to a whole number."""
 
 _MOST_ELEMENTS: Final = 1 << 10
-"""Elements of a window that are compared; of larger windows the samples alone tell."""
+"""The most elements that a window may have here; larger ones are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""How far beyond the samples quotients may be, as a share of their range."""
+"""By which share of their range quotients may exceed those of the samples, at each end."""
 
 
 def elements_at_jumps(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return which elements may be any, by output of a node; those without are not there.
+    """Return the elements at jumps, for which any value is right, of each output that has some.
 
     Args:
         bands: what is permitted of each output of a node.
         right: what the nodes compute.
-        moved: what they compute from moved intermediates.
+        moved: what they compute in the samples, from intermediates with errors.
     """
     jumps = _at_roots(right, moved)
     for name, case in right.cases.items():
@@ -63,9 +63,10 @@ def elements_at_jumps(
 
 
 def _at_roots(right: NodeValues, moved: Sequence[NodeValues]) -> dict[Slot, Array]:
-    """Return which quotients by a root are NaN in some evaluations and numbers in others.
+    """Return the quotients by a root that are NaN in some samples and numbers in others.
 
-    What the root is taken of may then be positive, zero or negative, so quotients have any size.
+    There the argument of the root may be positive, zero or negative, so a quotient may have any
+    size.
     """
     quotients: dict[Slot, Array] = {}
     for name, case in right.cases.items():
@@ -96,7 +97,7 @@ _DIVIDE_BY_ROOTS: Final = frozenset(
 
 
 def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return which quotients may lie on both sides of an integer."""
+    """Return where a quotient may lie on either side of an integer."""
     dividend, divisor = ranges["ATensor"], ranges["BTensor"]
     if dividend[0].dtype.kind != "f":
         return None
@@ -111,7 +112,7 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
-    """Return which elements may be the greatest that a window sees, and need not be."""
+    """Return the elements that may be the greatest of their window, where others may be too."""
     low, high = (end.astype(np.float64) for end in ranges["InputTensor"])
     desc, rank = case.desc, low.ndim - 2
     names = "Strides", "WindowSize", "StartPadding", "Dilations"
@@ -151,7 +152,7 @@ _AT_JUMPS: Final[
     "MAX_POOLING_GRAD": ("OutputGradientTensor", _gradients_of_maxima),
     "NONZERO_COORDINATES": ("OutputCoordinatesTensor", _coordinates),
 }
-"""An output, and a function that returns which of its elements are at a jump, by operator."""
+"""By operator: an output, and the function that finds its elements at a jump."""
 
 
 def _range(
@@ -162,7 +163,7 @@ def _range(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Interval:
-    """Return the least and the greatest numbers that an input of a node was seen to be."""
+    """Return the least and the greatest value of a node's input in all samples and in its band."""
     own = case.inputs()[tensor]
     values = [own, *(each.cases[name].inputs()[tensor] for each in moved)]
     source = right.sources[name, tensor]

@@ -1,7 +1,7 @@
-"""Outputs of a graph that are not negative, however far off the numbers are that they follow from.
+"""Outputs of a graph that are never negative, whatever the errors of the intermediates.
 
-A square of a number between -0.001 and 0.002 lies between 0 and 4e-6. Samples are widened around
-the right result, which alone would permit numbers below 0 as well.
+The square of a number between -0.001 and 0.002 lies between 0 and 4e-6. The interval that the
+samples give is widened to both sides, which would permit squares below 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Error scales of the means and quotients that normalizations share."""
+"""Error scales of means and of `(x - mean) / deviation`, which all normalizations compute."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def quotient_scale(
         variance: the mean of the squares of that.
         deviation: the root of the variance and epsilon.
         terms: how many elements mean and variance are of.
-        alike: by how many times random errors the two sums may be off.
+        alike: what `numbers.terms.alike` returns for the two sums, 1 if errors are independent.
     """
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
@@ -55,9 +55,9 @@ def quotient_scale(
 
 
 def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
-    """Return the greatest size of a partial sum in any order, over the number of terms.
+    """Return the greatest magnitude of a partial sum in any order, divided by the number of terms.
 
-    That is the sum of the positive terms or that of the negative ones.
+    That is the sum of the positive terms or that of the negative ones: of 3, -1 and -4 it is 5 / 3.
 
     Derived in docs/bounds.md, Sums.
 
@@ -72,11 +72,11 @@ def partial_mean(values: Array, over: tuple[int, ...]) -> Array:
 
 
 def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
-    """Return where `(x - mean) / deviation` is what is left of rounding, divided by itself.
+    """Return where all x are equal: `(x - mean) / deviation` is then made of rounding errors alone.
 
-    Measured: of 31 FLOAT32 numbers 3.3 the mean is off by a unit in the last place, so that with an
-    Epsilon of 0 DirectML 1.15.4 gives -1 instead of NaN. The mean of one number, of two equal ones
-    and of zeros is exact.
+    Measured: the mean of 31 FLOAT32 numbers 3.3 is off by one ULP, so that with an Epsilon of 0
+    DirectML 1.15.4 gives -1 and not NaN. The mean of one number, of two equal ones and of zeros is
+    exact.
 
     Args:
         partial: what `partial_mean` returns for x.
@@ -88,13 +88,13 @@ def of_rounding_alone(partial: Array, deviation: Array, terms: int) -> Array:
 
 
 def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
-    """Return the sum of the finite terms: it may overflow even next to an infinity."""
+    """Return the sum of the finite terms, which may overflow even if another term is infinite."""
     total: Array = sizes.sum(over, keepdims=True, where=np.isfinite(sizes))
     return total
 
 
 def unbounded(factor: Array, deviation: Array) -> Array:
-    """Return where a factor is infinite, or may be since the root of a subnormal number is lost."""
+    """Return where a factor may be infinite: hardware may take a subnormal variance for 0."""
     underflow = np.square(deviation) < LEAST_NORMAL_FLOAT32
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 

@@ -1,4 +1,4 @@
-"""How far a device's own functions may be off, which operators are made of.
+"""Errors of the functions that kernels compute other functions from: exp2, log2 and erf.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log); for erf, Abramowitz and Stegun,
 7.1.26.
@@ -15,20 +15,20 @@ from dmlconf.permitted.numbers.rounding import STEP
 __all__ = ["ERF_ERROR", "EXP2_ERROR", "EXP2_HALVES", "LOG2_ERROR", "LOG2_E_ERROR"]
 
 EXP2_ERROR: Final = 2.0**-21
-"""The relative error of exp2."""
+"""The relative error of exp2: 2^0.5 = 1.41421 may come out as 1.41421 +- 0.0000007."""
 
 EXP2_HALVES: Final = EXP2_ERROR / (STEP / 2)
-"""The same, 8, in half ULPs of FLOAT32, which the rule `accumulate` counts in."""
+"""The same, 8, in half ULPs of FLOAT32: the unit in which the rule `accumulate` counts."""
 
 LOG2_ERROR: Final = 2.0**-21
-"""The error of log2: relative, but absolute for results below 1."""
+"""The error of log2: relative for results from 1 on, absolute for smaller ones."""
 
 LOG2_E_ERROR: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
-"""The relative error of the FLOAT32 constant that makes exp2 an exp."""
+"""The relative error of log2(e) in FLOAT32: kernels compute exp(x) as exp2(log2(e) * x)."""
 
 ERF_ERROR: Final = 2.0**-20
-"""The absolute error of a polynomial for erf, 1.5e-7, of the exp that it is times, 2^-21, and of
-five FLOAT32 operations.
+"""The absolute error of erf(x) = 1 - p(x) * exp(-x^2): that of the polynomial p, 1.5e-7, that of
+exp, 2^-21, and five roundings of FLOAT32.
 
 Source: Abramowitz and Stegun, 7.1.26; Direct3D 11.3 functional specification, 22.10.
 """

@@ -1,4 +1,7 @@
-"""What the terms of a sum say about its roundings.
+"""Whether the rounding errors of a sum are independent, as its terms show.
+
+The errors of 10,000 equal terms all have the same sign and add up; those of 10,000 different terms
+mostly cancel, and their sum grows as the square root, 100.
 
 Derived in docs/bounds.md, Terms that differ and Steps around a sum.
 """
@@ -40,9 +43,9 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
         over: the axes along which it is.
 
     Returns:
-        whether there are at least 64, more than half of the last bytes of a sample of each sum are
-        different, none but 0 occurs more often than the root of their number, and those that the
-        whole sum may take nothing of are together less than so many roundings of it.
+        whether all of this holds for the n terms of each sum: n is at least 64; in a sample of
+        them, more than half of the last bytes differ; no term but 0 occurs more than sqrt(n) times;
+        the terms below half a ULP of the sum are together at most sqrt(n) half ULPs.
     """
     count = math.prod(terms.shape[axis] for axis in over)
     if count < _LEAST or terms.size // count > _MOST_SUMS:
@@ -57,7 +60,7 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 
 
 def _some_err_alike(rows: Array) -> bool:
-    """Return whether more terms of a row are equal, or lost next to the others, than at random."""
+    """Return whether a row has too many equal terms, or too many that its sum rounds away."""
     root = math.isqrt(rows.shape[1])
     with np.errstate(all="ignore"):
         ordered = np.sort(rows.astype(np.float32), axis=-1)
@@ -69,10 +72,12 @@ def _some_err_alike(rows: Array) -> bool:
 
 
 def alike(terms: Array, over: Sequence[int]) -> float:
-    """Return by how many times random errors sums may be off if terms have equal errors.
+    """Return how many times as far off a sum may be as one with independent errors.
+
+    That is 1 if the terms differ. If they are alike, n errors add up to n and not to about sqrt(n).
 
     Args:
-        terms: what is added up. Sums of FLOAT16 numbers are hardly rounded.
+        terms: what is added up; 1 for FLOAT16 terms, whose sums FLOAT32 hardly rounds.
         over: the axes along which it is.
     """
     count = math.prod(terms.shape[axis] for axis in over)
@@ -82,7 +87,9 @@ def alike(terms: Array, over: Sequence[int]) -> float:
 
 
 def steps_beside_sum(sizes: Array, terms: int) -> Array:
-    """Return the error scale of steps around a sum, which are rounded once and not once a term.
+    """Return the error scale of steps before or after a sum, such as a division by its length.
+
+    Each is rounded once, but the rule multiplies the whole error scale by the roundings of n terms.
 
     Args:
         sizes: what is rounded, each times how many half ULPs it may be off.

@@ -115,7 +115,7 @@ def dynamic_quantize_linear_candidates(
     FLOAT32 number and may become infinity, the formula leaves the zero point and the output open.
 
     Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
-    half an ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
+    half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
     and 1.15.4 multiply with the reciprocal of the scale, which is infinite below 2^-128.
     """
     data_type = OutputTensor.DataType

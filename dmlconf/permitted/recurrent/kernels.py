@@ -106,7 +106,7 @@ class Kernels:
         """Return sums with biases, which a kernel may add one after the other.
 
         Biases of 16777215 and -16777215 are 0 together, but a sum of -0.8 that is added to the
-        first one before the second leaves -1: FLOAT32 rounds to an ULP of the larger one.
+        first one before the second leaves -1: FLOAT32 rounds to a ULP of the larger one.
         Measured: DirectML 1.15.4 adds in that order.
         """
         shape = sums.value.shape

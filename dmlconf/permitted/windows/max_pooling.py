@@ -1,4 +1,4 @@
-"""What pooling of maxima and its gradient may return besides the reference's outputs."""
+"""What MAX_POOLING and MAX_POOLING_GRAD may return besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ __all__ = [
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
-    """Return the greatest number, negative infinity if none is greater, and NaN of NaN alone.
-
-    Indices are as in `max_pooling2_interval`.
-    """
+    """Return what `max_pooling2_interval` does, and NaN where a window holds NaN alone."""
     over = _windows(desc)
     (least, most), *indices = _intervals(desc, over)
     outputs = [(least, most)]
@@ -47,7 +44,11 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], 
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
-    """Return the greatest number or negative infinity, and any index where there is none."""
+    """Return the maximum of each window and its index.
+
+    Where a window has no number above negative infinity, the output may be negative infinity or the
+    lowest finite number, and any index is right.
+    """
     return _intervals(desc, _windows(desc))
 
 
@@ -79,8 +80,8 @@ def max_pooling_grad_error_scale(
 ) -> ErrorScale:
     """Return the sums of the gradients' absolute values.
 
-    Measured: where a dilated window passes over the first element of all and sees nothing but
-    padding, its gradient may be added there, so any result is right for that element.
+    Measured: the gradient of a dilated window that sees nothing but padding may be added to the
+    first element of the tensor, so any result is right for that element.
 
     Derived in docs/bounds.md, Sums.
     """

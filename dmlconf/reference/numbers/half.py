@@ -1,4 +1,4 @@
-"""FLOAT16 numbers of FLOAT32 ones, by their bits: NumPy converts one element after another.
+"""Converts FLOAT32 to FLOAT16 by integer arithmetic on bits, which is faster than NumPy's `astype`.
 
 Source: IEEE 754-2019, 3.4 (the encodings) and 4.3.1 (to nearest, halves to even).
 """
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 Store = Callable[[Array], Array]
-"""Gives the FLOAT16 numbers, as FLOAT64, that a kernel holds of FLOAT64 values."""
+"""Rounds FLOAT64 values to the FLOAT16 numbers that a kernel stores; returns FLOAT64."""
 
 _OVERFLOW: Final = np.float32(65520)
 """The least number that is rounded to infinity."""
@@ -31,10 +31,10 @@ _HALF: Final = np.float32(0.5)
 _BITS_OF_HALF: Final = 126 << 23
 
 _OMITTED: Final = 13
-"""How many bits fewer a FLOAT16 number has behind the point."""
+"""Bits that the fraction of FLOAT16 lacks: 23 - 10."""
 
 _OTHER_BIAS: Final = 127 - 15
-"""How much greater the exponents of FLOAT32 are written."""
+"""The difference of the exponent biases of FLOAT32 and FLOAT16."""
 
 
 def to_float16(values: Array) -> Array:
@@ -45,14 +45,15 @@ def to_float16(values: Array) -> Array:
     has_subnormal = np.minimum.reduce(magnitude, axis=None) < _LEAST_NORMAL
     normal = np.maximum(magnitude, _LEAST_NORMAL) if has_subnormal else magnitude
     bits = normal.view(np.uint32)
-    # Adding just less than half of the last kept bit, and that bit, carries where it is rounded up.
+    # Adding 0x0FFF plus the last kept bit carries into that bit where the number is rounded up.
     rounded = bits >> _OMITTED
     rounded &= 1
     rounded += bits
     rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
     rounded >>= _OMITTED
     if has_subnormal:
-        # Both counts are those of the least normal number where the other one is the result.
+        # `rounded` is the least normal number for a subnormal one, `subnormal` for a normal one.
+        # So the sum of both has that number once too often.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)
