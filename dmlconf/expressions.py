@@ -206,12 +206,18 @@ def _too_long(what: str) -> str:
     return f"{what} gives more than {LONGEST_VALUE:,} values"
 
 
+_PLAIN: Final = frozenset({int, float, bool, type(None)})
+"""Types of values that hold no others."""
+
+
 def _count(value: Any, limit: int) -> int:
     """Return the number of values that a result holds, or some number above the limit."""
     if isinstance(value, str):
         return len(value)
     count = 1
     if isinstance(value, tuple | list):
+        if _PLAIN.issuperset(map(type, value)):
+            return 1 + len(value)
         for item in value:
             count += _count(item, limit - count)
             if count > limit:

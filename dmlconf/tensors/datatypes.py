@@ -57,21 +57,26 @@ class DataType(StrEnum):
     @property
     def minimum(self) -> float | int:
         """Smallest finite value."""
-        if self.is_float:
-            return float(np.finfo(self.dtype).min)
-        return -(1 << (self.bits - 1)) if self.is_signed else 0
+        return _ends(self)[0]
 
     @property
     def maximum(self) -> float | int:
         """Largest finite value."""
-        if self.is_float:
-            return float(np.finfo(self.dtype).max)
-        return (1 << (self.bits - self.is_signed)) - 1
+        return _ends(self)[1]
 
 
 @cache
 def _bits(data_type: DataType) -> int:
     return int("".join(filter(str.isdigit, data_type)))
+
+
+@cache
+def _ends(data_type: DataType) -> tuple[float | int, float | int]:
+    if data_type.is_float:
+        limits = np.finfo(data_type.dtype)
+        return float(limits.min), float(limits.max)
+    bits, signed = data_type.bits, data_type.is_signed
+    return -(1 << (bits - 1)) if signed else 0, (1 << (bits - signed)) - 1
 
 
 @cache

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+
 from dmlconf.cases.building.attributes import array_length, read_attribute, require_scalars
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
@@ -57,10 +59,12 @@ def build_operator_case(planned: PlannedCase) -> Case:
     desc: Desc = {}
     data: _Data = {}
     files = CaseFiles(template.about.location.path.parent)
-    with errors.collected():
-        for name, node in written.get("let", {}).items():
+    try:
+        for name, node in written["let"].items():
             names[name] = evaluated(node, names)
-        desc, data = _desc(operator, written["desc"], names, files)
+        desc, data = _desc(operator, written, names, files)
+    except CaseError as error:
+        errors.add(error)
     with errors.collected():
         _check_constraint(operator, entry.get("expect", {}).get("constraint"))
     errors.raise_any()
@@ -90,13 +94,17 @@ def build_operator_case(planned: PlannedCase) -> Case:
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
-    """Return the parts of an entry that may contain a matrix's expressions, read once."""
+    """Return the parts of an entry that may contain a matrix's expressions, read once.
+
+    `known` is for the fields that are the same in each case; `_known_field` fills it.
+    """
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
     return {
         "let": {name: read(value, ("let", name)) for name, value in entry.get("let", {}).items()},
         "desc": {name: read(value, ("desc", name)) for name, value in entry["desc"].items()},
         "expect": read(entry.get("expect"), ("expect",)),
+        "known": {},
     }
 
 
@@ -125,9 +133,10 @@ def _desc(
     data: _Data = {}
     errors = CaseErrors()
     for field in operator.fields:
-        node = written.get(field.name, _ABSENT)
+        node = written["desc"].get(field.name, _ABSENT)
+        read = _known_field if type(node) is Fixed else _field
         try:
-            desc[field.name] = _field(field, node, names, data, files)
+            desc[field.name] = read(field, node, names, data, files, written["known"])
         except CaseError as error:
             errors.add(error)
     errors.raise_any()
@@ -137,7 +146,36 @@ def _desc(
     return desc, data
 
 
-def _field(field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles) -> Any:
+_Known = dict[str, tuple[Any, _Data]]
+"""Fields of a template without expressions, each with its data."""
+
+
+def _known_field(
+    field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles, known: _Known
+) -> Any:
+    """Return a field without expressions, which is read once for all cases of the template.
+
+    Files are read for each case, which notes their digests.
+    """
+    if field.name not in known:
+        own: _Data = {}
+        read = len(files.digests)
+        value = _field(field, node, names, own, files, known)
+        if len(files.digests) > read:
+            data.update(own)
+            return value
+        for part in own.values():
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False  # Several cases have it.
+        known[field.name] = value, own
+    value, own = known[field.name]
+    data.update(own)
+    return value
+
+
+def _field(
+    field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles, known: _Known
+) -> Any:
     where = ("desc", field.name)
     if field.is_tensor and field.is_array:
         items = _items(node, names, where)

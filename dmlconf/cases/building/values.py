@@ -45,13 +45,15 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     count = math.prod(sizes)
     if shape not in (tuple(sizes), (count,)):
         _explain_shape(values, shape, tuple(sizes), count)
-    flat = []
-    for where, value in _leaves(values):
-        problem = _misfit(value, data_type)
-        if problem:
-            message, hint = problem
-            raise ValuesError(message, where, hint)
-        flat.append(value)
+    flat = list(values)
+    if not _fit(flat, data_type):
+        flat = []
+        for where, value in _leaves(values):
+            problem = _misfit(value, data_type)
+            if problem:
+                message, hint = problem
+                raise ValuesError(message, where, hint)
+            flat.append(value)
     if not data_type.is_float:
         flat = [int(value) for value in flat]
     with np.errstate(over="ignore"):
@@ -73,6 +75,8 @@ def _shape(values: Any) -> tuple[int, ...] | None:
     """Return the sizes of nested lists; None if rows differ in length."""
     if not isinstance(values, list | tuple):
         return ()
+    if not any(isinstance(value, list | tuple) for value in values):
+        return (len(values),)
     inner = {_shape(value) for value in values}
     if len(inner) != 1 or None in inner:
         return (0,) if not values else None
@@ -104,6 +108,14 @@ def _explain_shape(
 
 def _braces(sizes: Sequence[int]) -> str:
     return "{" + ", ".join(map(str, sizes)) + "}"
+
+
+def _fit(values: Sequence[Any], data_type: DataType) -> bool:
+    """Return whether all values are numbers that surely fit, so that none needs a closer look."""
+    types = set(map(type, values))
+    if not types or not types <= ({int, float} if data_type.is_float else {int}):
+        return False
+    return bool(data_type.minimum <= min(values) and max(values) <= data_type.maximum)
 
 
 def _misfit(value: Any, data_type: DataType) -> tuple[str, str | None] | None:
