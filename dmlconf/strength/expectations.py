@@ -7,7 +7,7 @@ the reference computes. Each output is spoiled as outputs are for the figure by 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Status
 
-__all__ = ["ExpectationFigure", "ExpectationTally", "measure_expectations", "sources"]
+__all__ = ["ExpectationFigure", "ExpectationTally", "Source", "measure_expectations", "sources"]
 
 _MOST_MISSED: Final = 3
 
@@ -86,16 +86,30 @@ class ExpectationFigure:
         self.failing += later.failing
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What permits some spoilings.
+
+    Attributes:
+        text: the source of a rule.
+        any_value: whether it also leaves elements open, of which any value is right.
+    """
+
+    text: str
+    any_value: bool
+
+
 @cache
-def sources() -> Mapping[tuple[str, str], str]:
-    """Return the source of a rule that permits some spoilings, by operator and kind."""
+def sources() -> Mapping[tuple[str, str], Sequence[Source]]:
+    """Return the sources of rules that permit some spoilings, by operator and kind."""
     facts = read_document(Path(__file__).with_name("perturbations.yaml")).data["permitted"]
-    return {
-        (operator, kind): entry["source"]
-        for entry in facts
-        for operator in entry["operators"]
-        for kind in entry["kinds"]
-    }
+    by_key: dict[tuple[str, str], list[Source]] = {}
+    for entry in facts:
+        source = Source(entry["source"], entry.get("any_value", False))
+        for operator in entry["operators"]:
+            for kind in entry["kinds"]:
+                by_key.setdefault((operator, kind), []).append(source)
+    return by_key
 
 
 def measure_expectations(
@@ -144,9 +158,9 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
             if trial.notices(name, spoiled):
                 tally.noticed += 1
                 continue
-            source = sources().get(key)
-            if source is not None and _is_permitted(case, name, spoiled, allowances):
-                tally.permitted[source] += 1
+            source = _permitting(sources().get(key, ()), case, name, (target, spoiled), allowances)
+            if source is not None:
+                tally.permitted[source.text] += 1
             elif len(tally.missed) < _MOST_MISSED:
                 tally.missed.append(f"{case.identifier} {name}")
 
@@ -215,22 +229,58 @@ def _spoilings(
             yield kind, changed.reshape(target.shape)
 
 
-def _is_permitted(
-    case: Case, name: str, spoiled: Array | Sample, allowances: CaseAllowances
-) -> bool:
-    """Return whether the ends that a rule gives around right values hold a spoiled output."""
+def _permitting(
+    known: Sequence[Source],
+    case: Case,
+    name: str,
+    outputs: tuple[Array | Sample, Array | Sample],
+    allowances: CaseAllowances,
+) -> Source | None:
+    """Return the first source whose rule permits a spoiled output; None if there is none.
+
+    A rule that permits any value of a spoiled element measures nothing there: only a source that
+    says so of the operator counts.
+
+    Args:
+        known: the sources that permit some of these spoilings.
+        case: the case.
+        name: the output.
+        outputs: its values as expected, and spoiled.
+        allowances: what the case's rules permit.
+    """
+    if not known:
+        return None
+    before, after = (
+        each.values if isinstance(each, Sample) else np.ravel(each) for each in outputs
+    )
+    spoiled = outputs[1]
+    indices = spoiled.indices if isinstance(spoiled, Sample) else slice(None)
+    inside, bounded = _within_ends(case, name, after, indices, allowances)
+    if not inside.all():
+        return None
+    changed = (before != after) & ~((before != before) & (after != after))
+    every = bool((bounded | ~changed).all())
+    return next((each for each in known if every or each.any_value), None)
+
+
+def _within_ends(
+    case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
+) -> tuple[Array, Array]:
+    """Return which values the ends of a rule around right values hold, and which of these ends do
+    not hold every number."""
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others
     right = np.ascontiguousarray(allowances.right[name]).ravel()
-    values = spoiled.values if isinstance(spoiled, Sample) else spoiled.ravel()
-    indices = spoiled.indices if isinstance(spoiled, Sample) else slice(None)
     inside = values == right[indices]
     if right.dtype.kind == "f":
         inside |= np.isnan(values) & np.isnan(right[indices])
+    bounded = inside.copy()
     for each in (right, *others):
         ends = permitted_ends(np.ascontiguousarray(each).ravel(), rule, allowance)
         lowest, highest = (end[indices] for end in ends)
         with np.errstate(all="ignore"):
-            inside |= (values >= lowest) & (values <= highest)
-    return bool(inside.all())
+            within = (values >= lowest) & (values <= highest)
+        inside |= within
+        bounded |= within & (np.isfinite(lowest) | np.isfinite(highest))
+    return inside, bounded

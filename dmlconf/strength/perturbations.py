@@ -227,13 +227,18 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
     """
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
-    if entry is None or site.name not in entry["outputs"] or site.rule.kind != RuleKind.INTERVAL:
+    if entry is None or site.name not in entry["outputs"]:
+        return everything
+    inputs = site.case.inputs()
+    if "all_zero" in entry:
+        origin: Array = np.all([inputs[name].ravel() == 0 for name in entry["all_zero"]], axis=0)
+        return ~origin
+    if site.rule.kind != RuleKind.INTERVAL:
         return everything
     interval = allowances.of(site.name).interval
     if interval is None:
         return everything
     open_ = undefined(*interval).ravel()
-    inputs = site.case.inputs()
     if "zero_in" in entry:
         zeros = [(inputs[name] == 0) for name in entry["zero_in"] if name in inputs]
         open_ &= np.any([_spread(zero, site.correct.shape) for zero in zeros], axis=0)

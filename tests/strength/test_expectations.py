@@ -75,6 +75,50 @@ def test_what_the_source_of_a_rule_permits_is_counted_apart(tmp_path: Path) -> N
     assert line.endswith("ELEMENT_WISE_COS 2")
 
 
+OPEN = """
+operator: LOCAL_RESPONSE_NORMALIZATION_GRAD
+cases:
+  - name: any
+    desc:
+      InputTensor: {Sizes: [1, 2, 1, 3], DataType: FLOAT16, values: [NUMBERS]}
+      InputGradientTensor: {Sizes: [1, 2, 1, 3], DataType: FLOAT16, values: [1, 2, 1, 2, 1, 2]}
+      OutputGradientTensor: {Sizes: [1, 2, 1, 3], DataType: FLOAT16}
+      CrossChannel: true
+      LocalSize: 2
+      Alpha: 0.5
+      Beta: 0.1
+      Bias: 1
+"""
+
+
+def test_an_element_that_a_rule_leaves_open_counts_as_not_noticed(tmp_path: Path) -> None:
+    """The squares of the first overflow FLOAT16, so any is right; the source tells of stores."""
+    kind = "4 ULP in FLOAT16"
+    figure = measured(tmp_path, OPEN.replace("NUMBERS", "200, 150, 170, 160, 180, 150"))
+    assert all(not tally.permitted for tally in figure.tallies.values())
+    assert figure.tallies["LOCAL_RESPONSE_NORMALIZATION_GRAD", kind].noticed == 0
+    bounded = measured(tmp_path, OPEN.replace("NUMBERS", "6, 5, 7, 6, 8, 5"))
+    tally = bounded.tallies["LOCAL_RESPONSE_NORMALIZATION_GRAD", kind]
+    assert tally.noticed + tally.permitted.total() == tally.tried == 1
+
+
+ORIGIN = """
+operator: ELEMENT_WISE_ATAN_YX
+cases:
+  - name: origin
+    desc:
+      ATensor: {Sizes: [3], DataType: FLOAT32, values: [0, 1, 1]}
+      BTensor: {Sizes: [3], DataType: FLOAT32, values: [-0.0, 2, 1]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+"""
+
+
+def test_an_angle_that_the_page_leaves_undefined_is_not_spoiled(tmp_path: Path) -> None:
+    figure = measured(tmp_path, ORIGIN)
+    assert {kind for _, kind in figure.tallies} >= {"largest zeroed", "sign flipped"}
+    assert all(tally.noticed == tally.counted for tally in figure.tallies.values())
+
+
 def test_a_rule_without_such_a_source_must_notice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
