@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from dmlconf.catalogue.desc import tensors_of
@@ -18,6 +19,7 @@ from dmlconf.coverage.combinations.measure import Combination, CombinationCovera
 from dmlconf.coverage.combinations.parameters import Parameter, values_of
 from dmlconf.judging.unjudged import judges_nothing
 from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes
+from tests.combinations.noticing import notices
 
 __all__ = ["covering"]
 
@@ -101,19 +103,20 @@ class _Search:
                         break
                 kept.add(name)
             if current is not None:
-                made = self.enriched(*current, kept)
-                if self.judges(made[0]):
-                    return made
+                made, values = self.enriched(*current, kept)
+                for each in (made, replace(made, mild=True)):
+                    if self.judges(each) and self.values(each) == values:
+                        return each, values
         return None
 
     def judges(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and its rules judge something."""
+        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes."""
         case = case_of(self.operator, draft)
         try:
             case.with_inputs()
         except (ValueError, OverflowError):
             return False
-        return not judges_nothing(case)
+        return not judges_nothing(case) and notices(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
         """Give the other parameters the values that bring most missing pairs."""

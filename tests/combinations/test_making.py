@@ -9,7 +9,8 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of, values_of
-from tests.combinations.drafts import bases
+from tests.combinations.drafts import bases, case_of
+from tests.combinations.noticing import notices
 from tests.combinations.search import covering
 from tests.combinations.windows import with_other_windows
 from tests.combinations.writing import case_entries
@@ -74,3 +75,35 @@ def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
     assert set(failed) <= set(after.missing)
     first = next(pair for pair in before.missing if pair not in failed)
     assert first not in after.missing
+
+
+QUANTIZE = """operator: DYNAMIC_QUANTIZE_LINEAR
+cases:
+  - matrix: {Value: [-2.5, -.inf]}
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, fill: {constant: {value: =Value}}}
+      OutputTensor: {Sizes: [4], DataType: UINT8}
+      OutputScaleTensor: {Sizes: [1], DataType: FLOAT32}
+      OutputZeroPointTensor: {Sizes: [1], DataType: UINT8}
+"""
+
+
+def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
+    """A range that is infinite has a scale, and no zero point."""
+    path = tmp_path / "one.yaml"
+    path.write_text(QUANTIZE, encoding="utf-8")
+    finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
+    assert notices(finite)
+    assert not notices(infinite)
+
+
+def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
+    entry = operator("ELEMENT_WISE_ADD")
+    path = tmp_path / "few.yaml"
+    path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")
+    [draft], _ = bases(entry, [valid_case(each) for each in load_suite([path]).plan()])
+    for kind in ("whole", "fractions", "small", "large", "special"):
+        case = case_of(entry, replace(draft, data_class=kind, mild=True))
+        names = [each.name for each in parameters_of(entry)]
+        values = dict(zip(names, values_of(case, parameters_of(entry)), strict=True))
+        assert values["data"] == kind
