@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "as_stored",
     "element_offsets",
     "is_packed",
+    "layout_class",
     "minimum_buffer_bytes",
     "overlaps",
     "packed_strides",
@@ -80,6 +82,28 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "broadcast": _broadcast,
 }
 """Named layouts: functions from sizes to strides; `implicit` has none, as a null pointer."""
+
+
+@lru_cache(maxsize=65_536)
+def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
+    """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
+
+    Dimensions of size 1 do not count: a row of 7 elements with strides (99, 1) is packed.
+    """
+    if strides is None or len(strides) != len(sizes):
+        return "packed"
+    kept = [(n, s) for n, s in zip(sizes, strides, strict=True) if n > 1]
+    own = [stride for _, stride in kept]
+    if own == list(packed_strides([size for size, _ in kept])):
+        return "packed"
+    if 0 in own:
+        return "broadcast"
+    if own == sorted(own, reverse=True):
+        return "padded"
+    last = LAYOUTS["channels-last"](sizes)
+    if last and [s for n, s in zip(sizes, last, strict=True) if n > 1] == own:
+        return "channels-last"
+    return "transposed"
 
 
 def _last_offset(sizes: Sequence[int], strides: Sequence[int]) -> int:

@@ -12,12 +12,12 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.graph import graph_entry
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.coverage.combinations.classes import class_of, layout_class
+from dmlconf.coverage.combinations.classes import class_of
 from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.tensors.layout import LAYOUTS
+from dmlconf.tensors.layout import LAYOUTS, layout_class
 from tests.cli.process import dmlconf_here
 
 CASES = """

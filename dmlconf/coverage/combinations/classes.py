@@ -15,7 +15,6 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
-from dmlconf.tensors.layout import LAYOUTS, packed_strides
 
 __all__ = [
     "LARGE",
@@ -24,7 +23,6 @@ __all__ = [
     "data_class",
     "data_classes",
     "data_input",
-    "layout_class",
 ]
 
 _SMALL: Final = 2.0**-8
@@ -40,28 +38,6 @@ LARGE: Final[Mapping[DataType, float]] = {
 
 REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 """The classes that data of integers cannot have."""
-
-
-@lru_cache(maxsize=65_536)
-def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
-    """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
-
-    Dimensions of size 1 do not count: a row of 7 elements with strides (99, 1) is packed.
-    """
-    if strides is None or len(strides) != len(sizes):
-        return "packed"
-    kept = [(n, s) for n, s in zip(sizes, strides, strict=True) if n > 1]
-    own = [stride for _, stride in kept]
-    if own == list(packed_strides([size for size, _ in kept])):
-        return "packed"
-    if 0 in own:
-        return "broadcast"
-    if own == sorted(own, reverse=True):
-        return "padded"
-    last = LAYOUTS["channels-last"](sizes)
-    if last and [s for n, s in zip(sizes, last, strict=True) if n > 1] == own:
-        return "channels-last"
-    return "transposed"
 
 
 def data_input(operator: Operator) -> str | None:

@@ -21,13 +21,13 @@ from dmlconf.coverage.combinations.classes import (
     data_class,
     data_classes,
     data_input,
-    layout_class,
 )
 from dmlconf.coverage.combinations.graph_facts import graph_facts
 from dmlconf.coverage.combinations.partial_descs import Assignment, tied
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.coverage.nested import nested_of_case, nested_operators
 from dmlconf.expressions import Namespace
+from dmlconf.tensors.layout import layout_class
 
 __all__ = ["ABSENT", "PRESENT", "Parameter", "parameters_of", "values_of"]
 

@@ -18,6 +18,7 @@ from dmlconf.expressions import Namespace
 from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.conditions import Condition, condition
 from dmlconf.strength.drivers.effects import EFFECTS
+from dmlconf.strength.drivers.elements import taken_over
 from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
@@ -95,9 +96,17 @@ class DriverDefect:
 
     def inject(self, right: Computation) -> Arrays | None:
         """Return the outputs that the defect changes; None if it does not apply."""
-        if self.effect == "formula":
-            return _FORMULAS[self.settings["name"]](right, self.settings)
-        return _EFFECTS[self.effect](right, self.settings)
+        return _injected(self.effect, self.settings, right)
+
+
+def _injected(effect: str, settings: Settings, right: Computation) -> Arrays | None:
+    if effect == "formula":
+        return _FORMULAS[settings["name"]](right, settings)
+    if effect != "partly":
+        return _EFFECTS[effect](right, settings)
+    [(whole, own)] = settings["effect"].items()
+    other = _injected(whole, own, right)
+    return None if other is None else taken_over(right, other, settings)
 
 
 _EFFECTS: Final[Mapping[str, Effect]] = {**EFFECTS, "quantize": quantized}

@@ -11,14 +11,17 @@ from typing import Any, Final
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.model import Entry, FieldKind
 from dmlconf.documents.reader import read_document
 from dmlconf.expressions import Expression, ExpressionError, Namespace
-from dmlconf.tensors.layout import packed_strides
+from dmlconf.tensors.layout import layout_class, packed_strides
 
 __all__ = ["Condition", "condition", "features"]
 
 _RECURRENT: Final = frozenset({"RNN", "GRU", "LSTM"})
+
+_LAYOUTS: Final = ("padded", "transposed", "channels-last", "broadcast")
+"""Layouts by which conditions choose tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,26 @@ def features(case: Case) -> Namespace:
         "aliased": bool(case.in_place),
         "owned": any("OWNED_BY_DML" in tensor.Flags for tensor in inputs),
         "keys": _keys(desc),
+        **_tensor_names(operator, desc),
     }
     if case.operator_name in _RECURRENT:
         derived["steps"], derived["sequences"], derived["features"] = first_in.Sizes[-3:]
         derived["hidden"] = desc["RecurrenceTensor"].Sizes[-1]
     return operator.names({**desc, **derived})
+
+
+def _tensor_names(operator: Entry, desc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the tensors of each layout, and of those that DirectML owns."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc, *kinds)]
+    names = {
+        f"{layout.replace('-', '_')}_tensors": tuple(
+            name for name, tensor in tensors if layout_class(tensor.Sizes, tensor.Strides) == layout
+        )
+        for layout in _LAYOUTS
+    }
+    names["owned_tensors"] = tuple(name for name, one in tensors if "OWNED_BY_DML" in one.Flags)
+    return names
 
 
 def _types(prefix: str, tensor: TensorDesc) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dmlconf.strength.drivers.long_sums import half_sums
 from dmlconf.strength.injection import Site
 from dmlconf.strength.sums import added_up, partial_sums, summed_axis
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.tensors.layout import element_offsets
+from dmlconf.tensors.layout import element_offsets, layout_class
 
 __all__ = ["EFFECTS", "ranked"]
 
@@ -26,12 +26,18 @@ _PARTS: Final = 64
 
 
 def _packed(right: Computation, settings: Settings) -> Arrays | None:
-    """Ignore strides, as if tensors were packed; settings: `tensors`, inputs or outputs."""
+    """Ignore strides, as if tensors were packed.
+
+    Settings: `tensors`, inputs or outputs, and of these `only` one, or those of a `layout`.
+    """
     reads = settings["tensors"] == "inputs"
     changed = {}
     for name, array in (right.inputs if reads else right.outputs).items():
         tensor = right.tensor(name)
-        if tensor.Strides is None or not array.size:
+        if tensor.Strides is None or not array.size or settings.get("only", name) != name:
+            continue
+        layout = layout_class(tensor.Sizes, tensor.Strides)
+        if settings.get("layout", layout) != layout:
             continue
         offsets = element_offsets(tensor.Sizes, tensor.Strides)
         buffer = np.zeros(max(int(offsets.max()) + 1, array.size), array.dtype)

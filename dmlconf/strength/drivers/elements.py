@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["overflow", "read", "write"]
+__all__ = ["overflow", "read", "taken_over", "write"]
 
 
 def write(right: Computation, settings: Settings) -> Arrays | None:
@@ -38,6 +38,20 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
         return None
     array = _changed(right, right.inputs[name], settings)
     return None if array is None else right.again({name: array})
+
+
+def taken_over(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
+    """Return the outputs with some elements of other ones; settings: which, as in `_chosen`."""
+    changed = {}
+    for name, array in other.items():
+        if name in right.outputs and right.outputs[name].shape == array.shape:
+            rows, restored = _laid_out(right, right.outputs[name], settings)
+            wrong, _ = _laid_out(right, array, settings)
+            chosen = _chosen(settings, rows.shape[-1], _start(settings, rows.shape[-1], right.desc))
+            rows = rows.copy()
+            rows[:, chosen] = wrong[:, chosen]
+            changed[name] = restored(rows)
+    return changed or None
 
 
 def overflow(right: Computation, settings: Settings) -> Arrays | None:
@@ -75,7 +89,7 @@ def _written_again(flat: Array, most: int) -> Array:
 def _changed(right: Computation, array: Array, settings: Settings) -> Array | None:
     rows, restored = _laid_out(right, array, settings)
     length = rows.shape[-1]
-    start = _start(settings, length)
+    start = _start(settings, length, right.desc)
     chosen = _chosen(settings, length, start)
     if not len(chosen) or (settings["value"] == "wrapped" and start < 1):
         return None
@@ -89,10 +103,12 @@ def _changed(right: Computation, array: Array, settings: Settings) -> Array | No
     return restored(changed)
 
 
-def _start(settings: Settings, length: int) -> int:
+def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
     if "last_tile" in settings:
         return int(settings["last_tile"])
     start = settings.get("from", settings.get("rows_from", 0))
+    if start == "group":
+        return length // int(desc["GroupCount"])
     return length // 2 if start == "half" else int(start)
 
 
@@ -151,6 +167,8 @@ def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
     desc, rank = right.desc, array.ndim
     if axis == "reduced":
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
+    if axis == "first reduced":
+        return [min(desc["Axes"])]
     if axis == "axis":
         return [min(int(desc["Axis"]), rank - 1)]
     if axis == "window":

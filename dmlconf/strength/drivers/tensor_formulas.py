@@ -208,6 +208,17 @@ def _alpha_on_everything(right: Computation, settings: Settings) -> Arrays | Non
     return right.again(desc={"Beta": right.desc["Alpha"] * right.desc["Beta"]})
 
 
+def _activation_before_bias(right: Computation, settings: Settings) -> Arrays | None:
+    """Apply the fused activation to the product, and add the bias to what it gives."""
+    activated = right.again(desc={"CTensor": None})
+    if activated is None:
+        return None
+    product = activated["OutputTensor"]
+    with np.errstate(all="ignore"):
+        total = product + right.inputs["CTensor"] * np.float64(right.desc["Beta"])
+        return {"OutputTensor": np.asarray(total.astype(product.dtype))}
+
+
 def _mask_open(right: Computation, settings: Settings) -> Arrays | None:
     mask = right.inputs["MaskTensor"]
     if right.desc["MaskType"] == "BOOLEAN":
@@ -282,6 +293,7 @@ def _elements_repeated(right: Computation, settings: Settings) -> Arrays | None:
 
 
 TENSOR_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+    "activation_before_bias": _activation_before_bias,
     "alpha_on_everything": _alpha_on_everything,
     "elements_repeated": _elements_repeated,
     "epsilon_outside_root": _epsilon_outside_root,

@@ -60,7 +60,19 @@ def _indices_of_padded_input(right: Computation, settings: Settings) -> Arrays |
     return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 
+def _indices_of_channels_last(right: Computation, settings: Settings) -> Arrays | None:
+    """Count elements in the order in which they lie, channels last."""
+    indices = right.outputs["OutputIndicesTensor"]
+    batch, channels, *spatial = right.inputs["InputTensor"].shape
+    sizes = (batch, channels, *spatial)
+    inside = np.minimum(indices, np.prod(sizes) - 1).astype(np.int64)
+    first, channel, *places = np.unravel_index(inside, sizes)
+    result = np.ravel_multi_index((first, *places, channel), (batch, *spatial, channels))
+    return {"OutputIndicesTensor": result.astype(indices.dtype)}
+
+
 WINDOW_FORMULAS: Final[Mapping[str, Callable[[Computation, Settings], Arrays | None]]] = {
+    "indices_of_channels_last": _indices_of_channels_last,
     "indices_of_padded_input": _indices_of_padded_input,
     "maximum_from_clamped_start": _maximum_from_clamped_start,
 }
