@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,15 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reports.strength.drivers import driver_data, driver_lines, driver_share
+from dmlconf.reports.strength.drivers import (
+    driver_data,
+    driver_lines,
+    driver_share,
+    few_lines,
+)
 from dmlconf.strength.drivers.catalogue import bug_reports, driver_defects
 from dmlconf.strength.drivers.computation import Computation
-from dmlconf.strength.drivers.conditions import condition
+from dmlconf.strength.drivers.conditions import condition, features
 from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
 from tests.cli.process import dmlconf_here
@@ -82,6 +88,93 @@ cases:
 """
 
 
+CHANNELS_LAST = """
+operator: MAX_POOLING1
+cases:
+  - name: channels-last
+    desc:
+      InputTensor:
+        Sizes: [1, 2, 1, 4]
+        DataType: INT8
+        layout: channels-last
+        values: [1, 9, 2, 8, 5, 3, 4, 6]
+      OutputTensor: {Sizes: [1, 2, 1, 2], DataType: INT8}
+      OutputIndicesTensor: {Sizes: [1, 2, 1, 2], DataType: UINT32}
+      Strides: [1, 2]
+      WindowSize: [1, 2]
+      StartPadding: [0, 0]
+      EndPadding: [0, 0]
+"""
+
+GROUPS = """
+operator: CONVOLUTION
+cases:
+  - name: groups
+    desc:
+      InputTensor: {Sizes: [1, 2, 1, 3], DataType: FLOAT32, values: [1, 2, 4, 1, 2, 4]}
+      FilterTensor: {Sizes: [2, 1, 1, 2], DataType: FLOAT32, values: [1, 1, 1, 1]}
+      OutputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32}
+      Mode: CROSS_CORRELATION
+      Direction: FORWARD
+      Strides: [1, 1]
+      Dilations: [1, 2]
+      StartPadding: [0, 0]
+      EndPadding: [0, 0]
+      OutputPadding: [0, 0]
+      GroupCount: 2
+"""
+
+PRODUCT = """
+operator: GEMM
+cases:
+  - name: fused
+    desc:
+      ATensor: {Sizes: [1, 1], DataType: FLOAT16, values: [-3]}
+      BTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]}
+      CTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [2]}
+      OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 1
+      FusedActivation: {operator: ACTIVATION_RELU}
+"""
+
+REPEATED = """
+operator: ELEMENT_WISE_ADD
+cases:
+  - name: repeated-and-padded
+    desc:
+      ATensor: {Sizes: [2, 2], DataType: INT32, Strides: [3, 1], values: [10, 20, 30, 40]}
+      BTensor: {Sizes: [2, 2], DataType: INT32, Strides: [0, 1], values: [1, 2, 1, 2]}
+      OutputTensor: {Sizes: [2, 2], DataType: INT32}
+"""
+
+INT8_REDUCTION = """
+operator: REDUCE
+cases:
+  - name: outer-and-inner
+    desc:
+      Function: MAX
+      InputTensor: {Sizes: [2, 1, 2], DataType: INT8, values: [1, 2, 3, 4]}
+      OutputTensor: {Sizes: [1, 1, 1], DataType: INT8}
+      Axes: [0, 2]
+"""
+
+
+def wrong(directory: Path, text: str, defect: str) -> Mapping[str, list[float]]:
+    """Return the outputs that a defect changes in the one case of a suite."""
+    file = directory / "suite.yaml"
+    file.write_text(text, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    case = valid_case(planned)
+    [known] = [one for one in driver_defects() if one.name == defect]
+    assert all(known.met(features(case)))
+    arrays = known.inject(Computation(case, case.inputs(), evaluate(case, case.inputs())))
+    assert arrays is not None
+    return {name: array.ravel().tolist() for name, array in arrays.items()}
+
+
 def measured(directory: Path, text: str) -> dict[str, DefectResult]:
     file = directory / "suite.yaml"
     file.write_text(text, encoding="utf-8")
@@ -146,6 +239,80 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
     assert wrong["OutputIndicesTensor"].ravel().tolist() == (right + 1).tolist()
 
 
+@pytest.mark.parametrize(
+    ("text", "defect", "output", "expected"),
+    [
+        (
+            CHANNELS_LAST,
+            "channels-last max pooling counts its indices as the elements lie",
+            "OutputIndicesTensor",
+            [2, 6, 1, 7],
+        ),
+        (
+            GROUPS,
+            "grouped convolution dilates the filters of its first group only",
+            "OutputTensor",
+            [5, 3],
+        ),
+        (
+            PRODUCT,
+            "product of FLOAT16 applies its activation before the bias",
+            "OutputTensor",
+            [2],
+        ),
+        (
+            REPEATED,
+            "repeated input beside a padded one is read as packed",
+            "OutputTensor",
+            [11, 22, 30, 40],
+        ),
+        (
+            INT8_REDUCTION,
+            "reduction of INT8 over axes that are not adjacent drops a slice",
+            "OutputTensor",
+            [2],
+        ),
+    ],
+)
+def test_a_defect_of_two_conditions_gives_wrong_results(
+    tmp_path: Path, text: str, defect: str, output: str, expected: list[float]
+) -> None:
+    assert wrong(tmp_path, text, defect)[output] == expected
+
+
+def test_conditions_tell_layouts_apart(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(REPEATED, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    names = features(valid_case(planned))
+    assert names["padded_tensors"] == ("ATensor",)
+    assert names["broadcast_tensors"] == ("BTensor",)
+    assert names["transposed_tensors"] == names["channels_last_tensors"] == ()
+
+
+def test_what_fewer_than_three_cases_notice_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    case = CUMULATION.replace("LENGTH", "300")
+    entry = case.partition("cases:\n")[2]
+    more = [entry.replace("exclusive", f"exclusive-{i}") for i in range(2)]
+    for entries, count in ((more[:1], "two cases notice"), (more, "")):
+        file.write_text(case + "".join(entries), encoding="utf-8")
+        line = "cumulative sum beyond 256 elements starts anew: "
+        lines = [each for each in few_lines(figure_of(file)) if line in each]
+        assert len(lines) == bool(count)
+        assert all(f"{line}{count} it" in each for each in lines)
+
+
+def test_few_is_not_said_of_a_sample_that_cannot_tell(tmp_path: Path) -> None:
+    """Two cases of each defect may both notice it, and a third one as well."""
+    file = tmp_path / "suite.yaml"
+    file.write_text(CUMULATION.replace("LENGTH", "300"), encoding="utf-8")
+    plan = list(load_suite([file]).plan())
+    applicability, strength = measure_drivers(plan, [file], 1, 2)
+    assert DriverFigure.of(driver_defects(), applicability, strength).few
+    assert not DriverFigure.of(driver_defects(), applicability, strength, 2).few
+
+
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
     actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
     survivor = actual["cumulative sum beyond 1024 elements starts anew"]
@@ -198,7 +365,8 @@ def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> Non
 
 def test_explanations_of_survivors_name_operators_of_their_defect() -> None:
     for defect in driver_defects():
-        assert set(defect.survives) <= set(defect.operators), defect.name
+        assert set(defect.explained) <= set(defect.operators), defect.name
+        assert not set(defect.survives) & set(defect.few), defect.name
 
 
 def test_the_line_of_a_survivor_has_its_explanation(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "driver_lines",
     "driver_sentence",
     "driver_share",
+    "few_lines",
     "report_sentence",
 ]
 
@@ -69,6 +70,21 @@ def driver_lines(figure: DriverFigure) -> Iterator[str]:
         yield f"{one.operator}: {one.defect.name}: {one.missing}{explanation}"
 
 
+def few_sentence(figure: DriverFigure) -> str:
+    """Return one sentence on the defects that fewer than three cases notice."""
+    because = sum(bool(one.few_because) for one in figure.few)
+    return f"{len(figure.few):,} pairs are noticed by one or two cases only, {because:,} explained"
+
+
+def few_lines(figure: DriverFigure) -> Iterator[str]:
+    """Yield a line for each defect that fewer than three cases of an operator notice."""
+    for one in sorted(figure.few, key=lambda s: (s.operator, s.defect.name)):
+        count = "one case notices" if one.tally.caught == 1 else "two cases notice"
+        because = f"; explained: {one.few_because}" if one.few_because else ""
+        having = f"{one.tally.ran:,} of its cases run it"
+        yield f"{one.operator}: {one.defect.name}: {count} it, {having}{because}"
+
+
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
     """Return the figure for JSON."""
     fates = Counter(one.fate for one in figure.pairs)
@@ -81,6 +97,7 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
         "pairs_ran": sum(one.tally.ran for one in figure.pairs),
         "pairs_caught": sum(one.tally.caught for one in figure.pairs),
         "fates": {str(fate): fates[fate] for fate in Fate},
+        "pairs_of_few_cases": len(figure.few) if figure.counted else None,
         "reports": [
             {
                 "name": report.name,
@@ -122,6 +139,8 @@ class _DriverDefects:
     def sentences(self) -> Iterator[str]:
         """Yield the share of all, and of those that were reported publicly."""
         yield driver_sentence(self.figure)
+        if self.figure.few:
+            yield few_sentence(self.figure)
         if self.figure.by_report:
             yield report_sentence(self.figure)
 
@@ -130,13 +149,16 @@ class _DriverDefects:
         return None
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each pair that survives."""
+        """Yield a line for each pair that survives or that few cases notice."""
         yield from driver_lines(self.figure)
+        yield from few_lines(self.figure)
 
     def markdown(self) -> list[str]:
-        """Return the pairs that survive."""
+        """Return the pairs that survive, and those that few cases notice."""
         heading = "What survives, and the case that is missing:"
-        return ["## By driver defect", "", heading, "", *bullets(self.remarks()), ""]
+        survivors = [heading, "", *bullets(driver_lines(self.figure)), ""]
+        few = ["What fewer than three cases notice:", "", *bullets(few_lines(self.figure)), ""]
+        return ["## By driver defect", "", *survivors, *(few if self.figure.few else [])]
 
     def data(self) -> Mapping[str, Any]:
         """Return the figure for JSON."""
@@ -153,7 +175,7 @@ def _measured(setting: Setting) -> _DriverDefects:
         applicability, noticed = measure_drivers(
             setting.plan, setting.suite_paths, setting.jobs, setting.sample, setting.seed, advance
         )
-    return _DriverDefects(DriverFigure.of(driver_defects(), applicability, noticed))
+    return _DriverDefects(DriverFigure.of(driver_defects(), applicability, noticed, setting.sample))
 
 
 DRIVERS: Final = FigureKind(

@@ -74,6 +74,7 @@ class DriverDefect:
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
         survives: by operator, why no case catches it.
+        few: by operator, why fewer than three cases do.
     """
 
     name: str
@@ -84,6 +85,12 @@ class DriverDefect:
     report: BugReport | None
     plausible: str | None
     survives: Mapping[str, str]
+    few: Mapping[str, str]
+
+    @property
+    def explained(self) -> Mapping[str, str]:
+        """By operator, why fewer than three cases catch it, or none."""
+        return {**self.few, **self.survives}
 
     @property
     def in_second_dispatch(self) -> bool:
@@ -164,6 +171,7 @@ def _defect(entry: Mapping[str, Any]) -> DriverDefect:
         report=bug_reports()[name] if name else None,
         plausible=entry.get("plausible"),
         survives=entry.get("survives", {}),
+        few=entry.get("few", {}),
     )
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from dmlconf.strength.drivers.applicability import Applicability, Met, OperatorDefect
 from dmlconf.strength.drivers.catalogue import BugReport, DriverDefect
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
 
-__all__ = ["DefectResult", "DriverFigure", "Fate", "caught_in_all", "caught_in_any"]
+__all__ = ["FEW", "DefectResult", "DriverFigure", "Fate", "caught_in_all", "caught_in_any"]
+
+FEW: Final = 3
+"""A defect that fewer cases notice is lost as soon as these change."""
 
 
 class Fate(StrEnum):
@@ -56,6 +60,11 @@ class DefectResult:
         return self.defect.survives.get(self.operator, "")
 
     @property
+    def few_because(self) -> str:
+        """Why fewer than `FEW` cases catch it; empty if not known."""
+        return self.defect.few.get(self.operator, "")
+
+    @property
     def missing(self) -> str:
         """Which case is missing, in one sentence; empty if none is."""
         having = _having(self.defect, self.operator)
@@ -95,16 +104,22 @@ class DriverFigure:
     Attributes:
         pairs: each defect in each of its operators that the suite has cases of.
         cases_tried: how many cases were tried.
+        counted: whether enough cases were tried to tell which defects few of them notice.
     """
 
     pairs: Sequence[DefectResult]
     cases_tried: int
+    counted: bool = True
 
     @classmethod
     def of(
-        cls, defects: Sequence[DriverDefect], applicability: Applicability, strength: DriverStrength
+        cls,
+        defects: Sequence[DriverDefect],
+        applicability: Applicability,
+        strength: DriverStrength,
+        sample: int | None = None,
     ) -> DriverFigure:
-        """Return the figure of a measurement."""
+        """Return the figure of a measurement of so many cases of each defect and operator."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:
@@ -113,12 +128,19 @@ class DriverFigure:
                     tally = strength.pairs.get(pair, DriverTally())
                     met = applicability.met[pair]
                     pairs.append(DefectResult(defect, operator, met, tally))
-        return cls(pairs, len(strength.cases))
+        return cls(pairs, len(strength.cases), sample is None or sample >= FEW)
 
     @property
     def survivors(self) -> list[DefectResult]:
         """Those that no case catches."""
         return [pair for pair in self.pairs if pair.fate is not Fate.CAUGHT]
+
+    @property
+    def few(self) -> list[DefectResult]:
+        """Those that fewer than `FEW` cases catch, but at least one."""
+        if not self.counted:
+            return []
+        return [pair for pair in self.pairs if 0 < pair.tally.caught < FEW]
 
     @property
     def by_defect(self) -> dict[str, list[DefectResult]]:

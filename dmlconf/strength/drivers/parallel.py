@@ -12,6 +12,7 @@ from dmlconf.engine.against import suite_expectations
 from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect, applicability_of
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
+from dmlconf.strength.drivers.figure import FEW
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.workers.mapping import in_processes
 
@@ -34,9 +35,10 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return what the cases meet, and what they notice.
 
-    A driver defect counts as caught by one case, so those that no case of their sample notices are
-    tried on all others as well, unless the catalogue explains why they survive. A defect of size
-    counts by each case of its sample.
+    A driver defect counts as caught by one case, and as well covered by `FEW` cases. So those that
+    fewer cases of their sample notice are tried on all others as well, unless the catalogue
+    explains why. Of samples smaller than `FEW`, these are those that no case notices. A defect of
+    size counts by each case of its sample.
 
     Args:
         plan: the cases.
@@ -67,11 +69,15 @@ def measure_drivers(
 
         measure(overview.chosen(sample, seed), advance)
         if defects is None:
+            least = FEW if sample is None or sample >= FEW else 1
             explained = {
-                OperatorDefect(d.name, name) for d in driver_defects() for name in d.survives
+                OperatorDefect(d.name, name) for d in driver_defects() for name in d.explained
             }
-            missed = [pair for pair, tally in strength.pairs.items() if not tally.caught]
-            left = [pair for pair in missed if pair not in explained]
+            left = [
+                pair
+                for pair, tally in strength.pairs.items()
+                if tally.caught < least and pair not in explained
+            ]
             measure(overview.rest(sample, seed, left), lambda: None)
     return overview, strength
 
