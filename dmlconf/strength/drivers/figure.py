@@ -62,7 +62,7 @@ class DefectResult:
     @property
     def few_because(self) -> str:
         """Why fewer than `FEW` cases catch it; empty if not known."""
-        return self.defect.few.get(self.operator, "")
+        return self.defect.explained.get(self.operator, "")
 
     @property
     def missing(self) -> str:
