@@ -26,6 +26,7 @@ __all__ = [
     "driver_sentence",
     "driver_share",
     "few_lines",
+    "few_sentence",
     "report_sentence",
 ]
 
