@@ -87,6 +87,8 @@ class Accumulation:
 
     def part(self, block: slice) -> Accumulation:
         """Return the limits of some elements."""
+        if block.start == 0 and block.stop >= self.errors.sums.size:
+            return self
         return replace(self, errors=self.errors.at(block))
 
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
@@ -104,23 +106,21 @@ class Accumulation:
         beyond = _beyond(dtype)
         with np.errstate(all="ignore"):
             values = np.clip(expected.astype(np.float64), -beyond, beyond)
-            error_scale = np.where(np.isfinite(self.errors.sums), self.errors.sums, np.abs(values))
-            error_scale = np.minimum(error_scale, self._overflow(dtype))
-            known = self.part(slice(None))
+            error_scale = self._error_scale(values, dtype)
+            limits = self._limits(values, error_scale, dtype, stores)
+            nothing = error_scale == 0
 
             def reach(end: Array) -> Array:
-                limit, _ = known._limits(end, values, error_scale, dtype, stores)
-                return np.where((error_scale != 0) & np.isfinite(limit), limit, 0.0)
+                limit = limits.at(limits.ulps(end, values))
+                return np.where(nothing | ~np.isfinite(limit), 0.0, limit)
 
-            # Only for FLOAT16 the limit depends on its end: its ULP is that of the value
-            # itself.
-            rounds = _ROUNDS if dtype == np.float16 else 1
             near = reach(values)
             undefined = self._undefined(dtype)
             ends = []
             for side in (-1.0, 1.0):
                 end = values + side * near
-                for _ in range(rounds - 1):
+                # Where the limit has the ULP of the value itself, it depends on its own end.
+                for _ in range(_ROUNDS - 1 if limits.stores else 0):
                     before, end = end, values + side * reach(end)
                     if np.array_equal(before, end):
                         break
@@ -164,77 +164,98 @@ class Accumulation:
         itself, inputs were not: then the expected value replaces it. A sum without terms
         is exact.
         """
-        overflow = self._overflow(actual.dtype)
-        beyond = _beyond(actual.dtype)
+        dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
             e = np.clip(expected.astype(np.float64), -beyond, beyond)
-            finite = np.isfinite(self.errors.sums)
-            error_scale = np.where(finite, self.errors.sums, np.abs(e))
-            error_scale = np.minimum(error_scale, overflow)
-            overflows = self.overflowing(actual.dtype)
+            error_scale = self._error_scale(e, dtype)
+            overflows = self.overflowing(dtype)
             error = np.abs(a - e)
-            stores = _STORES if expected.dtype == actual.dtype else _OWN_STORE
-            limit, deviation = self._limits(a, e, error_scale, actual.dtype, stores)
-            share, apart = error / limit, error / deviation
+            limits = self._limits(
+                e, error_scale, dtype, _STORES if expected.dtype == dtype else _OWN_STORE
+            )
+            ulps = limits.ulps(a, e)
+            share, apart = error / limits.at(ulps), error / self._deviation(limits, ulps, dtype)
         odd_elements = ~np.isfinite(share) | (error_scale == 0)
-        special = np.flatnonzero(odd_elements if overflows is None else odd_elements | overflows)
-        if len(special):
-            x, y, m = actual[special], expected[special], self.errors.sums[special]
-            same = (x == y) | (np.isnan(x) & np.isnan(y))
-            undefined = self._undefined(actual.dtype)[special]
-            right = same | undefined
+        special = np.nonzero(odd_elements if overflows is None else odd_elements | overflows)
+        if special[0].size:
+
+            def odd(values: Array) -> Array:
+                return np.broadcast_to(values, share.shape)[special]
+
+            x, y, m = odd(actual), odd(expected), odd(self.errors.sums)
+            right = (x == y) | (np.isnan(x) & np.isnan(y)) | odd(self._undefined(dtype))
             if overflows is not None:
-                right |= overflows[special] & ~np.isfinite(x)
+                right |= odd(overflows) & ~np.isfinite(x)
             for values in (share, apart):
-                odd = values[special]
-                odd = np.where(np.isnan(odd) | (m == 0), math.inf, odd)
-                values[special] = np.where(right, 0.0, odd)
+                kept = np.where(np.isnan(values[special]) | (m == 0), math.inf, values[special])
+                values[special] = np.where(right, 0.0, kept)
         return share, apart
 
-    def _limits(
-        self,
-        actual: Array,
-        expected: Array,
-        error_scale: Array,
-        dtype: np.dtype[Any],
-        stores: float,
-    ) -> tuple[Array, Array]:
-        """Return the greatest error of each element, and the greatest root mean square.
+    def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
+        """Return what errors are shares of, which is at most what a sum can hold.
 
         Args:
-            actual, expected: the values, FLOAT64.
+            expected: FLOAT64 values, which count where inputs were not finite.
+            dtype: the output's type.
+        """
+        sums = self.errors.sums
+        error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
+        return np.minimum(error_scale, self._overflow(dtype))
+
+    def _limits(
+        self, expected: Array, error_scale: Array, dtype: np.dtype[Any], stores: float
+    ) -> _Limits:
+        """Return the greatest error of each element.
+
+        Args:
+            expected: the expected values, FLOAT64.
             error_scale: the scale of their errors.
             dtype: the output's type.
             stores: ULPs that FLOAT16 outputs may differ by their own store.
         """
         info, terms = np.finfo(dtype), self.rule.products
+        stored = self._held(self.errors.stored)
         if self.half and dtype == np.float16:
             unit = np.maximum(error_scale * 2.0**-11, float(info.smallest_subnormal) / 2)
             unit *= self.rule.limit
-            stored = 2 * self._held(self.errors.stored)
-            return 2 * terms * unit + stored, math.sqrt(_TOSA_VARIANCE * terms) * unit + stored
+            return _Limits(unit, 2 * terms * unit + 2 * stored)
         share = _UNIT_ROUNDOFF.get(dtype, 2.0**-53)
         floor = float(info.tiny) if self.rule.flushes else float(info.smallest_subnormal) / 2
         unit = error_scale * share
         if dtype != np.float16:
             unit = np.maximum(unit, floor)
         unit = unit * self.rule.limit
-        limit = unit * self._roundings(np.abs(expected), error_scale)
+        additions = unit * self._roundings(np.abs(expected), error_scale)
+        exact = self._exact(error_scale, _FLOAT32_BITS)
+        if dtype != np.float16:
+            return _Limits(unit, additions, lossless=exact)
+        # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
+        lossless = self._exact(error_scale, _FLOAT16_BITS)
+        if lossless is not None:
+            lossless = lossless & (stored == 0) & (error_scale <= float(info.max))
+        return _Limits(unit, additions, stores, stored, exact, lossless)
+
+    def _deviation(self, limits: _Limits, ulps: Array | float, dtype: np.dtype[Any]) -> Array:
+        """Return the greatest root mean square of the errors of each element.
+
+        Args:
+            limits: as `_limits` has them.
+            ulps: as `limits` has them of the values.
+            dtype: the output's type.
+        """
+        terms, stored = self.rule.products, self._held(self.errors.stored)
+        if self.half and dtype == np.float16:
+            return math.sqrt(_TOSA_VARIANCE * terms) * limits.unit + 2 * stored
         mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
         # The mean of equal errors is as large as each of them.
-        deviation = unit * (max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean)
-        exact = self._exact(error_scale, _FLOAT32_BITS)
-        if dtype == np.float16:
-            ulp = float16_ulps(np.maximum(np.abs(actual), np.abs(expected)))
-            stored = self._held(self.errors.stored)
-            limit = np.where(exact, ulp, limit + stores * ulp) + stored
-            held = stored if self.errors.deviation is None else self._held(self.errors.deviation)
-            deviation = np.sqrt(np.square(deviation) + np.square(ulp) + np.square(held))
-            # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
-            exact = self._exact(error_scale, _FLOAT16_BITS) & (stored == 0)
-            exact &= error_scale <= float(info.max)
-        return np.where(exact, 0.0, limit), deviation
+        share = max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean
+        deviation: Array = limits.unit * share
+        if dtype != np.float16:
+            return deviation
+        held = stored if self.errors.deviation is None else self._held(self.errors.deviation)
+        together: Array = np.sqrt(np.square(deviation) + np.square(ulps) + np.square(held))
+        return together
 
     @staticmethod
     def _held(sizes: Array | None) -> Array | float:
@@ -254,12 +275,52 @@ class Accumulation:
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
-    def _exact(self, error_scale: Array, bits: int) -> Array:
-        """Return where every sum of some terms has at most so many bits, so that it is exact."""
+    def _exact(self, error_scale: Array, bits: int) -> Array | None:
+        """Return where every sum of some terms has at most so many bits, so that it is exact.
+
+        None where nothing tells that any sum is.
+        """
         if not self.errors.quantum:
-            return np.zeros(error_scale.shape, bool)
+            return None
         exact: Array = error_scale <= self.errors.quantum * 2.0**bits
         return exact
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The greatest error of each element, by the ULP of the value that is stored.
+
+    Attributes:
+        unit: the error of one rounding.
+        additions: the greatest error of all additions.
+        stores: ULPs that the last store may add; 0 where no error depends on a ULP.
+        stored: what FLOAT16 loses on the way.
+        exact: where additions are exact, so that a store is off by one ULP at most; None for
+            nowhere.
+        lossless: where stores are exact as well; None for nowhere.
+    """
+
+    unit: Array
+    additions: Array
+    stores: float = 0.0
+    stored: Array | float = 0.0
+    exact: Array | None = None
+    lossless: Array | None = None
+
+    def ulps(self, actual: Array, expected: Array) -> Array | float:
+        """Return the FLOAT16 ULPs of the larger of two FLOAT64 values; 0 where none matters."""
+        if not self.stores:
+            return 0.0
+        return float16_ulps(np.maximum(np.abs(actual), np.abs(expected)))
+
+    def at(self, ulps: Array | float) -> Array:
+        """Return the greatest error of elements with these ULPs."""
+        limit = self.additions
+        if self.stores:
+            limit = limit + self.stores * ulps
+            limit = limit if self.exact is None else np.where(self.exact, ulps, limit)
+            limit = limit + self.stored
+        return limit if self.lossless is None else np.where(self.lossless, 0.0, limit)
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ __all__ = ["Allowance", "Interval", "SumErrors", "permitted_intervals"]
 
 Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
+
+_MOST_TOGETHER: Final = 1 << 15
+"""The most elements of several spans that are computed at once, so that they stay in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -76,6 +79,13 @@ class SumErrors:
             self.sums_shared,
             tuple((_at(least, indices), _at(most, indices)) for least, most in self.spans),
         )
+
+    def stacked_spans(self) -> Iterator[Interval]:
+        """Yield the spans, as many in the rows of one as are computed at once quickly."""
+        count = max(1, _MOST_TOGETHER // max(1, self.sums.size))
+        for start in range(0, len(self.spans), count):
+            least, greatest = zip(*self.spans[start : start + count], strict=True)
+            yield np.stack(least), np.stack(greatest)
 
 
 class Allowance:

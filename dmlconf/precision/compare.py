@@ -130,10 +130,8 @@ class _AppliedRule:
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
         self.accumulation = accumulation_of(rule, allowance, expected) if accumulates else None
         self.others: tuple[Array, ...] = ()
-        self.spans: tuple[Interval, ...] = ()
         if self.accumulation is not None:
             errors = self.accumulation.errors
-            self.spans = errors.spans
             if errors.others or errors.spans or self.accumulation.may_overflow:
                 # A right expected value may be another device's choice among these.
                 self.others = (allowance.right.ravel(), *errors.others)
@@ -187,29 +185,52 @@ class _AppliedRule:
         shares = apart = None
         if self.accumulation is not None:
             known = self.accumulation.part(block)
-            shares, apart = known.shares(actual, expected)
             if self.others:
-                chosen = self._alternative_shares(known, block, actual)
-                right: Array | bool = True
-                if not _same_bits(expected, self.others[0][block]):
-                    right = self._alternative_shares(known, block, expected)[0] <= 1
-                for least, more in zip((shares, apart), chosen, strict=True):
-                    np.minimum(least, more, out=least, where=right)
+                shares, apart = self._shares_with_others(known, block, actual, expected)
+            else:
+                shares, apart = known.shares(actual, expected)
         used = rules.used(
             actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
         )
         return used, apart
 
+    def _shares_with_others(
+        self, known: Accumulation, block: slice, actual: Array, expected: Array
+    ) -> tuple[Array, Array]:
+        """Return the shares around expected values where others are as right.
+
+        Where the expected value is not one of these, nothing but itself counts.
+        """
+        reference = self.others[0][block]
+        if _same_bits(expected, reference):
+            return self._alternative_shares(known, block, actual)
+        right = self._alternative_shares(known, block, expected)[0] <= 1
+        if _same_bits(actual, reference):
+            chosen = np.zeros(len(actual)), np.zeros(len(actual))
+            if right.all():
+                return chosen
+        else:
+            chosen = self._alternative_shares(known, block, actual)
+        shares, apart = known.shares(actual, expected)
+        for least, more in zip((shares, apart), chosen, strict=True):
+            np.minimum(least, more, out=least, where=right)
+        return shares, apart
+
     def _alternative_shares(
         self, known: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
         """Return the least shares around the reference's value and all that are as right."""
-        near = [other[block] for other in self.others]
-        near += [_nearest_in(a[block], b[block], values) for a, b in self.spans]
-        shares, apart = known.shares(values, near[0])
-        for other in near[1:]:
-            for least, more in zip((shares, apart), known.shares(values, other), strict=True):
-                np.minimum(least, more, out=least)
+        shares, apart = known.shares(values, self.others[0][block])
+
+        def keep_least(more: tuple[Array, Array]) -> None:
+            np.minimum(shares, more[0], out=shares)
+            np.minimum(apart, more[1], out=apart)
+
+        for other in self.others[1:]:
+            keep_least(known.shares(values, other[block]))
+        for lowest, highest in known.errors.stacked_spans():
+            of_spans = known.shares(values, _nearest_in(lowest, highest, values))
+            keep_least((np.minimum.reduce(of_spans[0]), np.minimum.reduce(of_spans[1])))
         return shares, apart
 
 
@@ -233,13 +254,14 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
     if allowance.errors is None:
         raise ValueError("an accumulate rule needs the error scale")
     errors = allowance.errors.at(slice(None))
+    varied = _varied(expected)
     return Accumulation(
         rule=rule,
         errors=errors,
         half=allowance.half_precision,
-        varied=_varied(expected),
+        varied=varied,
         # FLOAT16 shares of many elements are alike, and the FLOAT64 sizes of their sums are not.
-        terms_vary=_varied(expected) or _varied(errors.sums) or errors.terms_vary,
+        terms_vary=varied or errors.terms_vary or _varied(errors.sums),
     )
 
 

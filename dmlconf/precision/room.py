@@ -115,9 +115,10 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
         return expected, expected
     accumulation = accumulation_of(rule, allowance, expected)
     lowest, highest = accumulation.ends(expected)
-    for least, greatest in accumulation.errors.spans:
-        lowest = np.fmin(lowest, accumulation.ends(least, expected.dtype)[0])
-        highest = np.fmax(highest, accumulation.ends(greatest, expected.dtype)[1])
+    for least, greatest in accumulation.errors.stacked_spans():
+        below, above = (accumulation.ends(ends, expected.dtype) for ends in (least, greatest))
+        lowest = np.fmin(lowest, np.fmin.reduce(below[0]))
+        highest = np.fmax(highest, np.fmax.reduce(above[1]))
     return lowest, highest
 
 
