@@ -226,7 +226,7 @@ def read_log(
     """
     logged: list[LoggedVerdict] = []
     attempts: dict[str, LoggedVerdict] = {}
-    pack: Callable[[Verdict], Verdict] = lambda verdict: verdict  # noqa: E731  # Most logs are small.
+    read: Callable[[Mapping[str, Any]], Verdict] = verdict_of
     header: Header | None = None
     footer: tuple[int, Footer] | None = None
     for number, record, _ in log_lines(path, own=own):
@@ -239,11 +239,11 @@ def read_log(
             raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
         if kind == "header":
             header = header_of(record)
-            pack = packing() if header.selected > MANY else pack
+            read = packing() if header.selected > MANY else verdict_of
         elif kind == "footer":
             footer = number, footer_of(record)
         else:
-            entry = LoggedVerdict(number, record.get("place"), pack(keep(verdict_of(record))))
+            entry = LoggedVerdict(number, record.get("place"), keep(read(record)))
             if kind == "verdict":
                 logged.append(entry)
                 attempts.pop(entry.verdict.case, None)

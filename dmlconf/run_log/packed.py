@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final
 
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.record import record_of, value_of
-from dmlconf.verdicts.verdict import Verdict
+from dmlconf.verdicts.record import value_of
+from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Verdict
 
 __all__ = ["MANY", "Packed", "PackedFigures", "packing"]
 
-MANY: Final = 100_000
+MANY: Final = 20_000
 """Logs with more verdicts are read packed."""
 
 
@@ -65,34 +64,31 @@ def _figures(text: str) -> dict[str, Figures]:
     return {name: value_of(Figures, record) for name, record in json.loads(text).items()}
 
 
-def packing() -> Callable[[Verdict], Verdict]:
-    """Return a function that packs verdicts; equal parts share one object."""
+def packing() -> Callable[[Mapping[str, Any]], Verdict]:
+    """Return a function that reads packed verdicts from records; equal parts share one object."""
     known: dict[str, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def packed(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    def packed(mapping: Mapping[str, Any], kind: type[Packed] = Packed) -> Mapping[str, Any]:
+        if not mapping:
+            return _NOTHING
         text = json.dumps(mapping, separators=(",", ":"))
-        return known.setdefault(text, Packed(text)) if mapping else _NOTHING
+        return known.setdefault(text, kind(text))
 
-    def packed_figures(figures: Mapping[str, Figures]) -> Mapping[str, Figures]:
-        records = {name: record_of(each) for name, each in figures.items()}
-        text = json.dumps(records, separators=(",", ":"))
-        return known.setdefault(text, PackedFigures(text)) if figures else _NOTHING
-
-    def pack(verdict: Verdict) -> Verdict:
-        identity = replace(
-            verdict.identity,
-            operator=intern(verdict.operator),
-            location=intern(verdict.location),
-            tags=tags.setdefault(verdict.tags, verdict.tags),
-            facts=packed(verdict.facts),
-            files=packed(verdict.identity.files),
+    def read(record: Mapping[str, Any]) -> Verdict:
+        plain = {**record, "tags": tags.setdefault(tuple(record["tags"]), tuple(record["tags"]))}
+        for name in ("operator", "location"):
+            plain[name] = intern(record.get(name, ""))
+        kept = {name: packed(plain.pop(name, _NOTHING)) for name in ("facts", "files")}
+        figures = packed(plain.pop("figures", _NOTHING), PackedFigures)
+        digests = packed(plain.pop("output_digests", _NOTHING))
+        return Verdict(
+            value_of(Identity, plain, **kept),
+            value_of(Judgement, plain, figures=figures),
+            value_of(Execution, plain, output_digests=digests),
         )
-        judgement = replace(verdict.judgement, figures=packed_figures(verdict.figures))
-        digests = packed(verdict.execution.output_digests)
-        return Verdict(identity, judgement, replace(verdict.execution, output_digests=digests))
 
-    return pack
+    return read
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}

@@ -66,9 +66,14 @@ def record_of(value: Any) -> dict[str, Any]:
     return record
 
 
-def value_of(kind: type[_Value], record: Mapping[str, Any]) -> _Value:
-    """Return the dataclass that `record_of` wrote."""
-    values: dict[str, Any] = {}
+def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
+    """Return the dataclass that `record_of` wrote.
+
+    Args:
+        kind: the dataclass.
+        record: what was written.
+        values: fields that the record does not have.
+    """
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is not None:
             values[each.name] = value_of(each.part, record)

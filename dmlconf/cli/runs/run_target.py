@@ -30,13 +30,15 @@ from dmlconf.engine.target import Target
 from dmlconf.judging.figure_cache import FigureCache
 from dmlconf.reports.formats import Report
 from dmlconf.run_log.log import Footer, LogWriter, RunLog, read_log
-from dmlconf.run_log.packed import MANY
 from dmlconf.verdicts.verdict import Status
 
 __all__ = ["Presentation", "labelled", "run_and_report"]
 
 _MOST_UNSAVED: Final = 4096
 """Figures of so many cases are stored at once, so that few are in memory."""
+
+MANY: Final = 100_000
+"""Plans of more cases get no hints, so that they can be freed."""
 
 _MOST_DUMPED: Final = 100
 """Each has several files; with more failures than this, groups are what to look at."""
