@@ -6,7 +6,7 @@ import os
 import stat
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 __all__ = ["UnreadableFileError", "open_regular", "read_bytes", "read_stream", "resolved"]
 
@@ -37,6 +37,11 @@ def open_regular(path: Path) -> BufferedReader:
     Raises:
         UnreadableFileError: it is not a regular file, or cannot be opened.
     """
+    return os.fdopen(_descriptor(path), "rb")
+
+
+def _descriptor(path: Path) -> int:
+    """Open a regular file as `open_regular` does, and return its descriptor."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
@@ -46,7 +51,7 @@ def open_regular(path: Path) -> BufferedReader:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         raise UnreadableFileError(f"is {_kind(mode)}, not a regular file")
-    return os.fdopen(descriptor, "rb")
+    return descriptor
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -59,20 +64,30 @@ def read_bytes(path: Path, limit: int) -> bytes:
     Raises:
         UnreadableFileError: it cannot be read, or is larger.
     """
-    with open_regular(path) as stream:
-        try:
-            size = os.fstat(stream.fileno()).st_size
-            # Reading allocates as much as it is asked for, so the limit only if the file grows.
-            content = stream.read(min(size, limit) + 1)
-            if size < len(content) <= limit:
-                content += stream.read(limit + 1 - len(content))
-        except OSError as error:
-            raise UnreadableFileError(_reason(error)) from error
+    descriptor = _descriptor(path)  # A suite has a thousand files: streams take twice the time.
+    try:
+        size = os.fstat(descriptor).st_size
+        # Reading allocates as much as it is asked for, so the limit only if the file grows.
+        content = os.read(descriptor, min(size, limit) + 1)
+        while len(content) <= limit and (more := os.read(descriptor, _rest(content, limit))):
+            content += more
+    except OSError as error:
+        raise UnreadableFileError(_reason(error)) from error
+    finally:
+        os.close(descriptor)
     if len(content) > limit:
         size = max(size, len(content))
         message = f"is {size:,} bytes long; at most {limit:,} are read"
         raise UnreadableFileError(message, too_large=True)
     return content
+
+
+_AT_ONCE: Final = 1 << 20
+
+
+def _rest(content: bytes, limit: int) -> int:
+    """Return how many bytes to read after these, until there are more than the limit."""
+    return min(limit + 1 - len(content), _AT_ONCE)
 
 
 def read_stream(stream: BinaryIO, limit: int) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -118,6 +117,8 @@ class Store:
         content = entry_content(value)
         if content is None:
             return
+        import tempfile  # What is found in the store needs none.
+
         with suppress(OSError):
             _make_own_folder(self.folder)
             self._usable = None

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 from dmlconf.backends.protocol import Environment, Outcome, Outputs
-from dmlconf.backends.subject import tested_environment
+from dmlconf.backends.subject import REFERENCE, tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.documents.reader import read_document
 from dmlconf.excuses.deviations import Deviation, Deviations, formula_of, patched
@@ -24,7 +24,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
 __all__ = ["NO_FINDINGS", "Finding", "Findings", "all_findings", "findings_of"]
 
-_DIRECTML: Final = "directml"
+_NO_OTHER_RUNTIME: Final = frozenset({"directml", REFERENCE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ def _of_values(
 def findings_of(environment: Environment | Mapping[str, Any]) -> Findings:
     """Return the findings in the runtime that an environment describes, in any version of it."""
     tested = tested_environment(environment)
-    if tested["backend"] == _DIRECTML:
-        return NO_FINDINGS
+    if tested["backend"] in _NO_OTHER_RUNTIME:
+        return NO_FINDINGS  # The files of all others need not be read.
     for each in all_findings():
         if each.runtime == tested["backend"] and all(
             tested["details"].get(name) == value for name, value in each.details.items()
