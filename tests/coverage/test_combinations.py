@@ -13,6 +13,7 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.graph import graph_entry
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.combinations.classes import class_of
+from dmlconf.coverage.combinations.exclusions import reason
 from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of
 from dmlconf.resources import cases_directory
@@ -74,21 +75,55 @@ def test_each_pair_is_covered_or_missing_or_impossible_for_a_reason(tmp_path: Pa
     assert not list(row.contradictions)
 
 
+def why(name: str, *pair: tuple[str, str]) -> str | None:
+    entry = operator(name)
+    assigned = {each.name: each.assigned for each in parameters_of(entry)}
+    return reason(entry, pair, tuple(a for each, value in pair for a in assigned[each](value)))
+
+
 def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
-    names = ["REDUCE", "CAST", "TOP_K1", "MAX_POOLING1"]
-    empty = measure_combinations(map(operator, names), [])
-    reduce = empty["REDUCE"]
-    types = ("data type of InputTensor", "INT8"), ("Function", "AVERAGE")
-    assert "table" in reduce.excluded[types]
-    assert (("data type of InputTensor", "INT32"), ("Function", "SUM")) in reduce.missing
-    flat = ("dimensions", "1"), ("layout of InputTensor", "transposed")
-    assert reduce.excluded[flat] == "a transposed layout needs 2 dimensions"
-    cast = empty["CAST"]
-    assert (("data type of InputTensor", "INT8"), ("data", "all -infinity")) in cast.excluded
-    assert (("data type of OutputTensor", "INT8"), ("data", "all -infinity")) in cast.missing
+    types = why("REDUCE", ("data type of InputTensor", "INT8"), ("Function", "AVERAGE"))
+    assert types is not None
+    assert "table" in types
+    assert why("REDUCE", ("data type of InputTensor", "INT32"), ("Function", "SUM")) is None
+    flat = why("REDUCE", ("dimensions", "1"), ("layout of InputTensor", "transposed"))
+    assert flat == "a transposed layout needs 2 dimensions"
+    infinite = "data", "all -infinity"
+    assert why("CAST", ("data type of InputTensor", "INT8"), infinite) is not None
+    assert why("CAST", ("data type of OutputTensor", "INT8"), infinite) is None
     indices = "OutputIndicesTensor"
-    absent = (f"data type of {indices}", "UINT32"), (indices, "absent")
-    assert empty["MAX_POOLING1"].excluded[absent] == "an absent tensor has no data type"
+    absent = why("MAX_POOLING1", (f"data type of {indices}", "UINT32"), (indices, "absent"))
+    assert absent == "an absent tensor has no data type"
+
+
+def test_layouts_that_no_sizes_fit_are_impossible() -> None:
+    padded = "layout of AScaleTensor", "padded"
+    rank = "dimensions", "3"
+    assert why("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", padded, rank) == "constraint one-scale"
+    flat = "layout of BiasTensor", "channels-last"
+    assert why("LSTM", flat, ("data type", "FLOAT32")) == "constraint bias-sizes"
+    rows = "layout of BiasTensor", "transposed"
+    assert why("LSTM", rows, ("Direction", "FORWARD")) == "constraint bias-sizes"
+    assert why("LSTM", rows, ("Direction", "BIDIRECTIONAL")) is None
+    queries = "layout of QueryTensor", "packed"
+    stacked = "layout of StackedQueryKeyTensor", "packed"
+    assert why("MULTIHEAD_ATTENTION", queries, stacked) == "constraint one-query-key-and-value"
+    assert why("MULTIHEAD_ATTENTION", queries, ("layout of MaskTensor", "packed")) is None
+
+
+def test_data_types_that_no_table_lists_for_another_tensor_are_impossible() -> None:
+    scale = "data type of QuantizationTensors"
+    assert why("QUANTIZE", (scale, "INT8"), ("dimensions", "4")) == "constraint scale-data-type"
+    assert why("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
+
+
+def test_an_output_in_place_of_broadcast_elements_is_impossible() -> None:
+    shared = "in place", "true"
+    broadcast = why("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
+    assert broadcast is not None
+    assert "read twice" in broadcast
+    assert why("ACTIVATION_RELU", ("layout of InputTensor", "padded"), shared) is None
+    assert why("ELEMENT_WISE_ADD", ("layout of ATensor", "broadcast"), shared) is None
 
 
 def test_tensors_of_one_data_type_have_one_parameter() -> None:

@@ -51,6 +51,13 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         if name.startswith(_DATA_TYPE) and values.get(name.removeprefix(_DATA_TYPE)) == ABSENT:
             return "an absent tensor has no data type"
+    if values.get("in place") == "true":
+        sources = {pair.input for pair in operator.in_place}
+        if (
+            any(values.get(f"layout of {name}") == "broadcast" for name in sources)
+            and len(sources) == 1
+        ):
+            return "an output in place of elements that are read twice would change them"
     types = (values.get(each) for each in ("data type", f"data type of {data_input(operator)}"))
     if values.get("data") in REAL_CLASSES and any("INT" in each for each in types if each):
         return "integers are whole and finite"

@@ -23,7 +23,7 @@ from dmlconf.coverage.combinations.classes import (
     data_input,
 )
 from dmlconf.coverage.combinations.graph_facts import graph_facts
-from dmlconf.coverage.combinations.partial_descs import Assignment, tied
+from dmlconf.coverage.combinations.partial_descs import CLASS, LAYOUT, Assignment, tied
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.coverage.nested import nested_of_case, nested_operators
 from dmlconf.expressions import Namespace
@@ -119,7 +119,12 @@ def _tensors(operator: Operator) -> Iterator[Parameter]:
         layouts = _LAYOUTS[:2] if most < 2 else _LAYOUTS if most >= _CHANNELS else _LAYOUTS[:3]
         if field.kind is FieldKind.INPUT:
             layouts = (*layouts, "broadcast")
-        yield Parameter(f"layout of {field.name}", layouts, partial(_layout, field.name))
+        yield Parameter(
+            f"layout of {field.name}",
+            layouts,
+            partial(_layout, field.name),
+            (lambda value: ()) if field.is_array else partial(_laid_out, field.name),
+        )
 
 
 def _data_type(name: str, case: Case, names: Namespace) -> str | None:
@@ -143,6 +148,10 @@ def _ranked(tensors: tuple[str, ...], value: str) -> tuple[Assignment, ...]:
 def _layout(name: str, case: Case, names: Namespace) -> str | None:
     tensor = _first(case.desc, name)
     return None if tensor is None else layout_class(tensor.Sizes, tensor.Strides)
+
+
+def _laid_out(name: str, value: str) -> tuple[Assignment, ...]:
+    return (Assignment(name, LAYOUT, value),)
 
 
 def _attributes(operator: Operator) -> Iterator[Parameter]:
@@ -238,7 +247,12 @@ def _circumstances(operator: Operator) -> Iterator[Parameter]:
     name = data_input(operator)
     if name is not None:
         types = data_types_of(operator, name)
-        yield Parameter("data", data_classes(types), lambda case, names: data_class(case))
+        yield Parameter(
+            "data",
+            data_classes(types),
+            lambda case, names: data_class(case),
+            lambda value: _present(name, PRESENT),
+        )
 
 
 def _all_tensors(case: Case, *kinds: FieldKind) -> Iterator[TensorDesc]:
@@ -262,7 +276,16 @@ def _in_place(case: Case, names: Namespace) -> str:
 def _family(entry: Entry) -> Iterator[Parameter]:
     for space in spaces_of(entry):
         for each in space.parameters:
-            yield Parameter(each.name, tuple(each.classes), partial(_class, each.read))
+            yield Parameter(
+                each.name,
+                tuple(each.classes),
+                partial(_class, each.read),
+                partial(_of_class, each.name) if isinstance(entry, Operator) else lambda value: (),
+            )
+
+
+def _of_class(name: str, value: str) -> tuple[Assignment, ...]:
+    return (Assignment(name, CLASS, value),)
 
 
 def _class(read: Callable[[Namespace], str | None], case: Case, names: Namespace) -> str | None:

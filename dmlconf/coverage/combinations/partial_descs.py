@@ -6,22 +6,37 @@ Only what is false whatever the other parts are excludes a combination.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import Any, Final
 
 from dmlconf.catalogue.loader import enumeration, operator_sets
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, SupportTable
 from dmlconf.catalogue.support import data_types_of, ranks_of
+from dmlconf.coverage.combinations.open_numbers import (
+    FUNCTIONS_OF_OPEN_NUMBERS,
+    Answers,
+    OneOf,
+    OpenNumber,
+    OpenSizes,
+    possible,
+)
+from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
 
-__all__ = ["Assignment", "broken_by", "tied"]
+__all__ = ["CLASS", "LAYOUT", "Assignment", "broken_by", "tied"]
 
-_MOST_OPTIONAL: Final = 3
-"""Unknown optional fields that are tried both present and absent."""
+LAYOUT: Final = "layout"
+CLASS: Final = "class"
+
+_ANSWERS: Final = Answers()
+_OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
+
+_MOST_OPTIONAL: Final = 9
+"""Unknown optional fields that are tried both present and absent, where one part is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +45,8 @@ class Assignment:
 
     Attributes:
         field: its name.
-        part: `DataType` or `DimensionCount` of a tensor, `operator` of a nested one; None for the
-            field itself.
+        part: `DataType`, `DimensionCount` or `layout` of a tensor, `operator` of a nested one, or
+            `class` where the field is a family's parameter; None for the field itself.
         value: its value; `...` if it is only known to be present.
     """
 
@@ -73,11 +88,16 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
     decisive = {n for table in operator.support if table.when for n in table.when.names}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.name in decisive - known.keys() and not field.is_array:
-            values = _values(field)
-            reasons = [_impossible(operator, {**known, field.name: each}) for each in values]
-            if reasons and None not in reasons:
-                return f"with every {field.name}: {reasons[0]}"
-    return None
+            first = None
+            for each in _values(field):
+                why = _impossible(operator, {**known, field.name: each})
+                first = first or why
+                if why is None:
+                    break
+            else:
+                if first is not None:
+                    return f"with every {field.name}: {first}"
+    return _unfit_sizes(operator, assigned, known)
 
 
 def _values(field: Field) -> tuple[Any, ...]:
@@ -90,14 +110,147 @@ def _values(field: Field) -> tuple[Any, ...]:
     return ()
 
 
-def _impossible(operator: Operator, known: Mapping[str, Any]) -> str | None:
+def _unfit_sizes(
+    operator: Operator, assigned: tuple[Assignment, ...], known: Mapping[str, Any]
+) -> str | None:
+    """Return why no sizes fit the layouts and the classes of sizes that are known.
+
+    A transposed tensor has two dimensions larger than 1: each two of them are tried.
+    """
+    layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
+    tensors = [name for name, layout in layouts.items() if layout != "packed"]
+    if not tensors:
+        return None
+    choices = []
+    for name in tensors:
+        forms, why = _fitting(operator, name, layouts[name])
+        if not forms:
+            return why
+        parts = vars(known[name])
+        rank = parts.get("DimensionCount")
+        forms = tuple(form for form in forms if rank in (None, vars(form)["DimensionCount"]))
+        choices.append([_Tensor(**vars(form) | parts) for form in forms])
+    classes = [each for each in assigned if each.part == CLASS]
+    reason: str | None = "no table of tensor support lists them together"
+    for at, chosen in enumerate(product(*choices)):
+        described = {**known, **dict(zip(tensors, chosen, strict=True))}
+        broken = _impossible(operator, described, classes, at_least=2)
+        if broken is None:
+            return None
+        reason = broken if at == 0 else reason
+    return reason
+
+
+@cache
+def _fitting(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, ...], str]:
+    """Return tensors of all ranks that have a layout, or why there are none."""
+    fitting, reason = [], ""
+    for rank in sorted(ranks_of(operator, name), reverse=True):
+        large_alone = {at: _alone(operator, name, rank, at) for at in range(rank)}
+        reason = reason or next(filter(None, large_alone.values()), "")
+        for large in _large(layout, rank):
+            if not any(large_alone[at] for at in large):
+                form = _form(rank, large, Packed=False, **_OVERLAPS.get(layout, {}))
+                why = _impossible(operator, {name: form})
+                if why is None:
+                    fitting.append(form)
+                reason = reason or why or ""
+    return tuple(fitting), reason
+
+
+@cache
+def _alone(operator: Operator, name: str, rank: int, at: int) -> str | None:
+    """Return why a dimension of a tensor never has more than one element; None if it may."""
+    return _impossible(operator, {name: _form(rank, (at,))})
+
+
+def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
+    return _Tensor(
+        DimensionCount=rank,
+        Sizes=tuple(OpenNumber(_ANSWERS, 2 if at in large else 1) for at in range(rank)),
+        ElementCount=OpenNumber(_ANSWERS, 2 ** len(large)),
+        **properties,
+    )
+
+
+def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
+    """Yield the dimensions that must have more than one element in a layout."""
+    if layout == "channels-last":
+        yield from ((1, at) for at in range(rank - 1, 1, -1))
+    else:
+        yield from combinations(range(rank - 1, -1, -1), 2 if layout == "transposed" else 1)
+
+
+def _impossible(
+    operator: Operator,
+    known: Mapping[str, Any],
+    classes: Sequence[Assignment] = (),
+    at_least: int = 1,
+) -> str | None:
+    """Return why parts of a desc are impossible together.
+
+    Args:
+        operator: the operator.
+        known: the parts, by field.
+        classes: of parameters of families.
+        at_least: conditions that read fewer of the parts hold.
+    """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
         return "no table of tensor support lists them together"
     for constraint in operator.constraints:
-        if constraint.enforced and _is_false(operator, constraint.require, known):
+        read = len(_read_by(operator, constraint.require)[1] & known.keys())
+        if (
+            constraint.enforced
+            and read >= at_least
+            and _is_false(operator, constraint.require, known)
+        ):
             return f"constraint {constraint.name}"
+    for each in classes:
+        if _not_of_class(operator, each, known):
+            return f"{each.field} is never {each.value} then"
     return None
+
+
+def _not_of_class(operator: Operator, assigned: Assignment, known: Mapping[str, Any]) -> bool:
+    """Return whether a family's parameter never has a class, whatever is unknown."""
+    names: dict[str, Any] = {"Input": None}
+    for name, kind in (("Input", FieldKind.INPUT), ("Output", FieldKind.OUTPUT)):
+        first = next(operator.of_kind(kind), None)
+        if first is not None:
+            value = known.get(first.name)
+            if (value is None and first.optional) or first.is_array:
+                return False
+            names[name] = _opened(operator, first.name, _Tensor() if value is None else value)
+    parameters = [p for space in spaces_of(operator) for p in space.parameters]
+    [parameter] = [each for each in parameters if each.name == assigned.field]
+    used = parameter.value.names - names.keys() - known.keys()
+    if any(operator.field(name).optional for name in used):
+        return False
+    names |= {name: _opened(operator, name, value) for name, value in known.items()}
+    names |= {name: _open(operator, operator.field(name)) for name in used}
+    names |= FUNCTIONS_OF_OPEN_NUMBERS
+    return not possible(lambda: parameter.class_of(namespace(names)) == assigned.value, _ANSWERS)
+
+
+def _opened(operator: Operator, name: str, value: Any) -> Any:
+    """Return a value; what is not known of a tensor is open."""
+    if not isinstance(value, _Tensor):
+        return value
+    unknown = {
+        "DataType": OneOf(_ANSWERS, data_types_of(operator, name)),
+        "Sizes": OpenSizes(_ANSWERS),
+        "ElementCount": OpenNumber(_ANSWERS, 1),
+    }
+    return _Tensor(**unknown | vars(value))
+
+
+@cache
+def _open(operator: Operator, field: Field) -> Any:
+    """Return the value of a field of which nothing is known but that it is present."""
+    if field.is_array:
+        return _Tensor()
+    return _opened(operator, field.name, _Tensor()) if field.is_tensor else OpenNumber(_ANSWERS)
 
 
 def _known(operator: Operator, assigned: Iterable[Assignment]) -> Mapping[str, Any] | None:
@@ -106,6 +259,10 @@ def _known(operator: Operator, assigned: Iterable[Assignment]) -> Mapping[str, A
     for each in assigned:
         if each.part == "operator":
             known[each.field] = {"operator": each.value}
+        elif each.part == LAYOUT:
+            known.setdefault(each.field, _Tensor())
+        elif each.part == CLASS:
+            continue
         elif each.part is not None:
             parts.setdefault(each.field, {})[each.part] = each.value
         elif each.value is not ...:
@@ -140,26 +297,63 @@ def _fits(operator: Operator, table: SupportTable, known: Mapping[str, Any]) -> 
     return table.when is None or not _is_false(operator, table.when, known)
 
 
+@cache
+def _read_by(
+    operator: Operator, condition: Expression
+) -> tuple[Mapping[str, Expression], frozenset[str]]:
+    """Return the terms that a condition uses, and all names that it and these read."""
+    terms = operator.terms_in(condition)
+    return terms, condition.names.union(*(term.names for term in terms.values()))
+
+
 def _is_false(operator: Operator, condition: Expression, known: Mapping[str, Any]) -> bool:
     """Return whether a condition is false whatever is unknown."""
-    if condition.names.isdisjoint(known):
+    used = _read_by(operator, condition)[1]
+    if used.isdisjoint(known):
         return False
-    fields = {field.name: field for field in operator.fields}
-    unknown = sorted(condition.names & fields.keys() - known.keys())
+    parts = {name: value for name, value in known.items() if name in used}
+    if all(isinstance(value, str | bool | None) for value in parts.values()):
+        return _is_false_with(operator, condition, tuple(parts.items()))
+    return _never_holds(operator, condition, parts)
+
+
+@cache
+def _is_false_with(
+    operator: Operator, condition: Expression, parts: tuple[tuple[str, Any], ...]
+) -> bool:
+    return _never_holds(operator, condition, dict(parts))
+
+
+def _never_holds(operator: Operator, condition: Expression, known: Mapping[str, Any]) -> bool:
+    terms, used = _read_by(operator, condition)
+    fields = {field.name: field for field in operator.fields if field.name in used}
+    unknown = sorted(fields.keys() - known.keys())
     optional = [name for name in unknown if fields[name].optional]
-    if len(optional) > _MOST_OPTIONAL:
+    if len(optional) > _MOST_OPTIONAL // len(known):
         return False
-    names = {**operator_sets(), **known, **{name: _Tensor() for name in unknown}}
-    for absent in product((False, True), repeat=len(optional)):
-        chosen = {name: None for name, gone in zip(optional, absent, strict=True) if gone}
-        try:
-            if not condition.names <= names.keys():  # It needs a term.
-                return False
-            if condition.evaluate(namespace({**names, **chosen})):
-                return False
-        except ExpressionError:
+    shared = {**_shared_names()}
+    shared |= {name: _opened(operator, name, value) for name, value in known.items()}
+    shared |= {name: _open(operator, fields[name]) for name in unknown}
+    choices = (chosen for n in range(len(optional) + 1) for chosen in combinations(optional, n))
+    for absent in choices:
+        names = shared | dict.fromkeys(absent)
+
+        def holds(names: Mapping[str, Any] = names) -> Any:
+            whole = {**names}
+            for name, term in terms.items():
+                with suppress(ExpressionError):
+                    whole[name] = term.evaluate(whole)
+            return condition.evaluate(whole)
+
+        if possible(holds, _ANSWERS):
             return False
     return True
+
+
+@cache
+def _shared_names() -> Namespace:
+    """Return what expressions may name besides the fields."""
+    return namespace({**operator_sets(), **FUNCTIONS_OF_OPEN_NUMBERS})
 
 
 @cache

@@ -44,6 +44,15 @@ class FamilyParameter:
             return None
         return None if value is None else self._class(value)
 
+    def class_of(self, names: Namespace) -> str | None:
+        """Return the class where only some of a desc is known; None if no class holds.
+
+        Raises:
+            ExpressionError: what is not known decides.
+        """
+        names["Value"] = self.value.evaluate(names)
+        return next((n for n, holds in self.classes.items() if holds.evaluate(names)), None)
+
     def _class(self, value: Any) -> str | None:
         names = namespace({"Value": value})
         for name, condition in self.classes.items():
