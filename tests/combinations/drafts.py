@@ -18,10 +18,11 @@ from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.combinations.classes import LARGE, REAL_CLASSES, data_input
 from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
-from dmlconf.fuzzing.dressing import in_place_pairs
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
+from tests.combinations.recurrent import is_recurrent, with_other_networks
+from tests.combinations.shapes import with_other_shapes
 from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
@@ -33,11 +34,13 @@ __all__ = [
     "changes",
     "entry_of",
     "layout_name",
+    "shared_buffers",
 ]
 
 MOST_ELEMENTS: Final = 40_000
 """Elements of all tensors of a made case together: it is to be quick."""
 
+_CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
 _KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 _LISTED: Final = 64
 _SIZES: Final = {
@@ -208,7 +211,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
             if not np.array_equal(as_stored(array, tensor.Strides), array):
                 raise ValueError("elements that share a place have different values")
             data[name] = array
-    pairs = in_place_pairs(operator, draft.desc) if draft.in_place else {}
+    pairs = shared_buffers(operator, draft.desc) if draft.in_place else {}
     about = About(Location(Path("-"), 1), operator.page)
     return Case("-", operator.name, draft.desc, data, None, (), about, in_place=pairs)
 
@@ -249,9 +252,15 @@ def changes(
 ) -> Iterator[Draft]:
     """Yield drafts in which a parameter may have a value; the caller checks that it has."""
     name, desc = parameter.name, draft.desc
-    if name.startswith("layout of "):
-        for layout in _CHOICES.get(value, (value,)):
-            yield _with_layout(operator, draft, name.removeprefix("layout of "), layout)
+    if is_recurrent(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
+        yield from _networks(operator, draft, name, value, pool)
+    elif name.startswith("layout of "):
+        tensor = name.removeprefix("layout of ")
+        layouts = _CHOICES.get(value, (value,))
+        for layout in layouts:
+            yield _with_layout(operator, draft, tensor, layout)
+        for other in _reshaped(operator, draft):
+            yield _with_layout(operator, other, tensor, layouts[0])
     elif name == "owned inputs":
         for names in _owners(operator, desc) if value == "some" else [set()]:
             yield replace(draft, desc=_owned(operator, desc, names))
@@ -265,6 +274,8 @@ def changes(
         )
     elif name == "in place":
         yield replace(draft, in_place=value == "true")
+        if value == "true":
+            yield from _of_one_layout(operator, draft)
     elif name == "data":
         yield replace(draft, data_class=value)
     elif name.startswith("data type"):
@@ -277,11 +288,86 @@ def changes(
         yield from _family(operator, draft, name, value, pool)
 
 
+def _networks(
+    operator: Operator, draft: Draft, name: str, value: str, pool: Pool
+) -> Iterator[Draft]:
+    """Yield drafts of recurrent networks in which a parameter may have a value."""
+    descs = with_other_networks(operator, draft.desc, name, value) if value != ABSENT else ()
+    others = [draft, *(_refitted(operator, draft, desc) for desc in descs)]
+    for other in others:
+        if name.startswith("layout of "):
+            for layout in _CHOICES.get(value, (value,)):
+                yield _with_layout(operator, other, name.removeprefix("layout of "), layout)
+        elif "[" in name:
+            yield from _element(other, TensorRef.of(name), value, pool)
+        elif value in (ABSENT, "true", "false"):
+            yield from _attribute(operator, other, name, value, pool)
+        else:
+            yield other
+
+
+def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
+    """Return a draft with other sizes, in the layouts that it had, with new data where needed."""
+    data = dict(draft.data)
+    for seed, (name, each, tensor) in enumerate(tensors_of(operator, desc, FieldKind.INPUT), 1):
+        listed = data.get(name, {}).get("values")
+        if listed is not None and len(listed) != tensor.ElementCount:
+            del data[name]
+        if name not in data and each.bounds is None and tensor.DataType.is_float:
+            data[name] = {"fill": {"uniform": {"low": -1, "high": 1, "seed": seed}}}
+    return Draft(
+        _mapped(desc, operator, partial(_laid_out, draft.desc)),
+        data,
+        draft.data_class,
+        draft.in_place,
+    )
+
+
 def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> Draft:
+    names = {tensor}
+    if draft.in_place:
+        pairs = shared_buffers(operator, draft.desc).items()
+        names |= {name for pair in pairs if tensor in pair for name in pair}
+
     def change(each: Field, t: TensorDesc) -> TensorDesc:
-        return replace(t, Strides=_LAYOUTS[layout](t.Sizes)) if each.name == tensor else t
+        return replace(t, Strides=_LAYOUTS[layout](t.Sizes)) if each.name in names else t
 
     return replace(draft, desc=_mapped(draft.desc, operator, change))
+
+
+def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:
+    """Return the outputs of a desc that may share the buffer of an input, by output.
+
+    Both have the same strides, which lead to no element twice.
+    """
+    pairs: dict[str, str] = {}
+    for pair in operator.in_place:
+        output, source = desc[pair.output], desc[pair.input]
+        if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
+            owned = "OWNED_BY_DML" in source.Flags or source.OverlappingStrides
+            alike = replace(source, Flags=()) == replace(output, Flags=())
+            free = pair.output not in pairs and pair.input not in pairs.values()
+            if alike and not owned and free:
+                pairs[pair.output] = pair.input
+    return pairs
+
+
+def _of_one_layout(operator: Operator, draft: Draft) -> Iterator[Draft]:
+    """Yield the draft in place, an output with the strides of an input, or the other way."""
+    for pair in operator.in_place:
+        output, source = draft.desc[pair.output], draft.desc[pair.input]
+        if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
+            for name, other in ((pair.input, output), (pair.output, source)):
+                changed = replace(draft.desc[name], Strides=other.Strides)
+                yield replace(draft, desc={**draft.desc, name: changed}, in_place=True)
+
+
+def _reshaped(
+    operator: Operator, draft: Draft, rank: int | None = None, last: Sequence[int] = ()
+) -> Iterator[Draft]:
+    """Yield the draft with other sizes in the layouts that it has."""
+    for desc in with_other_shapes(operator, draft.desc, rank, last):
+        yield replace(draft, desc=_mapped(desc, operator, partial(_laid_out, draft.desc)))
 
 
 def _spread(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -299,7 +385,9 @@ _CHOICES: Final = {
 
 def _laid_out(before: Desc, each: Field, tensor: TensorDesc) -> TensorDesc:
     """Return a tensor whose sizes have changed in the layout that it had before."""
-    value = before[each.name]
+    value = before.get(each.name)
+    if value is None:
+        return tensor
     old = value[0] if isinstance(value, tuple) else value
     return replace(tensor, Strides=_LAYOUTS[layout_name(old)](tensor.Sizes))
 
@@ -399,6 +487,10 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
             same = not isinstance(old, tuple) or len(old) == len(other)
             if other != old and same:
                 yield replace(draft, desc={**draft.desc, used: other})
+    if name == "dimensions":
+        yield from _reshaped(operator, draft, rank=int(value))
+    elif name in ("last size", "channels"):
+        yield from _reshaped(operator, draft, last=_SIZES[value] if name == "last size" else ())
     yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)))
     if value == "yes":
         for size in (7, 33):

@@ -25,6 +25,9 @@ __all__ = ["covering"]
 
 _BASES = 12
 _VALUES = 3
+_MOST_TRIED = 200
+"""Drafts in which a value that no draft has is tried."""
+
 _FAILURES = 6
 """After so many pairs without a case, a value that no case has is not tried again."""
 
@@ -46,6 +49,7 @@ class _Search:
             if values is not None and values not in seen:
                 seen.add(values)
                 self.drafts.append((draft, values))
+        self.add_rare_values()
 
     def values(self, draft: Draft) -> _Values | None:
         """Return the values of a draft; None if the catalogue refuses it or it is too large."""
@@ -59,6 +63,19 @@ class _Search:
             return values_of(case, self.parameters)
         except (ValueError, TypeError, LookupError, OverflowError):
             return None
+
+    def add_rare_values(self) -> None:
+        """Add a draft with each value that misses pairs and that no draft has, if one is found."""
+        wanted = dict.fromkeys(each for pair in self.missing for each in pair)
+        for name, value in wanted:
+            at = self.at[name]
+            if any(values[at] == value for _, values in self.drafts):
+                continue
+            for draft, values in self.drafts[:_MOST_TRIED]:
+                found = self.changed(draft, values, self.parameters[at], value, set())
+                if found is not None:
+                    self.drafts.append(found)
+                    break
 
     def pairs(self, values: _Values) -> list[Combination]:
         """Return the missing pairs of values that a case with these values is to cover.
@@ -87,9 +104,10 @@ class _Search:
         """Return a draft that has a missing pair, and others besides."""
         wanted = dict(pair)
 
-        def rank(each: tuple[Draft, _Values]) -> tuple[int, int]:
+        def rank(each: tuple[Draft, _Values]) -> tuple[int, int, int]:
             matches = sum(each[1][self.at[name]] == value for name, value in pair)
-            return -matches, zlib.crc32(repr((pair, each[1])).encode())
+            absent = sum(each[1][self.at[name]] is None for name, _ in pair)
+            return -matches, absent, zlib.crc32(repr((pair, each[1])).encode())
 
         for draft, values in sorted(self.drafts, key=rank)[:_BASES]:
             current: tuple[Draft, _Values] | None = draft, values
@@ -181,6 +199,7 @@ def covering(
             continue
         draft, values = made
         possible.update(pair)
+        search.drafts.append(made)
         for each in search.pairs(values):
             del search.missing[each]
         found.append(draft)

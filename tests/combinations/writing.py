@@ -12,9 +12,8 @@ import yaml
 from dmlconf.cases.loading.expansion import written
 from dmlconf.cases.writing.desc_entry import desc_entry
 from dmlconf.catalogue.model import Operator
-from dmlconf.fuzzing.dressing import in_place_pairs
 from dmlconf.tensors.layout import LAYOUTS
-from tests.combinations.drafts import Draft, entry_of
+from tests.combinations.drafts import Draft, entry_of, shared_buffers
 
 __all__ = ["case_entries"]
 
@@ -76,7 +75,7 @@ def _entry(operator: Operator, draft: Draft) -> dict[str, Any]:
                 _uniform(operator, name, tensor)
     entry: dict[str, Any] = {"desc": desc}
     if draft.in_place:
-        entry["in_place"] = in_place_pairs(operator, draft.desc)
+        entry["in_place"] = shared_buffers(operator, draft.desc)
     return entry
 
 

@@ -1,0 +1,107 @@
+"""Other sizes, directions and optional tensors of GRU, LSTM and RNN, with sizes that fit.
+
+All sizes follow from five numbers: an LSTM in two directions with 4 nodes for 3 inputs has a weight
+of 1x2x16x3, since it has four gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["is_recurrent", "with_other_networks"]
+
+_GATES: Final = {"GRU": 3, "LSTM": 4, "RNN": 1}
+_ACTIVATIONS: Final = {"GRU": 2, "LSTM": 3, "RNN": 1}
+_HIDDEN: Final = {
+    "prime": (3, 5),
+    "tile - 1": (15,),
+    "tile": (16,),
+    "tile + 1": (17,),
+}
+
+
+@dataclass(frozen=True)
+class _Network:
+    steps: int
+    batches: int
+    inputs: int
+    hidden: int
+    direction: str
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.direction == "BIDIRECTIONAL" else 1
+
+
+def is_recurrent(operator: Operator) -> bool:
+    """Return whether an operator is a recurrent network."""
+    return operator.name in _GATES
+
+
+def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
+    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    network = _read(desc)
+    tensors = {each.name for each in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)}
+    if name in tensors:
+        yield _written(operator, desc, network, {name})
+    elif name == "Direction":
+        yield _written(operator, desc, replace(network, direction=value), set())
+    elif name == "last size":
+        for hidden in _HIDDEN.get(value, ()):
+            yield _written(operator, desc, replace(network, hidden=hidden), set())
+        inputs = {"1": 1, "large": 1031}.get(value)
+        if inputs is not None:
+            yield _written(operator, desc, replace(network, inputs=inputs, hidden=1), set())
+    else:
+        added = {name.removeprefix("layout of ")} & tensors
+        yield _written(operator, desc, network, added)
+        both = replace(network, direction="BIDIRECTIONAL")
+        for each in (network, both):
+            several = replace(each, batches=max(3, each.batches), steps=max(2, each.steps))
+            yield _written(operator, desc, several, added)
+            large = replace(several, inputs=max(2, each.inputs), hidden=max(3, each.hidden))
+            yield _written(operator, desc, large, added)
+
+
+def _read(desc: Desc) -> _Network:
+    _, steps, batches, inputs = desc["InputTensor"].Sizes
+    return _Network(steps, batches, inputs, desc["RecurrenceTensor"].Sizes[3], desc["Direction"])
+
+
+def _written(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
+    """Return the desc with these sizes, and with tensors that it lacks."""
+    gates, count = _GATES[operator.name], network.directions
+    state = (1, count, network.batches, network.hidden)
+    sizes = {
+        "InputTensor": (1, network.steps, network.batches, network.inputs),
+        "WeightTensor": (1, count, gates * network.hidden, network.inputs),
+        "RecurrenceTensor": (1, count, gates * network.hidden, network.hidden),
+        "BiasTensor": (1, 1, count, 2 * gates * network.hidden),
+        "HiddenInitTensor": state,
+        "CellMemInitTensor": state,
+        "SequenceLengthsTensor": (1, 1, 1, network.batches),
+        "PeepholeTensor": (1, 1, count, 3 * network.hidden),
+        "OutputSequenceTensor": (network.steps, *state[1:]),
+        "OutputSingleTensor": state,
+        "OutputCellSingleTensor": state,
+    }
+    changed: dict[str, Any] = {**desc, "Direction": network.direction}
+    for name, shape in sizes.items():
+        tensor = desc.get(name)
+        if isinstance(tensor, TensorDesc):
+            changed[name] = replace(tensor, Sizes=shape)
+        elif name in added:
+            lengths = name == "SequenceLengthsTensor"
+            data_type = DataType.UINT32 if lengths else desc["InputTensor"].DataType
+            changed[name] = TensorDesc(data_type, shape)
+    each = _ACTIVATIONS[operator.name]
+    given = desc["ActivationDescs"]
+    changed["ActivationDescs"] = (*given[:each], *given[-each:])[: each * count]
+    changed["ActivationDescCount"] = each * count
+    return changed
