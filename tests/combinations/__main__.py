@@ -18,7 +18,7 @@ from tests.combinations.drafts import bases
 from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
-_MOST = 400
+_MOST = 220
 _HEAD = """\
 # yaml-language-server: $schema=../../schemas/case.schema.json
 # Made by `python -m tests.combinations {folder}`: pairs of values that no other case has.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
+from tests.combinations.attention import is_attention, mask_values, with_other_heads
 from tests.combinations.recurrent import is_recurrent, with_other_networks
 from tests.combinations.shapes import with_other_shapes
 from tests.combinations.windows import has_windows, with_other_windows
@@ -252,7 +253,7 @@ def changes(
 ) -> Iterator[Draft]:
     """Yield drafts in which a parameter may have a value; the caller checks that it has."""
     name, desc = parameter.name, draft.desc
-    if is_recurrent(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
+    if _is_network(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
         yield from _networks(operator, draft, name, value, pool)
     elif name.startswith("layout of "):
         tensor = name.removeprefix("layout of ")
@@ -291,8 +292,12 @@ def changes(
 def _networks(
     operator: Operator, draft: Draft, name: str, value: str, pool: Pool
 ) -> Iterator[Draft]:
-    """Yield drafts of recurrent networks in which a parameter may have a value."""
-    descs = with_other_networks(operator, draft.desc, name, value) if value != ABSENT else ()
+    """Yield drafts of recurrent networks or attention in which a parameter may have a value."""
+    descs: Iterable[Desc] = ()
+    if is_attention(operator):
+        descs = with_other_heads(operator, draft.desc, name, value)
+    elif value != ABSENT:
+        descs = with_other_networks(operator, draft.desc, name, value)
     others = [draft, *(_refitted(operator, draft, desc) for desc in descs)]
     for other in others:
         if name.startswith("layout of "):
@@ -300,10 +305,14 @@ def _networks(
                 yield _with_layout(operator, other, name.removeprefix("layout of "), layout)
         elif "[" in name:
             yield from _element(other, TensorRef.of(name), value, pool)
-        elif value in (ABSENT, "true", "false"):
+        elif value in (ABSENT, "true", "false") and not is_attention(operator):
             yield from _attribute(operator, other, name, value, pool)
         else:
             yield other
+
+
+def _is_network(operator: Operator) -> bool:
+    return is_recurrent(operator) or is_attention(operator)
 
 
 def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
@@ -313,6 +322,8 @@ def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
         listed = data.get(name, {}).get("values")
         if listed is not None and len(listed) != tensor.ElementCount:
             del data[name]
+        if name == "MaskTensor" and desc != draft.desc:
+            data[name] = mask_values(desc)
         if name not in data and each.bounds is None and tensor.DataType.is_float:
             data[name] = {"fill": {"uniform": {"low": -1, "high": 1, "seed": seed}}}
     return Draft(

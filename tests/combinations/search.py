@@ -20,6 +20,7 @@ from dmlconf.coverage.combinations.parameters import Parameter, values_of
 from dmlconf.judging.unjudged import judges_nothing
 from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes
 from tests.combinations.noticing import notices
+from tests.judging.wrong_results import fails_wrong_results
 
 __all__ = ["covering"]
 
@@ -131,10 +132,10 @@ class _Search:
         """Return whether the data of a draft fit its tensors, and a case of it notices mistakes."""
         case = case_of(self.operator, draft)
         try:
-            case.with_inputs()
+            case = case.with_inputs()
         except (ValueError, OverflowError):
             return False
-        return not judges_nothing(case) and notices(case)
+        return not judges_nothing(case) and fails_wrong_results(case) and notices(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
         """Give the other parameters the values that bring most missing pairs."""

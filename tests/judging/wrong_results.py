@@ -13,11 +13,11 @@ from dmlconf.backends.faulty.backend import negated, scaled
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.building.build import build
-from dmlconf.cases.model import ExpectedRejection, PlannedCase
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.judging.judge import Against, judge
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array, DataType
-from dmlconf.verdicts.verdict import Status
+from dmlconf.verdicts.verdict import Status, Verdict
 
 Change = Callable[[Array, DataType], Array]
 
@@ -84,22 +84,38 @@ def survivors(
         case = build(planned)
         if isinstance(case.expectation, ExpectedRejection):
             continue
-        case = case.with_inputs()
-        right = run_case(case)
-        if not isinstance(right, Outputs):
+        for name, verdict, wrong in _passing(case.with_inputs(), changes, against):
+            loose = sum(figures.loose or 0 for figures in verdict.figures.values())
+            yield Survivor(name, planned.identifier, loose, wrong)
+
+
+def fails_wrong_results(case: Case) -> bool:
+    """Return whether no change passes against the reference's own outputs, and these have one."""
+    right = run_case(case)
+    numbers = isinstance(right, Outputs) and any(
+        (np.isfinite(array) & (array != 0)).any() for array in right.arrays.values()
+    )
+    return numbers and next(_passing(case, CHANGES, lambda case: right), None) is None
+
+
+def _passing(
+    case: Case, changes: Mapping[str, Change], against: Against
+) -> Iterator[tuple[str, Verdict, int]]:
+    """Yield the changes that pass, with their verdicts and how many elements are wrong."""
+    right = run_case(case)
+    if not isinstance(right, Outputs):
+        return
+    types = {name: tensor.DataType for name, tensor in case.outputs().items()}
+    allowances = CaseAllowances(case)
+    for name, change in changes.items():
+        with np.errstate(all="ignore"):
+            arrays = {o: change(array, types[o]) for o, array in right.arrays.items()}
+        wrong = sum(_differing(arrays[o], right.arrays[o]) for o in arrays)
+        if not wrong:
             continue
-        types = {name: tensor.DataType for name, tensor in case.outputs().items()}
-        allowances = CaseAllowances(case)
-        for name, change in changes.items():
-            with np.errstate(all="ignore"):
-                arrays = {o: change(array, types[o]) for o, array in right.arrays.items()}
-            wrong = sum(_differing(arrays[o], right.arrays[o]) for o in arrays)
-            if not wrong:
-                continue
-            verdict = judge(case, Outputs(arrays), against, allowances=allowances)
-            if verdict.status is Status.PASSED:
-                loose = sum(figures.loose or 0 for figures in verdict.figures.values())
-                yield Survivor(name, planned.identifier, loose, wrong)
+        verdict = judge(case, Outputs(arrays), against, allowances=allowances)
+        if verdict.status is Status.PASSED:
+            yield name, verdict, wrong
 
 
 def _differing(one: Array, other: Array) -> int:
