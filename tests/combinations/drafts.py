@@ -23,6 +23,7 @@ from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
 from tests.combinations.attention import is_attention, mask_values, with_other_heads
 from tests.combinations.recurrent import is_recurrent, with_other_networks
+from tests.combinations.scatter import distinct_indices, with_other_tuples
 from tests.combinations.shapes import with_other_shapes
 from tests.combinations.windows import has_windows, with_other_windows
 
@@ -143,6 +144,8 @@ def _indices(
 ) -> dict[str, Any]:
     """Return the data of indices or lengths: what they were if it is within bounds, or others."""
     assert each.bounds is not None
+    if each.bounds.writes is not None:
+        return distinct_indices(operator, desc, tensor)
     least, most = each.bounds.low, int(each.bounds.high.evaluate(operator.names(desc)))
     if kept is not None:
         entry = kept.get("fill")
@@ -150,8 +153,6 @@ def _indices(
         below = -most - 1 if each.bounds.from_end and tensor.DataType.is_signed else least
         if below <= data.min() and data.max() <= max(most, least):
             return dict(kept)
-    if each.bounds.writes is not None:
-        raise ValueError("other indices may lead to one element twice")
     return {"fill": {"integers": {"low": least, "high": max(most, least), "seed": 1}}}
 
 
@@ -253,8 +254,8 @@ def changes(
 ) -> Iterator[Draft]:
     """Yield drafts in which a parameter may have a value; the caller checks that it has."""
     name, desc = parameter.name, draft.desc
-    if _is_network(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
-        yield from _networks(operator, draft, name, value, pool)
+    if _sizes_follow(operator) and name not in _CIRCUMSTANCES and not name.startswith("data"):
+        yield from _sized(operator, draft, name, value, pool)
     elif name.startswith("layout of "):
         tensor = name.removeprefix("layout of ")
         layouts = _CHOICES.get(value, (value,))
@@ -289,13 +290,13 @@ def changes(
         yield from _family(operator, draft, name, value, pool)
 
 
-def _networks(
-    operator: Operator, draft: Draft, name: str, value: str, pool: Pool
-) -> Iterator[Draft]:
-    """Yield drafts of recurrent networks or attention in which a parameter may have a value."""
+def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) -> Iterator[Draft]:
+    """Yield drafts in which a parameter may have a value, with sizes that fit each other."""
     descs: Iterable[Desc] = ()
     if is_attention(operator):
         descs = with_other_heads(operator, draft.desc, name, value)
+    elif operator.name == "SCATTER_ND":
+        descs = with_other_tuples(draft.desc, name, value)
     elif value != ABSENT:
         descs = with_other_networks(operator, draft.desc, name, value)
     others = [draft, *(_refitted(operator, draft, desc) for desc in descs)]
@@ -311,8 +312,8 @@ def _networks(
             yield other
 
 
-def _is_network(operator: Operator) -> bool:
-    return is_recurrent(operator) or is_attention(operator)
+def _sizes_follow(operator: Operator) -> bool:
+    return is_recurrent(operator) or is_attention(operator) or operator.name == "SCATTER_ND"
 
 
 def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:

@@ -1,0 +1,117 @@
+"""Indices that lead to no element twice, and other sizes of SCATTER_ND, with sizes that fit.
+
+Of an input of 4x3x5 elements, six tuples of two indices each choose a row of five.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import Operator
+
+__all__ = ["distinct_indices", "with_other_tuples"]
+
+_MOST_LISTED: Final = 96
+"""Indices that are listed; more of them count up."""
+
+_LAST: Final = {
+    "1": 1,
+    "prime": 7,
+    "tile - 1": 31,
+    "tile": 16,
+    "tile + 1": 33,
+    "large": 1031,
+}
+_LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
+_TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2))
+"""Sizes of indices before the size of a tuple."""
+
+
+def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
+    """Return what a case file says of indices that lead to no element twice.
+
+    Raises:
+        ValueError: there are none, or too many to list.
+    """
+    count = tensor.ElementCount
+    if operator.name == "SCATTER_ND":
+        return _tuples(desc, tensor)
+    if operator.name == "SCATTER_ELEMENTS":
+        return _along_the_axis(desc, tensor)
+    places = desc["OutputTensor"].ElementCount
+    if count > places:
+        raise ValueError("there are more indices than elements")
+    return {"fill": {"sequence": {"start": 0, "step": places // count}}}
+
+
+def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
+    size = tensor.Sizes[-1]
+    kept = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
+    most = min(kept[:size])
+    count = tensor.ElementCount // size
+    if most**size < count:
+        raise ValueError("there are more tuples than elements")
+    if tensor.ElementCount > _MOST_LISTED:
+        if size > 1:
+            raise ValueError("too many tuples to list")
+        return {"fill": {"sequence": {"start": 0, "step": most // count}}}
+    every = list(product(range(most), repeat=size))
+    step = next(n for n in range(len(every) * 2 // 3 + 1, 0, -1) if math.gcd(n, len(every)) == 1)
+    chosen = [every[(1 + at * step) % len(every)] for at in range(count)]
+    return {"values": [index for each in chosen for index in each]}
+
+
+def _along_the_axis(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
+    axis = desc["Axis"]
+    count, most = tensor.Sizes[axis], desc["InputTensor"].Sizes[axis]
+    if count > most:
+        raise ValueError("there are more indices than elements")
+    inner = math.prod(tensor.Sizes[axis + 1 :])
+    if tensor.ElementCount <= _MOST_LISTED:
+        step = next(n for n in range(most * 2 // 3 + 1, 0, -1) if math.gcd(n, most) == 1)
+        values = [
+            (at // (inner * count) + at % inner + at // inner % count * step) % most
+            for at in range(tensor.ElementCount)
+        ]
+        return {"values": values}
+    for period in range(most, count - 1, -1):
+        if math.gcd(inner, period) == 1:
+            return {"fill": {"sequence": {"start": 0, "period": period}}}
+    raise ValueError("no period gives other indices along the axis")
+
+
+def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
+    """Yield descs of SCATTER_ND in which a parameter may have a value."""
+    sizes = desc["InputTensor"].Sizes
+    rank = int(value) if name == "dimensions" else len(sizes)
+    last = _LAST[value] if name == "last size" else sizes[-1]
+    for size in dict.fromkeys((last, last if name == "last size" else 5)):
+        shape = (*_LEADING[: rank - 1], size)
+        for lead, chosen in product(_TUPLES, (2, 1)):
+            if chosen <= rank and min(shape[:chosen]) ** chosen >= math.prod(lead):
+                yield _written(desc, shape, (*lead, chosen))
+
+
+def _written(desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...]) -> Desc:
+    chosen = indices[-1]
+    updates = (*indices[:-1], *shape[chosen:])
+    updates = (*(1,) * (len(shape) - len(updates)), *updates)
+    leading = (1,) * (len(shape) - len(indices))
+    sizes = {
+        "InputTensor": shape,
+        "OutputTensor": shape,
+        "IndicesTensor": (*leading, *indices),
+        "UpdatesTensor": updates,
+    }
+    tensors: dict[str, TensorDesc] = {name: desc[name] for name in sizes}
+    return {
+        **desc,
+        **{name: replace(tensor, Sizes=sizes[name]) for name, tensor in tensors.items()},
+        "InputDimensionCount": len(shape),
+        "IndicesDimensionCount": len(indices),
+    }
