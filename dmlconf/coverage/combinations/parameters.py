@@ -94,6 +94,11 @@ def _first(desc: Desc, name: str) -> TensorDesc | None:
     return value if isinstance(value, TensorDesc) else None
 
 
+def _first_of(desc: Desc, names: tuple[str, ...]) -> TensorDesc | None:
+    """Return the first tensor of a group that is present."""
+    return next((tensor for name in names if (tensor := _first(desc, name)) is not None), None)
+
+
 def _tensors(operator: Operator) -> Iterator[Parameter]:
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     groups = tied(operator, "DataType")
@@ -103,7 +108,7 @@ def _tensors(operator: Operator) -> Iterator[Parameter]:
         yield Parameter(
             f"data type of {name}" if len(varied) > 1 else "data type",
             tuple(str(each) for each in types),
-            partial(_data_type, name),
+            partial(_data_type, tensors),
             partial(_typed, tensors),
         )
     first = fields[0].name
@@ -111,7 +116,7 @@ def _tensors(operator: Operator) -> Iterator[Parameter]:
     yield Parameter(
         "dimensions",
         tuple(str(rank) for rank in ranks_of(operator, first)),
-        partial(_rank, first),
+        partial(_rank, dimensions),
         partial(_ranked, dimensions),
     )
     for field in fields:
@@ -127,8 +132,8 @@ def _tensors(operator: Operator) -> Iterator[Parameter]:
         )
 
 
-def _data_type(name: str, case: Case, names: Namespace) -> str | None:
-    tensor = _first(case.desc, name)
+def _data_type(tensors: tuple[str, ...], case: Case, names: Namespace) -> str | None:
+    tensor = _first_of(case.desc, tensors)
     return None if tensor is None else str(tensor.DataType)
 
 
@@ -136,8 +141,8 @@ def _typed(tensors: tuple[str, ...], value: str) -> tuple[Assignment, ...]:
     return tuple(Assignment(name, "DataType", value) for name in tensors)
 
 
-def _rank(name: str, case: Case, names: Namespace) -> str | None:
-    tensor = _first(case.desc, name)
+def _rank(tensors: tuple[str, ...], case: Case, names: Namespace) -> str | None:
+    tensor = _first_of(case.desc, tensors)
     return None if tensor is None else str(tensor.DimensionCount)
 
 

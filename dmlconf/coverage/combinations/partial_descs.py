@@ -35,7 +35,7 @@ CLASS: Final = "class"
 _ANSWERS: Final = Answers()
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 
-_MOST_OPTIONAL: Final = 9
+_MOST_OPTIONAL: Final = 10
 """Unknown optional fields that are tried both present and absent, where one part is known."""
 
 
