@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dmlconf.backends.protocol import Backend, Breakdown
 from dmlconf.backends.registry import BackendName
@@ -65,8 +66,7 @@ def judged_in_processes(
             yield from_process(result.verdict, ran)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(NamedTuple):
     """The result of a case in a worker process.
 
     Attributes:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dmlconf.cases.model import Provenance
+from dmlconf.verdicts.record import Positional
 
 __all__ = ["ErrorMap", "Figures"]
 
@@ -29,7 +30,7 @@ class ErrorMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Positional):
     """What the comparison of an output has measured. `schemas/run-log.schema.json` has the form.
 
     Attributes:

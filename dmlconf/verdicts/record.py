@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["ALWAYS", "NUMBERS", "PART", "Rounded", "record_of", "value_of"]
+__all__ = ["ALWAYS", "NUMBERS", "PART", "Positional", "Rounded", "record_of", "value_of"]
 
 ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
@@ -29,6 +30,23 @@ NUMBERS: Final = "numbers"
 
 _Value = TypeVar("_Value")
 _Convert = Callable[[Any], Any]
+
+
+class Positional:
+    """Dataclasses that are pickled as a call with their values: workers send thousands of verdicts.
+
+    A frozen dataclass with slots looks its fields up each time, and sets them one by one.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), _all_values(type(self))(self)  # type: ignore[arg-type]  # A class is hashable.
+
+
+@cache
+def _all_values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*(each.name for each in fields(kind)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +109,7 @@ def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
         if each.part is None:
             leaves.append(("", each))
             continue
-        own = _fields(each.part)  # type: ignore[arg-type]  # Likewise.
+        own = _fields(each.part)  # type: ignore[arg-type]  # A class is hashable.
         leaves += ((each.name, field) for field in own)
     order = getattr(kind, "RECORD_ORDER", None)
     if order is not None:

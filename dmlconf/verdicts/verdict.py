@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from dmlconf.cases.model import Provenance
 from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.record import ALWAYS, NUMBERS, PART, Rounded
+from dmlconf.verdicts.record import ALWAYS, NUMBERS, PART, Positional, Rounded
 from dmlconf.verdicts.status import Status
 
 __all__ = [
@@ -131,7 +131,7 @@ def failing_variants(variants: Mapping[str, VariantResult]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Positional):
     """Which case a verdict is on.
 
     Attributes:
@@ -163,7 +163,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Positional):
     """What is said of a case, and why.
 
     Attributes:
@@ -194,7 +194,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Positional):
     """How and where a case ran, and what it left.
 
     Attributes:
@@ -220,7 +220,7 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Positional):
     """The judgement on one case. A log's line has the fields of all parts side by side.
 
     What nearly every reader asks for can be read from the verdict itself, such as
