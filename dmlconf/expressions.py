@@ -400,13 +400,11 @@ class _Checked(ast.NodeTransformer):
             node.func = ast.copy_location(ast.Name(f"_{name}", ast.Load()), node.func)
         return self._charged(node) if name in _MAKING else node
 
-    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> ast.AST:
         self.generic_visit(node)
         return self._charged(node) if isinstance(node.ctx, ast.Load) else node
 
-    def visit_List(self, node: ast.List) -> ast.AST:
-        self.generic_visit(node)
-        return self._charged(node) if isinstance(node.ctx, ast.Load) else node
+    visit_List = visit_Tuple
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
@@ -501,6 +499,20 @@ class Expression:
         if isinstance(value, tuple | list | str) and _count(value, LONGEST_VALUE) > LONGEST_VALUE:
             raise ExpressionError(f"{self}: {_too_long('it')}")
         return value
+
+    def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
+        """Return whether the expression is true of named values.
+
+        One that cannot be evaluated is not: it may read the size of an absent optional tensor.
+
+        Args:
+            names: the values.
+            budget: as `evaluate` takes it.
+        """
+        try:
+            return bool(self.evaluate(names, budget))
+        except ExpressionError:
+            return False
 
 
 _BUDGET: Final = "_budget"

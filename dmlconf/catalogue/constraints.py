@@ -8,9 +8,9 @@ from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
-from dmlconf.catalogue.model import Constraint, FieldKind, Operator
+from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
-from dmlconf.expressions import ExpressionError, Namespace, namespace
+from dmlconf.expressions import Namespace, namespace
 
 __all__ = ["GENERAL_CONSTRAINTS", "broken_by_tensor", "constraint_names", "violations"]
 
@@ -75,7 +75,9 @@ def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
     return tuple(
         constraint.name
         for constraint in tensor_constraints()
-        if constraint.enforced and kind in constraint.applies_to and not _keeps(constraint, values)
+        if constraint.enforced
+        and kind in constraint.applies_to
+        and not constraint.require.holds(values)
     )
 
 
@@ -83,14 +85,5 @@ def _broken_by_operator(
     operator: Operator, values: Namespace, *, documented: bool
 ) -> Iterator[str]:
     for constraint in operator.constraints:
-        if (constraint.enforced or documented) and not _keeps(constraint, values):
+        if (constraint.enforced or documented) and not constraint.require.holds(values):
             yield constraint.name
-
-
-def _keeps(constraint: Constraint, values: Namespace) -> bool:
-    try:
-        return bool(constraint.require.evaluate(values))
-    except ExpressionError:
-        # A condition that cannot be evaluated, such as the size of an axis that does not exist,
-        # is not met; the constraint that it depends on is reported as well.
-        return False

@@ -29,7 +29,6 @@ from dmlconf.catalogue.support import (
     tables_that_list,
     tensor_forms,
 )
-from dmlconf.expressions import Expression, ExpressionError
 
 __all__ = [
     "LevelNeed",
@@ -114,7 +113,7 @@ def _needs_of_attributes(operator: Operator, desc: Desc) -> Iterator[LevelNeed]:
     if operator.level_requirements:
         names = operator.names(desc_values(operator, desc))
         for requirement in operator.level_requirements:
-            if _holds(requirement.when, names):
+            if requirement.when.holds(names):
                 yield LevelNeed(requirement.since, requirement.part)
 
 
@@ -124,14 +123,6 @@ def _needs_of_nested(field: str, nested: Mapping[str, Any]) -> Iterator[LevelNee
     yield LevelNeed(whole.level, f"{field} {name}")
     for need in parts:
         yield LevelNeed(need.level, f"{need.part} of {field} {name}")
-
-
-def _holds(when: Expression, names: dict[str, Any]) -> bool:
-    try:
-        return bool(when.evaluate(names))
-    except ExpressionError:
-        # A desc that breaks constraints may lack values that the condition reads.
-        return False
 
 
 def _part_of_tensors(

@@ -1,9 +1,9 @@
-"""Check that the parts of one operator's entry fit together."""
+"""Check that the parts of one operator's entry fit together, and that expressions are ones."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dmlconf.catalogue import loader
@@ -17,10 +17,17 @@ from dmlconf.catalogue.model import (
 )
 from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.catalogue.special_cases import special_case_problems
+from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document
-from dmlconf.expressions import Expression, suggestion
+from dmlconf.expressions import Expression, ExpressionError, suggestion
 
-__all__ = ["OperatorProblem", "operator_problems", "repeated", "unknown_level"]
+__all__ = [
+    "OperatorProblem",
+    "expression_problems",
+    "operator_problems",
+    "repeated",
+    "unknown_level",
+]
 
 OperatorProblem = tuple[tuple[str | int, ...], str]
 """A location in a file, as keys and indices, and what is wrong there."""
@@ -217,3 +224,13 @@ def unknown_level(level: str | FeatureLevel) -> str:
 def repeated(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
+
+
+def expression_problems(
+    document: Document, where: Sequence[str | int], text: str
+) -> Iterator[Problem]:
+    """Yield a problem if the text under `where` of a file is no expression."""
+    try:
+        Expression(text)
+    except ExpressionError as error:
+        yield document.problem(where, str(error))

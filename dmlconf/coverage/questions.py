@@ -18,6 +18,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.problems import expression_problems
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
 from dmlconf.coverage.valid_cases import valid_cases
@@ -185,10 +186,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     for index, data in enumerate(document.data["questions"]):
         parts = data.get("parts", {})
         for name, condition in parts.items() if isinstance(parts, dict) else ():
-            try:
-                Expression(condition)
-            except ExpressionError as error:
-                yield document.problem(("questions", index, "parts", name), str(error))
+            yield from expression_problems(document, ("questions", index, "parts", name), condition)
 
 
 def _question(data: Mapping[str, Any]) -> Question:

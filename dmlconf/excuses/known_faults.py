@@ -33,11 +33,12 @@ from dmlconf.cases.facts import names_of_node
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.excuses.scope import Scope, Version, VersionRange, parse_version
-from dmlconf.expressions import Expression, ExpressionError, Namespace, suggestion
+from dmlconf.expressions import Expression, Namespace, suggestion
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
@@ -96,7 +97,7 @@ class NodeCondition:
         return any(
             isinstance(node, Node)
             and node.operator_name in self.operators
-            and _meets(self.when, {**names_of_node(node), **_joins_of(case.graph, node)})
+            and self.when.holds({**names_of_node(node), **_joins_of(case.graph, node)})
             for node in case.nodes
         )
 
@@ -127,7 +128,7 @@ class ConstantCondition:
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a constant; False for a single operator."""
         graph = case.graph
-        return any(_meets(self.when, _names_of_constant(graph, each)) for each in graph.constants)
+        return any(self.when.holds(_names_of_constant(graph, each)) for each in graph.constants)
 
 
 def _names_of_constant(graph: Graph, constant: Constant) -> Namespace:
@@ -145,13 +146,6 @@ def _names_of_constant(graph: Graph, constant: Constant) -> Namespace:
         "ElementCount": tensor.ElementCount,
         "DataType": str(tensor.DataType),
     }
-
-
-def _meets(condition: Expression, names: Namespace) -> bool:
-    try:
-        return bool(condition.evaluate(names))
-    except ExpressionError:
-        return False  # Such as the size of an absent optional tensor.
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +240,7 @@ class KnownFault:
     def _concerns_node(self, node: Node) -> bool:
         if node.operator_name not in self.operators:
             return False
-        return self.when is None or _meets(self.when, names_of_node(node))
+        return self.when is None or self.when.holds(names_of_node(node))
 
     def explains(
         self,
@@ -530,10 +524,7 @@ def _condition_problems(
         except LookupError as error:
             yield document.problem((*where, "operators", index), str(error))
     if "when" in data:
-        try:
-            Expression(data["when"])
-        except ExpressionError as error:
-            yield document.problem((*where, "when"), str(error))
+        yield from expression_problems(document, (*where, "when"), data["when"])
 
 
 def _fault(data: Mapping[str, Any]) -> KnownFault:

@@ -11,7 +11,7 @@ from typing import Final
 from dmlconf.cases.facts import names_of
 from dmlconf.cases.identifiers import fits, identifier_matcher, is_pattern
 from dmlconf.cases.model import Case
-from dmlconf.expressions import Budget, Expression, ExpressionError, Namespace
+from dmlconf.expressions import Budget, Expression, Namespace
 from dmlconf.limits import MOST_SCOPE_STEPS
 
 __all__ = [
@@ -76,10 +76,7 @@ class Facts:
 
     def meet(self, condition: Expression) -> bool:
         """Return whether a condition holds; one that cannot be evaluated does not."""
-        try:
-            return bool(condition.evaluate(self._names, self._budget))
-        except ExpressionError:
-            return False  # Such as the size of an absent optional tensor.
+        return condition.holds(self._names, self._budget)
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:

@@ -17,11 +17,12 @@ from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import InvalidFilesError, nearest
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.excuses.scope import Scope
-from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.expressions import Expression
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
@@ -130,10 +131,8 @@ def read_substrate(path: Path) -> Substrate:
                     problems.append(
                         document.problem(location, f"there is no data type {each}", hint)
                     )
-        try:
-            Expression(data.get("where", "True"))
-        except ExpressionError as error:
-            problems.append(document.problem(("limits", index, "where"), str(error)))
+        condition = data.get("where", "True")
+        problems += expression_problems(document, ("limits", index, "where"), condition)
     if problems:
         raise InvalidFilesError(problems)
     limits = tuple(_limit(data) for data in document.data["limits"])

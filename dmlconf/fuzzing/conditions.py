@@ -42,10 +42,7 @@ class Condition:
                 names[name] = term.evaluate(names)
             except ExpressionError:
                 continue
-        try:
-            return bool(self.require.evaluate(names))
-        except ExpressionError:
-            return False
+        return self.require.holds(names)
 
 
 @cache

@@ -72,7 +72,7 @@ def _lacking(level: FeatureLevel, file: _Data, desc: _Data, *, nested: bool) -> 
             yield from _lacking_of_attribute(level, field, desc.get(name))
     values = _values(file, {name: desc.get(name) for name in fields})
     for note in file.get("level_requirements", ()):
-        if not _has(level, note["since"]) and _is_true(note["when"], values):
+        if not _has(level, note["since"]) and Expression(note["when"]).holds(values):
             yield str(note["part"])
     if not nested:
         yield from _lacking_of_tensors(level, file, desc, values)
@@ -100,7 +100,7 @@ def _lacking_of_tensors(
     for table in file["support"]:
         when = table.get("when", "True")
         # The first tables of an operator may be of a lower level than the operator itself.
-        if _is_true(when, values) and (_has(level, table["since"])):
+        if Expression(when).holds(values) and (_has(level, table["since"])):
             groups.setdefault(when, table)
     if not groups:
         yield "a table of support"
@@ -128,13 +128,6 @@ def _several(value: Any) -> tuple[Any, ...]:
 def _has(level: FeatureLevel, since: str) -> bool:
     major, minor = since.split("_")
     return (int(major), int(minor)) <= tuple(level)
-
-
-def _is_true(expression: str, values: dict[str, Any]) -> bool:
-    try:
-        return bool(Expression(expression).evaluate(values))
-    except ExpressionError:
-        return False
 
 
 def _values(file: _Data, desc: _Data) -> dict[str, Any]:

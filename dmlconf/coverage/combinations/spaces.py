@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from dmlconf.catalogue.model import Entry, Operator
+from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
@@ -143,15 +144,15 @@ def read_spaces() -> tuple[Space, ...]:
 def _problems(document: Document, shared: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
     for name, classes in document.data.get("classes", {}).items():
         for each, condition in classes.items():
-            yield from _unreadable(document, ("classes", name, each), condition)
+            yield from expression_problems(document, ("classes", name, each), condition)
     for at, family in enumerate(document.data.get("families", ())):
         for index, data in enumerate(family.get("parameters", ())):
             where = ("families", at, "parameters", index)
-            yield from _unreadable(document, (*where, "value"), data["value"])
+            yield from expression_problems(document, (*where, "value"), data["value"])
             classes = data["classes"]
             if not isinstance(classes, str):
                 for each, condition in classes.items():
-                    yield from _unreadable(document, (*where, "classes", each), condition)
+                    yield from expression_problems(document, (*where, "classes", each), condition)
             elif classes not in shared:
                 yield document.problem(
                     (*where, "classes"), f"no file has classes {classes!r}", _known(shared)
@@ -160,13 +161,6 @@ def _problems(document: Document, shared: Mapping[str, Mapping[str, str]]) -> It
 
 def _known(shared: Mapping[str, Any]) -> str:
     return f"one of {', '.join(sorted(shared))}" if shared else "list them in common.yaml"
-
-
-def _unreadable(document: Document, where: tuple[str | int, ...], text: str) -> Iterator[Problem]:
-    try:
-        Expression(text)
-    except ExpressionError as error:
-        yield document.problem(where, str(error))
 
 
 def _space(data: Mapping[str, Any], shared: Mapping[str, Mapping[str, str]]) -> Space:

@@ -13,7 +13,7 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import Entry, FieldKind
 from dmlconf.documents.reader import read_document
-from dmlconf.expressions import Expression, ExpressionError, Namespace
+from dmlconf.expressions import Expression, Namespace
 from dmlconf.tensors.layout import layout_class, packed_strides
 
 __all__ = ["Condition", "condition", "features"]
@@ -40,10 +40,7 @@ class Condition:
 
     def holds(self, names: Namespace) -> bool:
         """Return whether a desc meets it; a desc without the names in it does not."""
-        try:
-            return bool(self.when.evaluate({**names, "VALUE": self.value}))
-        except ExpressionError:
-            return False
+        return self.when.holds({**names, "VALUE": self.value})
 
 
 @cache
