@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import UnknownOperatorError
+from dmlconf.cli.common.command import option
+from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.translation.names import named_operators
 
-__all__ = ["expand_operators"]
+__all__ = ["expand_operators", "operator_option"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def expand_operators(
@@ -34,3 +41,31 @@ def expand_operators(
             say(printable(f"{value}: {', '.join(operators)}"))
         chosen.update(dict.fromkeys(operators))
     return tuple(chosen)
+
+
+def operator_option(
+    explanation: str,
+    *flags: str,
+    parameter: str = "operators",
+    callback: Callable[..., Any] = expand_operators,
+    **attributes: Any,
+) -> Callable[[_Function], _Function]:
+    """Return the option that chooses operators, as often as it is given.
+
+    Args:
+        explanation: its help.
+        flags: its spellings; `-o` and `--operator` if left out.
+        parameter: the parameter that gets the names.
+        callback: makes operators of names.
+        attributes: others of the option.
+    """
+    return option(
+        *(flags or ("-o", "--operator")),
+        parameter,
+        multiple=True,
+        metavar="OPERATOR",
+        shell_complete=complete_operator,
+        callback=callback,
+        help=explanation,
+        **attributes,
+    )

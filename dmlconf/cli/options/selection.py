@@ -24,7 +24,6 @@ from dmlconf.cli.common.completion import (
     complete_case,
     complete_config_profile,
     complete_level,
-    complete_operator,
     complete_profile,
     complete_tag,
     operators_of,
@@ -32,7 +31,7 @@ from dmlconf.cli.common.completion import (
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
-from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say, warn
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
@@ -68,16 +67,11 @@ paths_argument: Final = click.argument(
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     """Return a decorator that adds the options that choose cases."""
     added: Callable[[_Function], _Function] = options(
-        option(
-            *operator_flags,
-            "operators",
-            multiple=True,
-            metavar="OPERATOR",
-            group=CHOICE_GROUP,
-            shell_complete=complete_operator,
-            callback=expand_operators,
-            help="Only cases of this operator, and graphs that contain it (without these: -k 'not "
+        operator_option(
+            "Only cases of this operator, and graphs that contain it (without these: -k 'not "
             "graphs'). Names of ONNX, WebNN and DirectML.h find it too, such as Conv.",
+            *operator_flags,
+            group=CHOICE_GROUP,
         ),
         option(
             "-k",

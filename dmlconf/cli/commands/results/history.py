@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from dmlconf.cli.common.command import Arguments, Command, option, options
-from dmlconf.cli.common.completion import complete_operator, complete_tag
+from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 
@@ -66,16 +66,7 @@ _database_option = option(
 _json_option = option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _choice_options = options(
-    option(
-        "-o",
-        "--operator",
-        "operators",
-        multiple=True,
-        metavar="NAME",
-        callback=expand_operators,
-        shell_complete=complete_operator,
-        help="Only cases of this operator.",
-    ),
+    operator_option("Only cases of this operator."),
     option(
         "--tag",
         "tags",
@@ -281,16 +272,7 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
 
 
 @_subcommand("drivers", short_help="Show operators by driver and version.")
-@option(
-    "-o",
-    "--operator",
-    "operators",
-    multiple=True,
-    metavar="NAME",
-    callback=expand_operators,
-    shell_complete=complete_operator,
-    help="Only this operator.",
-)
+@operator_option("Only this operator.")
 @option("--all", "every", is_flag=True, help="Also operators without a failing case.")
 @_database_option
 @_json_option

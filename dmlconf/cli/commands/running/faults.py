@@ -8,10 +8,9 @@ import click
 from rich.text import Text
 
 from dmlconf.cli.common.command import Arguments, Command, option
-from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.documents.problems import printable
 from dmlconf.excuses.known_faults import KnownFault, faults_of_version, read_known_faults
@@ -24,16 +23,7 @@ __all__ = ["command"]
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
 @click.argument("names", cls=Arguments, nargs=-1, metavar="[NAME]...")
-@option(
-    "-o",
-    "--operator",
-    "operators",
-    multiple=True,
-    metavar="OPERATOR",
-    shell_complete=complete_operator,
-    callback=expand_operators,
-    help="Only faults of this operator.",
-)
+@operator_option("Only faults of this operator.")
 @option(
     "--directml",
     "version",

@@ -18,13 +18,13 @@ from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_backend, complete_operator
+from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
 from dmlconf.cli.options.backend import Number, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
-from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.named_operators import expand_operators, operator_option
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
@@ -88,16 +88,10 @@ def _operators(
     shell_complete=complete_backend,
     help="The backend to test: directml, or a plugin's.",
 )
-@option(
-    "-o",
-    "--operator",
-    "operators",
-    multiple=True,
-    metavar="OPERATOR",
-    group=_CHOICE_GROUP,
+@operator_option(
+    "Generate cases of this operator; of all operators if none is given.",
     callback=_operators,
-    shell_complete=complete_operator,
-    help="Generate cases of this operator; of all operators if none is given.",
+    group=_CHOICE_GROUP,
 )
 @option(
     "--graphs",

@@ -16,10 +16,9 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_names
 from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number, color_option
-from dmlconf.cli.options.named_operators import expand_operators
+from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.progress import progress
@@ -79,16 +78,7 @@ class _Options:
 
 @click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
 @paths_argument
-@option(
-    "-o",
-    "--operator",
-    "names",
-    multiple=True,
-    metavar="OPERATOR",
-    shell_complete=complete_operator,
-    callback=expand_operators,
-    help="Only this operator.",
-)
+@operator_option("Only this operator.", parameter="names")
 @option(
     "--questions",
     is_flag=True,
