@@ -70,48 +70,18 @@ class _Entry:
     size: int
 
     def local(self) -> bytes:
-        name = self.name.encode()
-        return (
-            _LOCAL.pack(
-                b"PK\3\4",
-                _VERSION,
-                0,
-                zlib.DEFLATED,
-                0,
-                _DATE,
-                self.checksum,
-                self.compressed,
-                self.size,
-                len(name),
-                0,
-            )
-            + name
-        )
+        """Return the header in front of the member."""
+        return _LOCAL.pack(b"PK\3\4", *self._common()) + self.name.encode()
 
     def central(self, at: int) -> bytes:
-        name = self.name.encode()
-        return (
-            _CENTRAL.pack(
-                b"PK\1\2",
-                _UNIX | _VERSION,
-                _VERSION,
-                0,
-                zlib.DEFLATED,
-                0,
-                _DATE,
-                self.checksum,
-                self.compressed,
-                self.size,
-                len(name),
-                0,
-                0,
-                0,
-                0,
-                _MODE,
-                at,
-            )
-            + name
-        )
+        """Return the header in the directory, for a member that begins at an offset."""
+        head, tail = (b"PK\1\2", _UNIX | _VERSION), (0, 0, 0, _MODE, at)
+        return _CENTRAL.pack(*head, *self._common(), *tail) + self.name.encode()
+
+    def _common(self) -> tuple[int, ...]:
+        """Return the fields of both headers: version, flags, method, time, date and so on."""
+        sizes = self.checksum, self.compressed, self.size, len(self.name.encode()), 0
+        return _VERSION, 0, zlib.DEFLATED, 0, _DATE, *sizes
 
 
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from types import TracebackType
 from typing import Final, Self
 
 from dmlconf.cases.identifiers import cases_digest
@@ -88,12 +87,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

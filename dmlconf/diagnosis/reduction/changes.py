@@ -18,6 +18,7 @@ __all__ = [
     "each_tensor",
     "retyped",
     "simpler_attributes",
+    "smaller_sizes",
     "tensors_of_value",
     "with_tensors",
     "without_dimension",
@@ -181,3 +182,9 @@ def simpler_attributes(field: Field, value: Any) -> Iterator[Any]:
         for key, item in value.items():
             if isinstance(item, float) and item not in (0.0, 1.0):
                 yield from ({**value, key: number} for number in (0.0, 1.0))
+
+
+def smaller_sizes(size: int) -> list[int]:
+    """Return the sizes to try instead of a size: 1, 2, 3, a quarter, a half, and one less."""
+    targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
+    return [target for target in targets if 1 <= target < size]

@@ -18,6 +18,7 @@ from dmlconf.diagnosis.reduction.changes import (
     each_tensor,
     retyped,
     simpler_attributes,
+    smaller_sizes,
     with_tensors,
     without_dimension,
 )
@@ -163,12 +164,9 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
     tensor = graph_tensors(_graph(search)).get(slot)
     if tensor is None or dimension >= tensor.DimensionCount:
         return False  # Another change removed it.
-    size = tensor.Sizes[dimension]
-    targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
     return any(
         _attempt(search, smaller)
-        for target in targets
-        if 1 <= target < size
+        for target in smaller_sizes(tensor.Sizes[dimension])
         for smaller in _resized(search, slot, dimension, target)
     )
 

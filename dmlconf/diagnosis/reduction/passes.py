@@ -15,6 +15,7 @@ from dmlconf.diagnosis.reduction.changes import (
     each_tensor,
     retyped,
     simpler_attributes,
+    smaller_sizes,
     tensors_of_value,
     with_tensors,
     without_dimension,
@@ -52,11 +53,9 @@ def _reduce_size(search: Search, ref: NumberRef) -> bool:
         size = number_at(desc, ref)
     except (TypeError, IndexError, KeyError):
         return False  # Another change removed the dimension.
-    targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
     return any(
         search.attempt_desc(smaller)
-        for target in targets
-        if 1 <= target < size
+        for target in smaller_sizes(size)
         for smaller in _resized(search, ref, size, target)
     )
 

@@ -15,6 +15,7 @@ from dmlconf.reports.markdown_text import code, escaped, items, table
 from dmlconf.reports.runs import shared_properties
 from dmlconf.reports.runs.shared_properties import SharedLine
 from dmlconf.reports.runs.summary import missing_shards_text
+from dmlconf.reports.terminal_text import styled, unwrapped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -123,36 +124,23 @@ def render_terminal(
     if not quiet:
         parts += [_differences(comparison, names), ""]
         note = suite_note(comparison)
-        parts += [_text(note, "yellow"), ""] if note else []
+        parts += [styled(note, "yellow"), ""] if note else []
         parts += [_counts(comparison), ""]
     for line in shared_lines(comparison):
-        parts += [_text(line.sentence), _line(f"  {line.command}", "cyan")]
+        parts += [styled(line.sentence), unwrapped(f"  {line.command}", "cyan")]
     parts += [""] if comparison.fails_newly else []
     for change in (Change.NEW_FAILURE,) if quiet else _LISTED:
         parts += _list(change, comparison.of(change), verbose=verbose)
     lines = [] if quiet else timing_lines(comparison.timing)
     if lines:
-        parts += [_text(SLOWER, "bold"), *(_text(f"  {line}") for line in lines), ""]
+        parts += [styled(SLOWER, "bold"), *(styled(f"  {line}") for line in lines), ""]
     return Group(*parts, _closing(comparison))
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(printable(text), style)
-
-
-def _line(text: str, style: str) -> Text:
-    """Return text that is never wrapped, so that it can be copied."""
-    from rich.text import Text
-
-    return Text(printable(text), style, no_wrap=True, overflow="ignore")
 
 
 def _closing(comparison: Comparison) -> Text:
     sentence = closing_sentence(comparison)
     styles = {"PASSED": "bold green", "FAILED": "bold red"}
-    return _text(sentence, styles.get(sentence.partition(":")[0], "bold yellow"))
+    return styled(sentence, styles.get(sentence.partition(":")[0], "bold yellow"))
 
 
 def _differences(comparison: Comparison, names: tuple[str, str]) -> Table:
@@ -163,9 +151,11 @@ def _differences(comparison: Comparison, names: tuple[str, str]) -> Table:
         table.add_column(heading, overflow="fold")
     rows = comparison.differences
     for difference in rows:
-        table.add_row(*map(_text, (difference.name, difference.base or "-", difference.new or "-")))
+        table.add_row(
+            *map(styled, (difference.name, difference.base or "-", difference.new or "-"))
+        )
     if not rows:
-        table.add_row(_text("the same environment, suite and options", "dim"), "", "")
+        table.add_row(styled("the same environment, suite and options", "dim"), "", "")
     return table
 
 
@@ -178,7 +168,7 @@ def _counts(comparison: Comparison) -> Table:
     counts = Counter(entry.change for entry in comparison.changes)
     for change in Change:
         if counts[change]:
-            words = _text(change.counted(counts[change]), _STYLES[change])
+            words = styled(change.counted(counts[change]), _STYLES[change])
             table.add_row(f"{counts[change]:,}", words)
     return table
 
@@ -194,14 +184,14 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
         return
     from rich.text import Text
 
-    yield _text(heading(change), "bold")
+    yield styled(heading(change), "bold")
     shown = entries if verbose else _spread(entries, MOST_CASES)
     for entry in shown:
         detail = f": {entry.detail}" if entry.detail else ""
         line = Text(f"  {printable(entry.case)}", _STYLES[change], no_wrap=True, overflow="ignore")
         yield line.append(printable(detail), "default")
     if len(entries) > len(shown):
-        yield _text(f"  and {len(entries) - len(shown):,} more: -v shows all", "dim")
+        yield styled(f"  and {len(entries) - len(shown):,} more: -v shows all", "dim")
     yield ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from dmlconf.documents.problems import printable
 from dmlconf.reports.runs import summary
 from dmlconf.reports.runs.summary import OperatorTotals
+from dmlconf.reports.terminal_text import styled
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.status import Status
 
@@ -163,28 +164,22 @@ def _broken(heading: str) -> str:
 def _cells(
     row: OperatorTotals, shown: list[Status], layout: _Layout, *, ascii_only: bool
 ) -> Iterator[Text]:
-    yield _text(f"{row.cases:,}")
+    yield styled(f"{row.cases:,}")
     for status in shown:
         count = row.counts.get(status, 0)
-        yield _text(f"{count:,}", status.traits.style if count else "dim")
+        yield styled(f"{count:,}", status.traits.style if count else "dim")
     worst = summary.number(row.worst_ulp)
-    yield _text(worst.replace("∞", "inf") if ascii_only else worst)
+    yield styled(worst.replace("∞", "inf") if ascii_only else worst)
     if layout.with_margin:
-        yield _text(summary.margin_cell(row.margin))
+        yield styled(summary.margin_cell(row.margin))
     if layout.with_time:
-        yield _text(_duration(row.seconds))
+        yield styled(_duration(row.seconds))
 
 
 def _lines(text: str) -> Text:
     from rich.text import Text
 
     return Text(text)
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(printable(text), style)
 
 
 def _duration(seconds: float) -> str:

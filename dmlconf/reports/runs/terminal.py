@@ -21,6 +21,7 @@ from dmlconf.reports.runs.heading import heading_lines
 from dmlconf.reports.runs.histogram import Histograms
 from dmlconf.reports.runs.shared_properties import ShownFailure
 from dmlconf.reports.runs.table import shown_table
+from dmlconf.reports.terminal_text import styled, unwrapped
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Reason, Verdict
 
@@ -81,8 +82,8 @@ def render(
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-        parts += [_text(note, "dim") for note in remarks.room_lines(log)]
-    notes = [_text(note, "dim") for note in remarks.plain_notes(log) if note]
+        parts += [styled(note, "dim") for note in remarks.room_lines(log)]
+    notes = [styled(note, "dim") for note in remarks.plain_notes(log) if note]
     end = list(_what_next(log, most_groups))
     parts += [*notes, *([""] if notes and end else []), *end]
     return Group(*parts, _closing(log))
@@ -90,7 +91,7 @@ def render(
 
 def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
     for part in shown_table(log, every_operator=verbose):
-        yield _text(part, "dim") if isinstance(part, str) else part
+        yield styled(part, "dim") if isinstance(part, str) else part
     yield ""
 
 
@@ -102,14 +103,14 @@ def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
     yield from _shared(log, most)
     handle = summary.failing_handles(log)[first.case]
     show = shlex.join(["dmlconf", "show", handle, *log.header.paths])
-    yield _text("What to do next", "bold")
+    yield styled("What to do next", "bold")
     for purpose, command in (
         ("see one case", show),
         ("run them again", "dmlconf run --failed"),
         ("find the cause", "dmlconf diagnose"),
         ("share a report", "dmlconf report --report html:report.html"),
     ):
-        yield _line(f"  {purpose:<16}{command}", "cyan")
+        yield unwrapped(f"  {purpose:<16}{command}", "cyan")
     yield ""
 
 
@@ -117,14 +118,14 @@ def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
     lines = [line for line in shared_properties.shared_lines(log) if not line.says_little]
     if not lines:
         return
-    yield _text(shared_properties.HEADING, "bold")
+    yield styled(shared_properties.HEADING, "bold")
     for line in lines[:most]:
-        yield _text(line.sentence, "bold red")
-        yield _line(f"  {line.command}", "cyan")
+        yield styled(line.sentence, "bold red")
+        yield unwrapped(f"  {line.command}", "cyan")
     if len(lines) > most:
         count = len(lines) - most
         plural = "s" if count != 1 else ""
-        yield _text(f"and {count:,} more group{plural}: -v shows more, --report json has all")
+        yield styled(f"and {count:,} more group{plural}: -v shows more, --report json has all")
     yield ""
 
 
@@ -134,20 +135,6 @@ def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
     for shown in entries:
         yield _Headline(shown, handles[shown.verdict.case])
     yield from _more(log, entries)
-
-
-def _text(text: str, style: str = "") -> Text:
-    """Return text on one line, so that text from elsewhere cannot forge further lines."""
-    from rich.text import Text
-
-    return Text(printable(text), style)
-
-
-def _line(text: str, style: str) -> Text:
-    """Return text that is never wrapped, so that it can be copied."""
-    from rich.text import Text
-
-    return Text(printable(text), style, no_wrap=True, overflow="ignore")
 
 
 def _indented(content: RenderableType, by: int = 2) -> Padding:
@@ -174,7 +161,7 @@ class _HeadingLine:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        line = Text.assemble(_text(f"{self.name:<10}", "bold"), _text(self.value))
+        line = Text.assemble(styled(f"{self.name:<10}", "bold"), styled(self.value))
         line.no_wrap, line.overflow = True, "ellipsis" if options.is_terminal else "ignore"
         yield line
 
@@ -186,7 +173,7 @@ def _environment(header: Header) -> Table:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in summary.environment_facts(header):
-        grid.add_row(_text(name, "bold"), _text(value))
+        grid.add_row(styled(name, "bold"), styled(value))
     return grid
 
 
@@ -205,12 +192,12 @@ class _Headline:
         reason = f": {verdict.reason.kind}" if verdict.reason else ""
         name = printable(verdict.case)
         yield Text.assemble(
-            _text(status, verdict.status.traits.style),
+            styled(status, verdict.status.traits.style),
             " ",
             Text(_broken_after_commas(name, options.max_width, len(status) + 1), "bold"),
-            _text(f"{reason}{shared_properties.alike(self.shown)}"),
+            styled(f"{reason}{shared_properties.alike(self.shown)}"),
             " (",
-            _text(self.handle, "cyan"),
+            styled(self.handle, "cyan"),
             ")",
         )
 
@@ -236,8 +223,8 @@ def _broken_after_commas(name: str, width: int, begin: int) -> str:
 
 def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
     if lines:
-        yield _text(heading, "bold")
-        yield from (_line(f"  {line}", "") for line in lines)
+        yield styled(heading, "bold")
+        yield from (unwrapped(f"  {line}", "") for line in lines)
         yield ""
 
 
@@ -251,11 +238,11 @@ def _failures(log: RunLog, most: int, *, with_sources: bool) -> Iterator[Rendera
         if verdict.reason is not None:
             yield from _particulars(verdict, verdict.reason)
         for line in rule_lines(log.header, verdict, sources):
-            yield _indented(_text(line))
+            yield _indented(styled(line))
         if verdict.location:
-            yield _line(f"  at {verdict.location}", "dim")
+            yield unwrapped(f"  at {verdict.location}", "dim")
         command = summary.repeat_command(log.header, verdict, handles[verdict.case])
-        yield _line(f"  {command}", "cyan")
+        yield unwrapped(f"  {command}", "cyan")
         yield ""
     more = list(_more(log, entries))
     if more:
@@ -265,15 +252,15 @@ def _failures(log: RunLog, most: int, *, with_sources: bool) -> Iterator[Rendera
 def _more(log: RunLog, entries: Sequence[ShownFailure]) -> Iterator[RenderableType]:
     left = shared_properties.not_shown(log, entries)
     if left:
-        yield _text(f"and {left:,} more: --show-failures all, --report json has them", "bold")
+        yield styled(f"and {left:,} more: --show-failures all, --report json has them", "bold")
 
 
 def _particulars(verdict: Verdict, reason: Reason) -> Iterator[RenderableType]:
-    yield _indented(_text(reason.message))
+    yield _indented(styled(reason.message))
     if reason.differences:
         yield _indented(_differences(verdict, reason.differences))
     for line in summary.diagnostic_lines(reason):
-        yield _indented(_text(line, "dim"), 4)
+        yield _indented(styled(line, "dim"), 4)
 
 
 _CELL_STYLES: Final = {"expected": "green", "actual": "red"}
@@ -288,7 +275,7 @@ def _differences(verdict: Verdict, differences: Sequence[Mapping[str, Any]]) -> 
         table.add_column(name, overflow="fold", justify="left" if name == "tensor" else "right")
     for difference in differences:
         cells = difference_cells(verdict, difference)
-        table.add_row(*(_text(cells[name], _CELL_STYLES.get(name, "")) for name in names))
+        table.add_row(*(styled(cells[name], _CELL_STYLES.get(name, "")) for name in names))
     return table
 
 
@@ -300,15 +287,15 @@ def _others(log: RunLog) -> Iterator[RenderableType]:
         if verdict.reason is not None and not verdict.status.fails_run
     )
     for (status, kind, message), count in sorted(reasons.items())[:MOST_REASONS]:
-        yield _text(f"{count:,} {status}: {kind}", status.traits.style)
+        yield styled(f"{count:,} {status}: {kind}", status.traits.style)
         if message != kind:
-            yield _indented(_text(message))
+            yield _indented(styled(message))
     if len(reasons) > MOST_REASONS:
-        yield _text(f"and {len(reasons) - MOST_REASONS:,} more reasons: --report json has them")
+        yield styled(f"and {len(reasons) - MOST_REASONS:,} more reasons: --report json has them")
     if reasons:
         yield ""
 
 
 def _closing(log: RunLog) -> Text:
     sentence = summary.closing_sentence(log)
-    return _text(sentence, _CLOSING_STYLES.get(sentence.partition(":")[0], "bold red"))
+    return styled(sentence, _CLOSING_STYLES.get(sentence.partition(":")[0], "bold red"))
