@@ -501,13 +501,9 @@ class Expression:
         return value
 
     def holds(self, names: Namespace, budget: Budget | None = None) -> bool:
-        """Return whether the expression is true of named values.
+        """Return whether the expression is true of values, which `evaluate` takes.
 
         One that cannot be evaluated is not: it may read the size of an absent optional tensor.
-
-        Args:
-            names: the values.
-            budget: as `evaluate` takes it.
         """
         try:
             return bool(self.evaluate(names, budget))
