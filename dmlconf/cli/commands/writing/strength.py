@@ -71,7 +71,7 @@ def _thresholds(
     type=click.IntRange(min=1),
     metavar="N",
     help="Try at most N cases of each operator and of each driver defect. An unexplained driver "
-    "defect that they miss is tried on all cases.",
+    "defect that fewer than three of them notice is tried on all cases.",
 )
 @option(
     "--seed",
@@ -123,7 +123,8 @@ def command(
     negated, off by one, or some ULP away.
 
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
-    tried on the cases that meet its conditions. A defect that survives names the missing case.
+    tried on the cases that meet its conditions. A defect that survives names the missing case, and
+    those that fewer than three cases notice are listed.
 
     By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers,
     tried on the cases with the tag `model`.
