@@ -30,7 +30,7 @@ from dmlconf.precision.allowance import Allowance
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Alternative", "alternatives"]
+__all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
 """Nodes of which every combination takes subnormal numbers for zero or does not."""
@@ -40,6 +40,29 @@ _MOST_ALONE: Final = 8
 
 _BY_CHANCE: Final = 4
 """Evaluations in which each zero has a random sign."""
+
+PASS_SIGNS_ON: Final = frozenset(
+    {
+        "ACTIVATION_HARD_SIGMOID",
+        "ACTIVATION_RELU",
+        "ACTIVATION_SIGMOID",
+        "ACTIVATION_SOFTMAX1",
+        "ACTIVATION_TANH",
+        "CONVOLUTION",
+        "ELEMENT_WISE_ABS",
+        "ELEMENT_WISE_ADD",
+        "ELEMENT_WISE_EXP",
+        "ELEMENT_WISE_IDENTITY",
+        "ELEMENT_WISE_MULTIPLY",
+        "ELEMENT_WISE_NEGATE",
+        "ELEMENT_WISE_SUBTRACT",
+        "GEMM",
+        "JOIN",
+        "SLICE1",
+        "SPLIT",
+    }
+)
+"""Operators of which zeros of either sign have the same results, but for signs of zeros."""
 
 Signs = Callable[[Array, int], Array]
 """Gives the zeros of an output their signs, by the output's number in the graph."""
@@ -74,7 +97,7 @@ def alternatives(
         # Equal outputs may have a wider range: the quotient by a scale of zero is undefined.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
-    if not _reads_zeros_of_open_sign(case, right):
+    if not _signs_may_show(case, right):
         return
     for signs in _signs():
         if _differ(right, _with_signs(case, evaluate, right, signs)):
@@ -156,9 +179,13 @@ def _sign_is_open(case: Case, output: str, values: Array) -> bool:
     return values.dtype.kind == "f" and case.rule(output).kind is not RuleKind.EXACT
 
 
-def _reads_zeros_of_open_sign(case: GraphCase, right: NodeValues) -> bool:
-    """Return whether a node reads a zero of which the rule before it leaves the sign open."""
-    read = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
+def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
+    """Return whether the sign of a zero that its rule leaves open may change a number."""
+    links = case.graph.intermediate_edges
+    readers = {link.to_node for link in links}
+    if {right.cases[name].operator_name for name in readers} <= PASS_SIGNS_ON:
+        return False
+    read = {(link.from_node, link.from_tensor) for link in links}
     return any(
         (name, tensor) in read and not values.all() and _sign_is_open(own, tensor, values)
         for name, own in right.cases.items()

@@ -6,16 +6,17 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import float16_ulps
+from dmlconf.permitted.numbers.rounding import truncated
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = [
     "STORES",
     "to_nearest",
     "toward_zero",
 ]
+
+_FLOAT16: Final = np.dtype(np.float16)
 
 
 @np.errstate(over="ignore")
@@ -27,10 +28,7 @@ def to_nearest(values: Array) -> Array:
 
 def toward_zero(values: Array) -> Array:
     """Return the FLOAT16 numbers that truncated values are, as FLOAT64; finite ones stay finite."""
-    finite = np.isfinite(values)
-    ulp = float16_ulps(np.where(finite, values, 1.0))
-    cut = np.trunc(np.where(finite, values, 0.0) / ulp) * ulp
-    return np.where(finite, np.clip(cut, -LARGEST_FLOAT16, LARGEST_FLOAT16), values)
+    return truncated(values, _FLOAT16).astype(np.float64)
 
 
 STORES: Final[tuple[Store, ...]] = (toward_zero, to_nearest)

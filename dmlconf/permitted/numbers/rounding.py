@@ -26,6 +26,7 @@ __all__ = [
     "or_any_result",
     "overflows",
     "rounded_interval",
+    "truncated",
     "underflow_error",
 ]
 
@@ -150,14 +151,19 @@ def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """Return FLOAT64 values rounded toward zero, by which finite ones stay finite, and nearest."""
     if dtype == np.float64:
         return values, values
-    nearest = values.astype(np.float32).astype(dtype)
-    toward_zero = values.astype(dtype)
-    beyond = np.abs(toward_zero) > np.abs(values)
+    return truncated(values, dtype), values.astype(np.float32).astype(dtype)
+
+
+@np.errstate(over="ignore")
+def truncated(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return FLOAT64 values rounded toward zero to FLOAT32 or FLOAT16; finite ones stay finite."""
+    cut = values.astype(dtype)
+    beyond = np.abs(cut) > np.abs(values)
     beyond &= np.isfinite(values)
     # The bits of the next number toward zero are those of the integer before.
-    bits = toward_zero.view(f"u{dtype.itemsize}")
+    bits = cut.view(f"u{dtype.itemsize}")
     bits -= beyond
-    return toward_zero, nearest
+    return cut
 
 
 def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:

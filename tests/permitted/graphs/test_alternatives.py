@@ -10,7 +10,12 @@ from typing import Final
 import numpy as np
 import pytest
 
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.permitted.graphs.alternatives import PASS_SIGNS_ON
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array
 from tests.graphs.suites import graph_case
 from tests.permitted.graphs.accepted import Values, accepts, graph, single
 
@@ -207,6 +212,29 @@ def test_a_zero_has_either_sign_where_its_rule_leaves_it_open(
     assert accepts(case, "y", [-np.inf, -2])
     assert not accepts(case, "y", [np.nan, -2])
     assert not accepts(case, "y", [1e38, -2])
+
+
+@pytest.mark.parametrize("operator", sorted(PASS_SIGNS_ON))
+def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator: str) -> None:
+    plan = list(load_suite([cases_directory() / operator.lower() / "matrix.yaml"]).plan())
+    for case in map(build, plan[:: max(1, len(plan) // 20)]):
+        if case.violations() or any(array.size > 1000 for array in case.inputs().values()):
+            continue
+        plus, minus = (
+            evaluate(case.with_data({n: _every_third(a, zero) for n, a in case.inputs().items()}))
+            for zero in (0.0, -0.0)
+        )
+        for name, values in plus.items():
+            np.testing.assert_array_equal(minus[name], values)
+
+
+def _every_third(array: Array, zero: float) -> Array:
+    """Return an array of floating-point numbers with a zero for every third, others as they are."""
+    if array.dtype.kind != "f":
+        return array
+    changed = array.copy()
+    changed.flat[::3] = zero
+    return changed
 
 
 def test_each_zero_has_a_sign_of_its_own(tmp_path: Path) -> None:
