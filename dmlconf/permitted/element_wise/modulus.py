@@ -1,4 +1,4 @@
-"""What remainders of divisions may be besides the reference's outputs."""
+"""What `a - b * floor(a / b)`, or with trunc, may be besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _float_candidates(
 ) -> Sequence[Interval]:
     """Return what `a - b * rounding(a / b)` of FLOAT32 arithmetic may be.
 
-    A quotient may fall on the other side of a whole number that it is next to, but not where it is
-    one: measured on DirectML 1.8.0 to 1.15.4, exact multiples leave 0. Between the remainders of
-    two neighbouring whole numbers no value is right; those of more are an interval. A quotient that
-    underflows, or whose reciprocal does, may be 0 and leave the dividend. The product with the
-    divisor is exact where FLOAT32 holds it. Where a quotient or a product overflows, anything is
-    right; but a divisor of zero leaves NaN.
+    If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
+    nothing between. If the error of a large quotient spans several whole numbers, all between their
+    remainders are right. Measured on DirectML 1.8.0 to 1.15.4: exact multiples leave 0. A quotient
+    that underflows, or whose reciprocal does, may count as 0, and then the remainder is a. The
+    product with b is exact where FLOAT32 holds it. Where a quotient or a product overflows, any
+    value is right; a divisor of 0 gives NaN.
 
     Args:
         dividend: `a`.

@@ -1,4 +1,7 @@
-"""How far powers and arc tangents of two tensors may be from the right values.
+"""How far powers, and arc tangents of a quotient, may be from the right values.
+
+Kernels compute x^y as exp2(y * log2(x)), so the error of log2 counts y times: that of x^100 is
+relatively 100 times that of x.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -41,7 +44,7 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 _PARITY_KNOWN: Final = 2.0**31
-"""Exponents below are even or odd as they are; beyond, an integer of 32 bits does not hold them.
+"""From here on kernels may take an even exponent for odd: integers of 32 bits do not hold it.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
@@ -53,10 +56,10 @@ _WORD: Final = 32
 def element_wise_pow_interval(
     InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Interval:
-    """Return the powers that rounding permits.
+    """Return the least and the greatest right powers.
 
-    Integers of 8 and 16 bits that do not hold the power may be anything. With exponents of 8 or 16
-    bits, FLOAT32 powers that FLOAT16 does not hold may be infinite.
+    If the output is an integer of 8 or 16 bits that cannot hold the power, any value is right. With
+    an exponent of 8 or 16 bits, a FLOAT32 power beyond the largest FLOAT16 number may be infinite.
 
     Source: measured.
     """
@@ -75,7 +78,7 @@ def element_wise_pow_interval(
 def element_wise_constant_pow_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Interval:
-    """Return the powers that rounding permits."""
+    """Return the least and the greatest right powers."""
     exponent = exponent_of(Exponent)
     bases = scaled_interval(InputTensor, ScaleBias)
     exact = scaled(InputTensor, ScaleBias), exponent
@@ -87,9 +90,8 @@ def element_wise_atan_yx_candidates(
 ) -> Sequence[Interval]:
     """Return the angle with the error of a polynomial; any angle, or NaN, at the origin.
 
-    The quotient may be a product with a reciprocal, which is flushed to zero where it is
-    subnormal. Where a tensor holds NaN, which the polynomial may lose, or the quotient of two
-    subnormal numbers is taken, anything is right.
+    Kernels may compute y / x as y * (1 / x), where a subnormal reciprocal counts as 0. Any value is
+    right where x or y is NaN, which the polynomial may replace, and where both are subnormal.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype
@@ -155,14 +157,13 @@ def _power_interval(
 
 
 def is_even(exponent: Array) -> Array:
-    """Return which exponents are even whole numbers for every kernel, so that powers are not
-    negative."""
+    """Return which exponents every kernel takes for even: their powers are not negative."""
     even: Array = (np.fmod(exponent, 2) == 0) & (np.abs(exponent) < _PARITY_KNOWN)
     return even
 
 
 def _corners(bases: Interval, exponents: Interval, odd: Array) -> Iterator[Array]:
-    """Yield the powers of the ends of two intervals, less and more by the error of FLOAT32."""
+    """Yield the powers of the ends of two intervals, minus and plus the error of FLOAT32."""
     for base in bases:
         for exponent in exponents:
             absolute = np.abs(base)

@@ -113,7 +113,7 @@ def index_choices(
     Args:
         bands: what is permitted of each output of a node.
         right: what the nodes compute.
-        moved: what they compute from moved intermediates.
+        moved: what they compute in the samples, from intermediates with errors.
         read: which elements may be any number, as `Open` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}

@@ -1,7 +1,7 @@
-"""Coordinates of elements of a graph that may be zero or not, and how many these are.
+"""What NONZERO_COORDINATES may return in a graph whose elements may be zero or not.
 
-If 2 elements are not zero for sure and 2 others may be, 2, 3 or 4 are counted. The first row of the
-coordinates is that of any element before which no other one is certain.
+If 2 elements are surely not zero, and 2 others may be zero or not, 2, 3 or 4 are counted. The first
+row of the coordinates may be that of any element with no certain one before it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["nonzero_choices", "uncertain_rows"]
 
 _MOST: Final = 64
-"""Uncertain elements of which every choice is tried; of more the samples alone tell."""
+"""The most uncertain elements whose choices are all tried; with more, only the samples count."""
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
-    """Return by output of NONZERO_COORDINATES others that are as right as the expected one.
+    """Return, by output of NONZERO_COORDINATES, others that are as right as the expected one.
 
     Args:
         case: the node.
@@ -48,7 +48,7 @@ def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
 
 
 def _states(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return which elements are not zero for sure, and which may not be."""
+    """Return which elements are surely not zero, and which may be other than zero."""
     nan = np.isnan(low) | np.isnan(high)
     return (low > 0) | (high < 0) | nan, (low != 0) | (high != 0)
 
@@ -60,7 +60,7 @@ def _counts(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
 
 
 def _coordinates(case: Case, certain: Array, possible: Array) -> Iterator[Array]:
-    """Yield coordinates: each row those of the element that it may be, so many further on."""
+    """Yield coordinates: row i has those of possible element i, then of i + 1, and so on."""
     desc = case.desc["OutputCoordinatesTensor"]
     rows, columns = desc.Sizes[-2:]
     indices = np.stack(np.nonzero(possible), axis=-1)[:, certain.ndim - columns :]

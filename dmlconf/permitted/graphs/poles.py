@@ -1,8 +1,8 @@
 """Elements of a graph near a pole: an intermediate may lie on both sides of zero.
 
-The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500, and no evaluation
-on the ends shows that. So the graph is evaluated on zeros of both signs instead of such
-intermediates.
+The reciprocal of a number between -0.001 and 0.002 is below -1000 or above 500. Samples of such an
+intermediate are finite, and do not show that its reciprocal may be infinite. So the graph is also
+evaluated with zeros of both signs as that intermediate.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Poles:
     """What follows from intermediates that may lie on both sides of zero.
 
     Attributes:
-        zeros: what the nodes compute from zeros of both signs instead, and where a pole is
-            beside zero, from the numbers next to it; empty if there are no such intermediates.
-        elements: where that is infinite, and numbers near it are not; by output of a node.
+        zeros: what the nodes compute from +0 and -0 instead, and if an operator has its pole
+            beside zero, from the numbers next to 0; empty if there are no such intermediates.
+        elements: where these results are infinite and others are finite; by output of a node.
     """
 
     zeros: Sequence[NodeValues] = ()
@@ -56,7 +56,7 @@ def poles_of(
         evaluate: computes one operator.
         bands: what is permitted of each output of a node.
         right: what the nodes compute.
-        moved: what they compute from moved intermediates.
+        moved: what they compute in the samples, from intermediates with errors.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     ranges = {slot: _range(slot, bands[slot], moved) for slot in bands if slot in fed}
@@ -110,13 +110,13 @@ def _beside_zero(interval: Interval, like: Array, end: float) -> Array:
 
 
 def _range(slot: Slot, band: Band, moved: Sequence[NodeValues]) -> Interval:
-    """Return the least and the greatest numbers that an intermediate was seen to be."""
+    """Return the least and the greatest value of an intermediate in all samples and in its band."""
     values = [each.outputs[slot] for each in moved]
     return np.fmin.reduce([*values, band.lowest]), np.fmax.reduce([*values, band.highest])
 
 
 def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
-    """Return how far an output may go near a pole: from the hull to each of its infinities.
+    """Return the intervals of an output near a pole: from the hull to infinity, on either side.
 
     Args:
         hull: the least and the greatest values that evaluations give.

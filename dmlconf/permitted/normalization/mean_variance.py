@@ -45,7 +45,7 @@ __all__ = [
 
 @of_fields(MeanVarianceNormalization2Desc)
 def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
-    """Return the error scale of the steps of the normalisation: the input, its mean, and the bias.
+    """Return the error scale of `(x - mean) / sqrt(variance + Epsilon) * scale + bias`.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -144,9 +144,9 @@ def _normalized_spans(
     exact: Array | None,
     epsilon: float | None,
 ) -> Iterator[Span]:
-    """Yield the output for each FLOAT16 mean and variance.
+    """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
 
-    What is scaled may be held, before or after the scale, or the quotient of the scale.
+    A kernel may also store `(x - mean) / deviation`, or `scale / deviation`, in FLOAT16.
 
     Args:
         tensor, scale, bias: the inputs.
@@ -170,7 +170,7 @@ def _normalized_spans(
 def lp_normalization_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
 ) -> ErrorScale:
-    """Return the size of each result, and what FLOAT16 loses of the norm.
+    """Return the error scale of each quotient by the norm, and what FLOAT16 loses of the norm.
 
     Derived in docs/bounds.md, Lp normalisation.
     """
@@ -201,7 +201,7 @@ def lp_normalization_error_scale(
 
 
 def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
-    """Yield the quotients, for each norm, its square and root that FLOAT16 may hold."""
+    """Yield the spans of the quotients, for each norm, square and root that FLOAT16 may store."""
     terms = np.abs(values) if order == 1 else np.square(values)
     sums = terms.sum(axis, keepdims=True)
     exact = sums <= quantum_of(terms) * 2.0**24
@@ -214,9 +214,10 @@ def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[
 
 
 def _cancellation(variance: Array, epsilon: float) -> Array:
-    """Return how much larger a relative error of the variance is once epsilon is added.
+    """Return by how much a negative epsilon amplifies the relative error of the variance; else 1.
 
-    It is 1 unless epsilon is negative.
+    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and its relative error 19 times as
+    large.
     """
     sizes = np.abs(variance) + abs(single(epsilon))
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
@@ -225,10 +226,10 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return the two quotients that are right where the variance's type does not hold it, FLOAT64.
+    """Return two quotients that are right where the variance overflows its data type, FLOAT64.
 
-    A variance that is truncated is the type's largest number, and divides as such. One that is
-    rounded to nearest is infinite, and the quotient 0.
+    A kernel that truncates stores the largest number and divides by its root. One that rounds to
+    nearest stores infinity, and the quotient is 0.
 
     Args:
         centred: what is divided.
@@ -260,10 +261,9 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
 
 
 def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
-    """Return the error scale of what is lost where the data type holds the variance.
+    """Return the error scale of what the variance loses when it is stored in the data type.
 
-    Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
-    subnormal or zero.
+    Measured: kernels of FLOAT16 store it too. There it may overflow, become subnormal, or 0.
 
     Args:
         size: the size of each element that was divided by the variance's root.

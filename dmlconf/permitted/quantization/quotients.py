@@ -1,4 +1,7 @@
-"""What a quotient that is rounded to a quantized number may be."""
+"""What `round(x / scale) + zero point` may be, which quantization computes in FLOAT32.
+
+If x / scale is 3.4999999, FLOAT32 may round it to 3.5, and the result is 3 or 4.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ def quantized_candidates(
 ) -> list[Interval]:
     """Return the least and the greatest right value of `quantized`, and others for NaN.
 
-    Measured: DirectML gives the least number, 0 or the zero point for NaN, depending on the
-    operator: a clamp may lose it, or a conversion to an integer, before the zero point is added or
-    after.
+    Measured: for NaN DirectML gives the least number, 0 or the zero point, depending on the
+    operator: a clamp turns NaN into the least number, a conversion to an integer into 0, before or
+    after the zero point is added.
 
     Args:
         quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
@@ -63,9 +66,9 @@ def quantized_candidates(
 
 
 def is_power_of_two(scale: Array) -> Array:
-    """Return which numbers FLOAT32 multiplies and divides by without rounding.
+    """Return which scales are powers of two: FLOAT32 multiplies and divides by them exactly.
 
-    Their reciprocals are such as well.
+    Their reciprocals are powers of two as well.
     """
     fraction, exponent = np.frexp(np.abs(scale))
     usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
@@ -73,9 +76,9 @@ def is_power_of_two(scale: Array) -> Array:
 
 
 def exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
-    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal.
+    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of values * (1 / scale).
 
-    A power of two has a reciprocal that is exact.
+    That is 0 for a power of two, whose reciprocal is exact.
     """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)

@@ -1,10 +1,11 @@
 """FLOAT16 intermediates in kernels of recurrent layers.
 
-DirectML computes a step of LSTM, GRU and RNN by several operators, and FLOAT16 holds what some of
-them give. Which ones differs by operator and version. Each version is known well enough to simulate
-it: all but a few elements of a thousand come out to the bit. So a result is right if it is near
-that of the equations, or near that of one of these kernels. How near follows from the simulation
-too: a store forgets the errors before it, unless they reach across a boundary.
+DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
+of them in FLOAT16. Which ones depends on the operator and on DirectML's version. Each version is
+known well enough to simulate it: all but a few of a thousand elements have the same bits. So a
+result is right if it is near that of the equations, or near that of one of these kernels. How near
+follows from the simulation too. A store removes the errors before it, unless they reach across the
+boundary between two FLOAT16 numbers: 1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -62,7 +63,7 @@ class Kernels:
 
     @property
     def copies(self) -> int:
-        """How many kernels they are, each of which computes the batch."""
+        """The number of kernels, each of which computes the whole batch."""
         return len(self.each)
 
     def exact(self, value: Array, absent: Array | None = None) -> Quantity:
@@ -97,7 +98,7 @@ class Kernels:
         return exact & (quantum > 0)
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
-        """Return sums with a bias, which is held as `bias`, as is the result by its own name."""
+        """Return sums plus a bias; kernels may hold the bias as `bias`, the result as `site`."""
         return self._with_bias(quantity_of(sums), [bias], site, False)
 
     def _with_bias(

@@ -1,8 +1,8 @@
-"""Which share of a sample's gradient each element gets, where its coordinate is not certain.
+"""Which share of a sample's gradient each element gets, if the sample's coordinate has an error.
 
-Along an axis an element's share is that of a tent over it, 1 at the element and 0 at its
-neighbours, or 1 for the nearest element and 0 for others. The share of an element is the product of
-both axes'.
+With linear interpolation a sample at 2.3 gives 0.7 of its gradient to element 2 and 0.3 to element
+3; if the coordinate is off by 0.1, 0.6 to 0.8 and 0.2 to 0.4. Otherwise the nearest element gets
+all. The share of an element is the product of those along both axes.
 
 Source: Direct3D 11.3 functional specification, 3.1 (FLOAT32 arithmetic gives the coordinates).
 """
@@ -21,10 +21,10 @@ __all__ = ["Share", "axis_shares", "coordinates_within"]
 
 @dataclass(frozen=True)
 class Share:
-    """What one element next to each coordinate of an axis gets.
+    """The share of one element next to each coordinate, along an axis or of both axes.
 
     Attributes:
-        index: the element's row or column, sizes of the coordinates.
+        index: the element's row or column, or its index in the tensor; sizes of the coordinates.
         share: its share at the coordinate itself.
         least, most: its least and greatest share for coordinates that are off by up to their error.
     """
@@ -36,13 +36,13 @@ class Share:
 
 
 def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
-    """Yield what the elements next to coordinates get, one element of each after another.
+    """Yield the shares along an axis: of the first element near each coordinate, of the second, ...
 
     Args:
         at: coordinates along an axis.
         errors: how far these may be off, as many.
         size: of the axis; coordinates beyond its ends are those of the ends.
-        linear: whether two elements share; else the nearest one gets all, at halves the next one.
+        linear: whether two elements share; else the nearest gets all, the higher one of two.
     """
     low, middle, high = at - errors, at, at + errors
     if not linear:
@@ -63,9 +63,9 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 
 
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
-    """Return coordinates among which what changes in cells between elements has its extremes.
+    """Return the coordinates at which a function that is linear between elements is extreme.
 
-    These are the ends of what each may be and, where an element lies between them, that element.
+    These are the ends of what each coordinate may be and, if an element lies between, that element.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)

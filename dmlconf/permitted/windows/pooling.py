@@ -1,4 +1,4 @@
-"""How far pooling of means and norms may be from the reference's outputs."""
+"""How far AVERAGE_POOLING and LP_POOLING may be from the reference's outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the means of absolute values; with what FLOAT32 may overflow in.
+    """Return the means of absolute values, and where the sum of a mean overflows in FLOAT32.
 
     Derived in docs/bounds.md, Averages.
     """
@@ -56,12 +56,12 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the least and the greatest right roots where every power is made of exp2 and log2.
+    """Return the least and the greatest right roots: kernels compute x^P as exp2(P * log2(x)).
 
-    A power that is subnormal in FLOAT32 may be lost. A sum beyond FLOAT32 may be infinite, and its
-    root with it, but no number between that and the root itself is right. With a P of 0 the
-    logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some devices:
-    anything is right where the window sees 0 or what is not finite, or one element.
+    A power that is subnormal in FLOAT32 may count as 0. Where the sum exceeds the largest FLOAT32
+    number, infinity is right too, but no number between the root and infinity. With a P of 0,
+    log2(0) * 0 and log2(1) * infinity are NaN on some devices: any value is right if the window
+    sees a 0, an infinity or NaN, or only one element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
