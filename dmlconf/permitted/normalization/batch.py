@@ -25,6 +25,7 @@ from dmlconf.permitted.normalization.parameters import (
 )
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.numbers.rounding import STEP, greatest_product, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum, terms_vary
@@ -159,17 +160,51 @@ def batch_normalization_training_error_scale(
         added = wide(desc.BiasTensor) + (
             0.0 if desc.FusedAddTensor is None else wide(desc.FusedAddTensor)
         )
+        quotients = saturated(
+            centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
+        )
+        if dtype == np.float16 and 0 in over and len(over) > 1:
+            held_mean, held_variance, quotient = _batches_first(
+                desc.InputTensor, over, desc.Epsilon
+            )
+            quotients.append(quotient)
+            of_sums = replace(of_sums, others=(held_mean,))
+            of_variance = replace(of_variance, others=(held_variance,))
         others = tuple(
             fused(quotient * wide(desc.ScaleTensor) + added, desc.FusedActivation).astype(dtype)
-            for quotient in saturated(
-                centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
-            )
+            for quotient in quotients
         )
         return (
             replace(scale.open_where(undefined), others=others, sums_shared=True),
             replace(of_sums, terms_vary=terms_vary(desc.InputTensor, over)),
             replace(of_variance, terms_vary=terms_vary(squares, over)),
         )
+
+
+def _batches_first(
+    tensor: Array, over: tuple[int, ...], epsilon: float
+) -> tuple[Array, Array, Array]:
+    """Return a FLOAT16 mean and variance whose batches are averaged first, and the quotients.
+
+    Measured: DirectML 1.8.0 holds the averages of the batches in FLOAT16, truncated, and averages
+    these; a simulation gives all 24 means and variances of numbers up to 320 to the bit.
+
+    Args:
+        tensor: the elements.
+        over: the dimensions that share a mean, the batches among them.
+        epsilon: the operator's.
+    """
+    rest = tuple(axis for axis in over if axis != 0)
+
+    def averaged(values: Array) -> Array:
+        of_batches = toward_zero(values.mean(0, keepdims=True))
+        return toward_zero(of_batches.mean(rest, keepdims=True))
+
+    mean = averaged(wide(tensor))
+    centred = wide(tensor) - mean
+    variance = averaged(np.square(centred))
+    quotient = centred / deviation_of(variance, epsilon)
+    return mean.astype(np.float16), variance.astype(np.float16), quotient
 
 
 def _training_spans(
