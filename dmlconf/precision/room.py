@@ -14,12 +14,13 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.accumulation import Accumulation
 from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "permitted_ends", "room"]
+__all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "ends_of_sums", "permitted_ends", "room"]
 
 LOOSE_SHARE: Final = 0.1
 """Share of an output's largest finite number from which on an element's room is much."""
@@ -113,7 +114,16 @@ def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     if expected.dtype.kind != "f":
         return expected, expected
-    accumulation = accumulation_of(rule, allowance, expected)
+    return ends_of_sums(accumulation_of(rule, allowance, expected), expected)
+
+
+def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
+    """Return the lowest and the highest permitted value of each sum.
+
+    Args:
+        accumulation: the limits of the sums.
+        expected: the expected values, flat.
+    """
     lowest, highest = accumulation.ends(expected)
     for least, greatest in accumulation.errors.stacked_spans():
         below, above = (accumulation.ends(ends, expected.dtype) for ends in (least, greatest))

@@ -19,7 +19,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.allowance import Allowance, Interval, permitted_intervals
 from dmlconf.precision.compare import accumulation_of
-from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.room import ends_of_sums, permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.tensors.datatypes import Array
 
@@ -123,7 +123,12 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     rule = case.rule(tensor)
     flat = np.ascontiguousarray(right).ravel()
     allowance = allowance_of(case, tensor)
-    lowest, highest = permitted_ends(flat, rule, allowance)
+    sums = None
+    if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
+        sums = accumulation_of(rule, allowance, flat)
+        lowest, highest = ends_of_sums(sums, flat)
+    else:
+        lowest, highest = permitted_ends(flat, rule, allowance)
     lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
     open_elements = undefined(lowest, highest)
     nan = None
@@ -142,11 +147,10 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         lowest = np.where(small, np.minimum(lowest, 0), lowest)
         highest = np.where(small, np.maximum(highest, 0), highest)
     overflows = None
-    if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
-        accumulation = accumulation_of(rule, allowance, flat)
-        beyond = accumulation.overflowing(right.dtype)
+    if sums is not None:
+        beyond = sums.overflowing(right.dtype)
         overflows = None if beyond is None else beyond.reshape(right.shape)
-        for other in accumulation.errors.others:
+        for other in sums.errors.others:
             ends = permitted_ends(other, rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)
             lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
