@@ -216,7 +216,7 @@ MOST_TYPE_TESTS: Final = 14
 
 
 def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the places that ask whether a case is a graph, in whatever form."""
+    """Yield the lines that ask whether a case is a graph, in whatever form."""
     graphs = {"GraphCase", "GraphPlan"}
     for node in ast.walk(tree):
         match node:
@@ -235,14 +235,14 @@ def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
                     yield node
 
 
-def test_few_places_ask_whether_a_case_is_a_graph() -> None:
+def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
     # What differs is a method or an attribute that both kinds of case have.
     found = [
         f"{module_name(path)}:{getattr(node, 'lineno', 0)}"
         for path in MODULES
         for node in type_tests(tree_of(path))
     ]
-    assert len(found) <= MOST_TYPE_TESTS, f"{len(found)} places: {', '.join(found)}"
+    assert len(found) <= MOST_TYPE_TESTS, f"{len(found)} lines: {', '.join(found)}"
     each_form = (
         "isinstance(case, GraphCase)\nisinstance(a, Case | GraphPlan)\nname == GRAPHS\n"
         "GRAPHS in names\nis_graphs(name)\ntemplate.is_graph\n"

@@ -211,7 +211,7 @@ def case_of(operator: Operator, draft: Draft) -> Case:
             tensor = tensors[name]
             array = np.array(entry["values"], tensor.DataType.dtype).reshape(tensor.Sizes)
             if not np.array_equal(as_stored(array, tensor.Strides), array):
-                raise ValueError("elements that share a place have different values")
+                raise ValueError("elements that share an address have different values")
             data[name] = array
     pairs = shared_buffers(operator, draft.desc) if draft.in_place else {}
     about = About(Location(Path("-"), 1), operator.page)

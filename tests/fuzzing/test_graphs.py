@@ -62,7 +62,7 @@ def test_seed_and_number_make_the_same_graph_on_every_machine_and_python() -> No
 
 
 def test_no_node_gives_different_elements_for_one_place() -> None:
-    """Which of several elements is written to a place is undefined."""
+    """Which of several elements is written to an address is undefined."""
     fed = 0
     for case in graphs(60, 3, ("ACTIVATION_RELU", "MAX_UNPOOLING")):
         inputs = case.inputs()

@@ -82,7 +82,7 @@ MEASURED = {
         {"OutputTensor": [1]},
         {"OutputTensor": [NAN]},
     ),
-    "places of the present tensors that are not written": Measured(
+    "positions of the present tensors that are not written": Measured(
         "MULTIHEAD_ATTENTION1",
         "{StackedQueryKeyValueTensor: {Sizes: [1, 1, 1, 3, 1], DataType: FLOAT32, "
         "values: [1, 2, 3]}, "

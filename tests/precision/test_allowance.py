@@ -67,7 +67,7 @@ def test_each_element_alone_is_judged_as_in_the_output(name: str) -> None:
     expected, actual, rule, allowance, right = OUTPUTS[name]
     whole = compare(actual, expected, rule, allowance)
     assert whole.differing == right.count(False)
-    for place, passes in enumerate(right):
-        places = np.array([place])
-        part = compare(actual.ravel()[places], expected.ravel()[places], rule, allowance.at(places))
-        assert part.passed is passes, place
+    for number, passes in enumerate(right):
+        index = np.array([number])
+        part = compare(actual.ravel()[index], expected.ravel()[index], rule, allowance.at(index))
+        assert part.passed is passes, number

@@ -26,11 +26,11 @@ def floats(*values: float, data_type: DataType = DataType.FLOAT32) -> Array:
 
 
 def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[int]:
-    """The places that differ, one element at a time."""
+    """The indices that differ, one element at a time."""
     return [
-        place
-        for place in range(actual.size)
-        if compare(actual[place : place + 1], expected[place : place + 1], precision).differing
+        index
+        for index in range(actual.size)
+        if compare(actual[index : index + 1], expected[index : index + 1], precision).differing
     ]
 
 
@@ -59,7 +59,7 @@ def test_keeps_the_first_differences_and_counts_all() -> None:
     comparison = compare(expected + np.uint8(1), expected, EXACT)
     assert comparison.differing == 100
     assert [difference.coordinates for difference in comparison.first] == [
-        (place,) for place in range(MOST_DIFFERENCES)
+        (index,) for index in range(MOST_DIFFERENCES)
     ]
 
 

@@ -172,7 +172,7 @@ def test_sums_of_slices_may_be_float16(identifier: str) -> None:
         for identifier, data_type, driver in product(
             RANDOM, ("FLOAT32", "FLOAT16"), (*TERMS, "one 1% off")
         )
-        # One of 4,096 positive products is less than a place of their FLOAT16 sum.
+        # One of 4,096 positive products is less than a ULP of their FLOAT16 sum.
         if (identifier, data_type, driver) != (RANDOM[2], "FLOAT16", "last product dropped")
     ],
 )

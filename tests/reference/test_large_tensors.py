@@ -119,7 +119,7 @@ def test_indices_are_those_of_the_whole_tensor() -> None:
 
 
 @pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
-@pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many places", "few places"])
+@pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many elements", "few elements"])
 def test_gradients_of_resampling(mode: str, sizes: tuple[int, int]) -> None:
     gradient = random(2, 30, 120, 100)
     scales = [1.0, 1.0, 120 / sizes[0], 100 / sizes[1]]
@@ -166,10 +166,10 @@ def test_regions(function: str) -> None:
         return actual
 
     actual = aligned(regions, batches)
-    for place in range(count):
-        one = slice(place, place + 1)
+    for number in range(count):
+        one = slice(number, number + 1)
         alone = aligned(regions[:, :, one], batches[..., one])
-        np.testing.assert_array_equal(actual[place], alone[0])
+        np.testing.assert_array_equal(actual[number], alone[0])
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
@@ -235,5 +235,5 @@ def test_greatest_numbers_of_regions() -> None:
         return actual
 
     actual = pooled(regions)
-    for place in range(count):
-        np.testing.assert_array_equal(actual[place], pooled(regions[place : place + 1])[0])
+    for number in range(count):
+        np.testing.assert_array_equal(actual[number], pooled(regions[number : number + 1])[0])

@@ -113,10 +113,10 @@ def test_gather_reads_what_the_page_says(sizes: tuple[int, ...], data: st.DataOb
     out_sizes = (*sizes[:axis], count, *sizes[axis + 1 :])
     output = TensorDesc(DataType.INT32, out_sizes)
     result = computed("GATHER")(source, indices, output, axis, 1)
-    for place in coordinates(out_sizes):
-        index = drawn[place[axis]]
-        read = (*place[:axis], index + sizes[axis] if index < 0 else index, *place[axis + 1 :])
-        assert result[place] == source[read]
+    for at in coordinates(out_sizes):
+        index = drawn[at[axis]]
+        read = (*at[:axis], index + sizes[axis] if index < 0 else index, *at[axis + 1 :])
+        assert result[at] == source[read]
 
 
 @given(shapes(1, 3), st.data())
@@ -135,10 +135,10 @@ def test_gather_bounds_the_offset_and_not_the_index(
     negative = index < 0 or (index_type is np.uint64 and index >= 1 << 63)
     low = (index + (sizes[axis] if negative else 0)) % (1 << 32)
     strides = [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
-    for place in coordinates(out_sizes):
-        moved = [low if d == axis else c for d, c in enumerate(place)]
+    for at in coordinates(out_sizes):
+        moved = [low if d == axis else c for d, c in enumerate(at)]
         offset = sum(c * s for c, s in zip(moved, strides, strict=True)) % (1 << 32)
-        assert result[place] == source.ravel()[min(offset, source.size - 1)]
+        assert result[at] == source.ravel()[min(offset, source.size - 1)]
 
 
 @given(st.data())
@@ -158,9 +158,9 @@ def test_gather_by_several_index_dimensions(data: st.DataObject) -> None:
     output = TensorDesc(DataType.INT32, out_sizes)
     result = computed("GATHER")(source, indices, output, axis, dimensions)
     flat = result.reshape(full)
-    for place in coordinates(full):
-        index = indices.reshape(used)[place[axis : axis + dimensions]]
-        assert flat[place] == source[(*place[:axis], index, *place[axis + dimensions :])]
+    for at in coordinates(full):
+        index = indices.reshape(used)[at[axis : axis + dimensions]]
+        assert flat[at] == source[(*at[:axis], index, *at[axis + dimensions :])]
 
 
 @given(shapes(2, 3), st.data())
@@ -179,8 +179,8 @@ def test_gather_gives_each_leading_row_its_own_indices(
     out_sizes = (*sizes[:-1], count)
     output = TensorDesc(DataType.INT32, out_sizes)
     result = computed("GATHER")(source, indices, output, axis, 1)
-    for place in coordinates(out_sizes):
-        assert result[place] == source[(*place[:-1], indices[place])]
+    for at in coordinates(out_sizes):
+        assert result[at] == source[(*at[:-1], indices[at])]
 
 
 @given(shapes(), st.data())
@@ -191,13 +191,13 @@ def test_scatter_writes_what_the_page_says(sizes: tuple[int, ...], data: st.Data
     index_sizes = (*sizes[:axis], count, *sizes[axis + 1 :])
     order = st.permutations(range(sizes[axis]))
     indices = np.zeros(index_sizes, index_type)
-    for place in coordinates((*sizes[:axis], *sizes[axis + 1 :])):
-        row = (*place[:axis], slice(None), *place[axis:])
+    for at in coordinates((*sizes[:axis], *sizes[axis + 1 :])):
+        row = (*at[:axis], slice(None), *at[axis:])
         indices[row] = data.draw(order)[:count]
     source, updates = numbered(sizes), -numbered(index_sizes)
     expected = source.copy()
-    for place in coordinates(index_sizes):
-        expected[(*place[:axis], int(indices[place]), *place[axis + 1 :])] = updates[place]
+    for at in coordinates(index_sizes):
+        expected[(*at[:axis], int(indices[at]), *at[axis + 1 :])] = updates[at]
     output = TensorDesc(DataType.INT32, sizes)
     result = computed("SCATTER_ELEMENTS")(source, indices, updates, output, axis)
     assert result.reshape(sizes).tolist() == expected.tolist()
@@ -209,8 +209,8 @@ def test_tile_repeats_every_dimension(sizes: tuple[int, ...], data: st.DataObjec
     out_sizes = tuple(s * r for s, r in zip(sizes, repeats, strict=True))
     source = numbered(sizes)
     result = computed("TILE")(source, TensorDesc(DataType.INT32, out_sizes), repeats)
-    for place in coordinates(out_sizes):
-        assert result[place] == source[tuple(c % s for c, s in zip(place, sizes, strict=True))]
+    for at in coordinates(out_sizes):
+        assert result[at] == source[tuple(c % s for c, s in zip(at, sizes, strict=True))]
 
 
 @given(shapes(), st.data())
@@ -223,20 +223,20 @@ def test_join_puts_inputs_one_after_another(sizes: tuple[int, ...], data: st.Dat
     ]
     out_sizes = (*sizes[:axis], sum(lengths), *sizes[axis + 1 :])
     result = computed("JOIN")(tensors, TensorDesc(DataType.INT32, out_sizes), axis)
-    for place in coordinates(out_sizes):
-        start = place[axis]
+    for at in coordinates(out_sizes):
+        start = at[axis]
         for tensor in tensors:
             if start < tensor.shape[axis]:
                 break
             start -= tensor.shape[axis]
-        assert result[place] == tensor[(*place[:axis], start, *place[axis + 1 :])]
+        assert result[at] == tensor[(*at[:axis], start, *at[axis + 1 :])]
 
 
 def scanned(values: list[float], replaces: Callable[[float, float], bool]) -> int:
     best = 0
-    for place, value in enumerate(values):
-        if place and replaces(value, values[best]):
-            best = place
+    for at, value in enumerate(values):
+        if at and replaces(value, values[best]):
+            best = at
     return best
 
 
@@ -252,10 +252,10 @@ def test_argmin_scans_as_directml_does(sizes: tuple[int, ...], data: st.DataObje
     result = computed("ARGMIN")(source, output, axes, direction)
     assert result.dtype == np.int64
     increasing = direction == "INCREASING"
-    for place in coordinates(out_sizes):
-        row = source[tuple(slice(None) if i in axes else c for i, c in enumerate(place))]
+    for at in coordinates(out_sizes):
+        row = source[tuple(slice(None) if i in axes else c for i, c in enumerate(at))]
         best = scanned(
             np.asarray(row).ravel().tolist(),
             lambda new, old: new < old if increasing else new <= old,
         )
-        assert result.reshape(out_sizes)[place] == best
+        assert result.reshape(out_sizes)[at] == best

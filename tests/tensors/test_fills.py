@@ -248,7 +248,7 @@ def test_no_logarithm_is_so_near_a_tie_that_its_last_place_matters() -> None:
         for cell in range(64)
     ]
     nearest = min(abs(value % 1 - 0.5) for value in scaled)
-    assert nearest > 1e-5  # A logarithm that is 16 places off moves a value by 1e-6 at most.
+    assert nearest > 1e-5  # A logarithm that is 16 ULPs off moves a value by 1e-6 at most.
 
 
 def test_outliers_are_60_deviations_from_the_mean() -> None:

@@ -15,9 +15,9 @@ START, DELTA, COUNT = 1.0, 0.1, 1000
 def test_a_sequence_is_off_by_a_product_and_a_sum_that_round_and_by_no_more() -> None:
     output = TensorDesc(DataType.FLOAT32, (COUNT,))
     lowest, highest = fill_value_sequence_interval(output, "FLOAT32", START, DELTA)
-    places = np.arange(COUNT, dtype=np.float32)
-    to_nearest = np.float32(START) + places * np.float32(DELTA)
+    indices = np.arange(COUNT, dtype=np.float32)
+    to_nearest = np.float32(START) + indices * np.float32(DELTA)
     assert ((lowest <= to_nearest) & (to_nearest <= highest)).all()
-    exact = START + places.astype(np.float64) * float(np.float32(DELTA))
+    exact = START + indices.astype(np.float64) * float(np.float32(DELTA))
     assert (highest - exact <= 3 * STEP * exact).all()
     assert (exact - lowest <= 3 * STEP * exact).all()

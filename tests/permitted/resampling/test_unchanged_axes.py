@@ -27,10 +27,10 @@ def test_without_a_change_along_the_first_axis_or_the_last_two(tmp_path: Path) -
     case = single(tmp_path, "RESAMPLE", desc)
     right = [float(number) for number in range(1, 16)] + [np.inf]
     permitted = []
-    for place in range(16):
-        values = [np.nan if at == place else value for at, value in enumerate(right)]
+    for index in range(16):
+        values = [np.nan if at == index else value for at, value in enumerate(right)]
         if accepts(case, "OutputTensor", values):
-            permitted.append(place)
+            permitted.append(index)
     # The last is that of 0 * infinity itself, and one lies before it along both last axes.
     assert permitted == [BEFORE[0], LAST - 3, BEFORE[2], BEFORE[3], LAST]
 
@@ -49,7 +49,7 @@ def test_with_a_change_along_one_of_the_others_at_most(
         if scales[axis] > 1:
             continue
         values = right.copy()
-        place = [size - 1 for size in sizes]
-        place[axis] -= 1
-        values[tuple(place)] = np.nan
+        index = [size - 1 for size in sizes]
+        index[axis] -= 1
+        values[tuple(index)] = np.nan
         assert accepts(case, "OutputTensor", values.ravel().tolist()) == (axis in along), axis

@@ -121,9 +121,9 @@ def test_scale_and_bias_come_before_the_function(x: float, scale: float, bias: f
 
 
 @given(st.integers(0, 2**7))
-def test_an_exponential_scales_in_float32(places: int) -> None:
+def test_an_exponential_scales_in_float32(ulps: int) -> None:
     scale, bias = np.float32(1234567), np.float32(-1234500.5)
-    (inputs,) = vectors(DataType.FLOAT32, 1 - places * 2.0**-24)
+    (inputs,) = vectors(DataType.FLOAT32, 1 - ulps * 2.0**-24)
     scale_bias = {"Scale": float(scale), "Bias": float(bias)}
     (result,) = evaluate("ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, ScaleBias=scale_bias)
     argument = np.float32(np.float64(inputs[0]) * np.float64(scale) + np.float64(bias))

@@ -57,9 +57,9 @@ def test_bits_are_shifted_and_those_that_leave_are_lost(
     data_type: DataType, data: st.DataObject
 ) -> None:
     mask = 2**data_type.bits - 1
-    value, places = data.draw(st.integers(0, mask)), data.draw(st.integers(0, data_type.bits - 1))
-    inputs = elements(data_type, value), elements(data_type, places)
-    for name, bits in (("SHIFT_LEFT", value << places & mask), ("SHIFT_RIGHT", value >> places)):
+    value, shift = data.draw(st.integers(0, mask)), data.draw(st.integers(0, data_type.bits - 1))
+    inputs = elements(data_type, value), elements(data_type, shift)
+    for name, bits in (("SHIFT_LEFT", value << shift & mask), ("SHIFT_RIGHT", value >> shift)):
         assert evaluate(name, data_type, *inputs).tolist() == [bits]
         lowest, highest = evaluate(name, data_type, *inputs, part="interval")
         assert [lowest[0], highest[0]] == [bits, bits]

@@ -53,7 +53,7 @@ def test_only_what_follows_the_last_coordinates_is_undefined(tensor: Array) -> N
 
 
 def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
-    """Return which of 4, 5, 6, 9 and NaN may be the first of two, and which places 0 to 4."""
+    """Return which of 4, 5, 6, 9 and NaN may be the first of two, and which indices 0 to 4."""
     tensor = np.array([line], np.float32)
     outputs = TensorDesc(DataType.FLOAT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
     fields = {"Axis": 1, "K": 2, "AxisDirection": "DECREASING"}
@@ -72,9 +72,9 @@ def first_two(line: list[float]) -> tuple[list[bool], list[bool]]:
 
 
 def test_the_first_of_a_line_with_nan_is_one_of_its_elements() -> None:
-    elements, places = first_two([4, np.nan, 6, 4])
+    elements, indices = first_two([4, np.nan, 6, 4])
     assert elements == [True, False, True, False, True]
-    assert places == [True, True, True, True, False]
+    assert indices == [True, True, True, True, False]
 
 
 def test_the_first_of_equal_elements_is_known_wherever_a_nan_is_put() -> None:

@@ -61,14 +61,14 @@ def test_lstm_is_as_its_equations_say(seen: bool, coupled: bool) -> None:
 
     by_i, by_o, by_f = np.split(np.zeros(3 * HIDDEN) if peepholes is None else peepholes.ravel(), 3)
     hidden, cell = np.zeros((BATCH, HIDDEN)), start[0, 0].astype(np.float64)
-    for place in range(STEPS):
-        sums = x[0, place] @ weight[0, 0].T.astype(np.float64) + hidden @ recurrence[0, 0].T
+    for step in range(STEPS):
+        sums = x[0, step] @ weight[0, 0].T.astype(np.float64) + hidden @ recurrence[0, 0].T
         i, o, f, c = np.split(sums, 4, axis=1)
         i = sigmoid(i + by_i * cell)
         f = 1 - i if coupled else sigmoid(f + by_f * cell)
         cell = f * cell + i * np.tanh(c)
         hidden = sigmoid(o + by_o * cell) * np.tanh(cell)
-        np.testing.assert_allclose(sequence[place, 0], hidden, rtol=1e-6)
+        np.testing.assert_allclose(sequence[step, 0], hidden, rtol=1e-6)
     np.testing.assert_allclose(last[0, 0], cell, rtol=1e-6)
 
 

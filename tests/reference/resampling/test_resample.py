@@ -194,8 +194,8 @@ def test_coordinates_of_float32_in_any_order_are_right(
     scale: float, seed: int, reciprocal: bool
 ) -> None:
     tensor = np.random.default_rng(seed).uniform(-1, 1, 6).astype(np.float32)
-    places, one = np.arange(9, dtype=np.float32) + np.float32(0.5), np.float32(scale)
-    at = (places * (1 / one) if reciprocal else places / one) - np.float32(0.5)
+    indices, one = np.arange(9, dtype=np.float32) + np.float32(0.5), np.float32(scale)
+    at = (indices * (1 / one) if reciprocal else indices / one) - np.float32(0.5)
     at = np.clip(at, 0, 5)
     first = np.floor(at).astype(int)
     second, weight = np.minimum(first + 1, 5), at - np.floor(at)
@@ -268,8 +268,8 @@ def test_room_of_linear_gradients_is_that_of_their_coordinates(dtype: Any) -> No
 def test_linear_gradients_of_float32_in_any_order_are_right(seed: int, scale: float) -> None:
     generator = np.random.default_rng(seed)
     gradient = generator.uniform(-4, 4, 12).astype(np.float32)
-    places, one = np.arange(12, dtype=np.float32) + np.float32(0.5), np.float32(scale)
-    at = np.clip(places * (1 / one) - np.float32(0.5), 0, 4)
+    indices, one = np.arange(12, dtype=np.float32) + np.float32(0.5), np.float32(scale)
+    at = np.clip(indices * (1 / one) - np.float32(0.5), 0, 4)
     driver = np.zeros(5, np.float32)
     for index in generator.permutation(12):
         first = int(at[index])
@@ -311,8 +311,8 @@ def test_where_a_coordinate_is_certain_every_order_gives_it(
 ) -> None:
     scale, before, behind = 2.0**exponent, shift / 8, offset / 16
     at = uncertain(coordinates(count, scale, behind, before))
-    places = np.arange(count, dtype=np.float32)
+    indices = np.arange(count, dtype=np.float32)
     one, other, last = map(np.float32, (scale, before, behind))
-    for values in ((places - other) / one - last, places / one - (other / one + last)):
+    for values in ((indices - other) / one - last, indices / one - (other / one + last)):
         certain = at.errors == 0
         np.testing.assert_array_equal(values[certain], at.values[certain])

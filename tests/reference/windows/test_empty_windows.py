@@ -1,4 +1,4 @@
-"""Windows of no places, and roots of powers of 0."""
+"""Windows of no elements, and roots of powers of 0."""
 
 from __future__ import annotations
 

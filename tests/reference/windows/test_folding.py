@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many places the window has."""
+        """How many elements the window has."""
         padded = self.size + self.start + self.end
         return (padded - self.dilation * (self.window - 1) - 1) // self.stride + 1
 

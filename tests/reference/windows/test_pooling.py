@@ -41,19 +41,19 @@ class Window:
 
     def seen(self, position: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Return the coordinates that the window sees, in order, without padding."""
-        places = (
+        seen = (
             tuple(
-                at * stride - start + place * dilation
-                for at, stride, start, place, dilation in zip(
-                    position, self.strides, self.start, places, self.dilations, strict=True
+                at * stride - start + step * dilation
+                for at, stride, start, step, dilation in zip(
+                    position, self.strides, self.start, element, self.dilations, strict=True
                 )
             )
-            for places in product(*map(range, self.window))
+            for element in product(*map(range, self.window))
         )
         return [
-            place
-            for place in places
-            if all(0 <= at < size for at, size in zip(place, self.sizes, strict=True))
+            coordinates
+            for coordinates in seen
+            if all(0 <= at < size for at, size in zip(coordinates, self.sizes, strict=True))
         ]
 
 
@@ -80,17 +80,17 @@ def drawn(sizes: tuple[int, ...], seed: int) -> Array:
 def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed: int) -> None:
     values = drawn(window.sizes, seed)
     indices = np.arange(values.size).reshape(values.shape)
-    actual, places = reference_function("MAX_POOLING2")(
+    actual, chosen = reference_function("MAX_POOLING2")(
         InputTensor=values,
         OutputTensor=tensor(window.positions),
         OutputIndicesTensor=tensor(window.positions, DataType.UINT32),
         **window.attributes(),
     )
-    for place in np.ndindex(2, 3, *window.positions):
-        seen = [(*place[:2], *at) for at in window.seen(place[2:])]
+    for position in np.ndindex(2, 3, *window.positions):
+        seen = [(*position[:2], *at) for at in window.seen(position[2:])]
         best = max(seen, key=lambda at: values[at], default=None)
         expected = (LOWEST, 0) if best is None else (values[best], indices[best])
-        assert (actual[place], places[place]) == expected
+        assert (actual[position], chosen[position]) == expected
 
 
 @given(WINDOWS, SEEDS, st.booleans())
@@ -104,11 +104,11 @@ def test_means_count_padding_only_where_it_is_included(
         IncludePadding=included,
         **window.attributes(),
     )
-    for place in np.ndindex(2, 3, *window.positions):
-        seen = [float(values[(*place[:2], *at)]) for at in window.seen(place[2:])]
+    for position in np.ndindex(2, 3, *window.positions):
+        seen = [float(values[(*position[:2], *at)]) for at in window.seen(position[2:])]
         count = int(np.prod(window.window)) if included else len(seen)
         expected = sum(seen) / count if count else np.nan
-        np.testing.assert_allclose(actual[place], expected, rtol=1e-15)
+        np.testing.assert_allclose(actual[position], expected, rtol=1e-15)
 
 
 @given(WINDOWS, SEEDS, st.integers(1, 4))
@@ -120,9 +120,11 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
         P=exponent,
         **window.attributes(),
     )
-    for place in np.ndindex(2, 3, *window.positions):
-        total = sum(abs(values[(*place[:2], *at)]) ** exponent for at in window.seen(place[2:]))
-        np.testing.assert_allclose(actual[place] ** exponent, total, rtol=1e-12)
+    for position in np.ndindex(2, 3, *window.positions):
+        total = sum(
+            abs(values[(*position[:2], *at)]) ** exponent for at in window.seen(position[2:])
+        )
+        np.testing.assert_allclose(actual[position] ** exponent, total, rtol=1e-12)
 
 
 @given(WINDOWS, SEEDS)
