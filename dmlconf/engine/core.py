@@ -68,7 +68,14 @@ class Engine:
         self.target = target or local_target(run.how, judged=run.judged)
         try:
             self.expected = (
-                expectations(run.against, self.backend, run.suite, run.plan, run.suite_paths)
+                expectations(
+                    run.against,
+                    self.backend,
+                    run.suite,
+                    run.plan,
+                    run.suite_paths,
+                    None if run.how.cache is None else run.how.cache.store,
+                )
                 if run.judged
                 else Expectations(run.against, no_expectation)
             )

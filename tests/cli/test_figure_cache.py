@@ -207,6 +207,34 @@ def test_cached_judgements_hold_for_the_same_recording_alone(tmp_path: Path) -> 
     assert {each["status"] for each in verdicts} == {"failed"}
 
 
+def test_which_cases_a_recording_has_is_cached_for_the_same_recording_alone(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, UNSTATED.replace("range(1, 22)", "range(1, 23)"), "gemm.yaml")
+    (tmp_path / "recordings").mkdir()
+    one = ("--case", "gemm/gemm/products[Value=5]", "-o", "recordings/one.dmlrec")
+    others = ("-k", "not Value=5", "-o", "recordings/one.dmlrec")
+    recording = ("record", "gemm.yaml", "-b", "faulty:level=6_4")
+    assert dmlconf_here(tmp_path, *recording, *others).returncode == 0
+    first = run(tmp_path)
+    assert [name for name, each in first.items() if each["status"] == "unchecked"] == [
+        "gemm/gemm/products[Value=5]"
+    ]
+    assert run(tmp_path) == first
+    (tmp_path / "recordings" / "one.dmlrec").unlink()
+    assert dmlconf_here(tmp_path, *recording, *one).returncode == 0
+    assert [name for name, each in run(tmp_path).items() if each["status"] == "passed"] == [
+        "gemm/gemm/products[Value=5]"
+    ]
+    store = Store(tmp_path / "cache" / "figures")
+    for path in store.folder.iterdir():
+        if isinstance(store.get(path.stem), list):
+            store.put(path.stem, [])
+        else:
+            path.unlink()  # A known judgement needs no recording at all.
+    assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
+
+
 def test_facts_of_cases_are_cached_for_the_same_entry_alone(tmp_path: Path) -> None:
     write(tmp_path, FILE, "gemm.yaml")
     first = run(tmp_path)
