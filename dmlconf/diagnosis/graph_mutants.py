@@ -1,8 +1,8 @@
-"""Graphs that a compiler runs if it rewrites where the rewrite is wrong.
+"""Wrong graphs that a compiler may run instead of a given one: results of a mistaken rewrite.
 
-Each mutant is a given graph with other edges, so that it has the same inputs and outputs: two nodes
-that differ in one attribute are one, a node writes over a tensor that is read later, operands
-are exchanged.
+Each mutant is the given graph with other edges, so it has the same inputs and outputs: two nodes
+that differ in one attribute are merged, a node overwrites a tensor that is read later, or two
+operands are exchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield what compilers may run instead of a graph, the most particular first."""
+    """Yield the mutants of a graph, those that few graphs have first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),
@@ -108,7 +108,7 @@ def _merging(operator: str) -> str:
 
 
 def _merged(graph: Graph) -> Iterator[Mutant]:
-    """Of two nodes that differ in one field, one serves both."""
+    """Yield graphs in which one of two nodes that differ in one field serves for both."""
     nodes = [node for node in graph.in_order() if isinstance(node, Node)]
     for first, second in combinations(nodes, 2):
         if first.operator_name != second.operator_name or first.outputs != second.outputs:
@@ -177,7 +177,7 @@ def _alike(one: TensorDesc, other: TensorDesc) -> bool:
 
 
 def _overwritten(graph: Graph) -> Iterator[Mutant]:
-    """A node writes over its operand, which something else reads later."""
+    """Yield graphs in which a node writes over its operand, which another one reads later."""
     nodes = graph.by_name
     for link in graph.intermediate_edges:
         writer, operand = nodes[link.to_node], (link.from_node, link.from_tensor)
@@ -208,7 +208,7 @@ def _overwritten(graph: Graph) -> Iterator[Mutant]:
 
 
 def _other_outputs(graph: Graph) -> Iterator[Mutant]:
-    """What reads one output of a node gets another one."""
+    """Yield graphs in which readers of one output of a node get another output of it."""
     for node in graph.operator_nodes:
         for one, other in combinations(node.outputs, 2):
             if not _alike(node.outputs[one], node.outputs[other]):
@@ -225,7 +225,7 @@ def _other_outputs(graph: Graph) -> Iterator[Mutant]:
 
 
 def _swapped(graph: Graph) -> Iterator[Mutant]:
-    """Two inputs of a node are exchanged."""
+    """Yield graphs in which two inputs of a node are exchanged."""
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):
             if not _alike(node.inputs[first], node.inputs[second]):
@@ -253,7 +253,7 @@ def _swapped(graph: Graph) -> Iterator[Mutant]:
 
 
 def _left_out(graph: Graph) -> Iterator[Mutant]:
-    """A node is left out: what reads it gets its input."""
+    """Yield graphs without a node, whose readers get its input."""
     sources = graph.sources()
     for node in graph.operator_nodes:
         for name, tensor in node.outputs.items():
@@ -268,7 +268,7 @@ def _left_out(graph: Graph) -> Iterator[Mutant]:
 
 
 def _reused(graph: Graph) -> Iterator[Mutant]:
-    """A node reads another tensor of the same form, which has its buffer."""
+    """Yield graphs in which a node reads another tensor, of the same form and in its buffer."""
     nodes = graph.by_name
     slots = [(node.name, name) for node in graph.operator_nodes for name in node.outputs]
     for link in graph.intermediate_edges:

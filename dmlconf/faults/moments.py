@@ -1,4 +1,4 @@
-"""ADAM_OPTIMIZER, which writes the moments before it reads the parameters."""
+"""A fault of ADAM_OPTIMIZER: it writes the moments before it reads the parameters."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _MOMENTS = ("OutputFirstMomentTensor", "OutputSecondMomentTensor")
 
 
 def moments_read_as_parameters(case: Case) -> Computed | None:
-    """Return what a step gives if a moment is written over the parameters, and then read.
+    """Return the outputs if a moment shares the parameters' buffer and overwrites them first.
 
-    So it is for tensors with more than 4 dimensions. A moment may be truncated to FLOAT16.
+    The operator then reads the moment as the parameters. That happens to tensors with more than 4
+    dimensions. The moment may be truncated to FLOAT16.
     """
     moment = next((name for name in _MOMENTS if case.in_place.get(name) == _PARAMETERS), None)
     if moment is None or case.desc[_PARAMETERS].DimensionCount <= 4:

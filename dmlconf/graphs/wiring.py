@@ -1,4 +1,4 @@
-"""Find problems in the wiring of a graph and in its nodes."""
+"""Finds what is wrong with a graph: with its edges, and with the descs of its nodes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def wiring_problems(graph: Graph) -> tuple[WiringProblem, ...]:
 
 
 def edge_problems(graph: Graph) -> tuple[WiringProblem, ...]:
-    """Return the possible problems after edges of a valid graph came to join other tensors.
+    """Return the problems of a graph that was valid before some edges were joined to other tensors.
 
     Args:
         graph: its nodes are those of a valid graph, and each tensor is fed by one of the same form.

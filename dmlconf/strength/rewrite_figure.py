@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""In place of the name of a condition: the cases in which a rewrite is right."""
+"""Instead of the name of a condition: the cases in which a rewrite is right."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ __all__ = ["Dispatches"]
 
 _POINTER: Final = ctypes.c_void_p
 _WAIT_SECONDS: Final = 20.0
-"""How long a queue may take; an application may let it wait for what it does later itself."""
+"""How long to wait for a queue: it may itself wait for what the application does only later."""
 
 _Original = Callable[..., Any]
 

@@ -1,10 +1,10 @@
-"""How far values are likely to be off that are computed in many steps, such as recurrent ones.
+"""The likely errors of values that are computed in many steps, as those of recurrent layers are.
 
-Bounds that add up the worst of every rounding grow with each step by the sum of absolute weights,
-however little of an error the gates let through. A spread follows errors as they move: to first
-order, with the signs and slopes at the values themselves. Errors of different roundings are
-independent and add up by their squares; one error that reaches a value by several ways adds up with
-its signs.
+A worst-case bound grows with each step by the sum of absolute weights, even where the gates let
+hardly any error through. A spread is the linear propagation of errors instead, with the signs and
+slopes at the values themselves. Errors of different roundings are independent, so their squares add
+up: 3 and 4 are 5 together. An error that reaches a value in several ways is added with its signs:
+by 3 and by -2 it is 1.
 
 Source: JCGM 100:2008 (Guide to the expression of uncertainty in measurement), 5.1 and 5.2, for the
 propagation of independent and of correlated errors.
@@ -33,8 +33,8 @@ class Spread:
 
     Attributes:
         own: the error of each value alone, independent of all others; sizes of the values.
-        shared: what each value is off for each of several independent errors, with its sign; sizes
-            {errors, ...}.
+        shared: how far each value is off by each of several independent errors, with its sign;
+            sizes {errors, ...}.
     """
 
     own: Array
@@ -50,7 +50,7 @@ class Spread:
         return Spread(self.own[index], self.shared[of_shared])
 
     def __add__(self, other: Spread) -> Spread:
-        """Return the spread of a sum, without what the addition itself may err."""
+        """Return the spread of a sum, without the rounding of the addition itself."""
         own = np.hypot(self.own, other.own)
         # Adding nothing makes 0 of -0, as adding zeros does.
         if not len(other.shared):
@@ -100,9 +100,9 @@ class Spread:
         return Spread(own, np.where(chosen, first, second))
 
     def common(self, sources: Array) -> Spread:
-        """Return the spread with each value's own error behind those that are shared.
+        """Return the spread with the values' own errors among the shared ones.
 
-        What is computed from a value in several ways then has its error with its signs.
+        A result that depends on a value in several ways then has its error with the right signs.
 
         Args:
             sources: as `sources_of` the values gives them.
@@ -122,11 +122,11 @@ class Spread:
 
 
 def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
-    """Return the same spreads with as many shared errors as there are values, and none of its own.
+    """Return equal spreads with one shared error for each value, and no errors of their own.
 
     Args:
         parts: of the parts of a state, sizes {batch, n} each, with the same shared errors.
-        sources: as `sources_of` the values of all parts, one behind the other, gives them.
+        sources: what `sources_of` returns for the values of all parts, one behind the other.
     """
     widths = [part.own.shape[-1] for part in parts]
     own = _each_alone(np.concatenate([part.own for part in parts], -1), sources)
@@ -146,7 +146,7 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
 
 
 def _present(errors: Array) -> Array:
-    """Return the errors that are not zero everywhere; FLOAT32 has no stores, for one."""
+    """Return the errors that some value has; stores in FLOAT32, for instance, have none."""
     present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
     return present
 
@@ -154,8 +154,8 @@ def _present(errors: Array) -> Array:
 def sources_of(values: Array) -> Array:
     """Return which of the values {..., n} of a row each independent error concerns: {errors, n}.
 
-    Each has one of its own. Equal values may come of equal operations, which err alike, as where
-    nodes have equal weights, so there is one more error for all that are equal in every row.
+    Each value has an error of its own. Values that are equal in every row, as those of nodes with
+    equal weights, may come from the same operations and err alike, so they share one more error.
     """
     width = values.shape[-1]
     rows = values.reshape(-1, width).astype(np.float32)

@@ -48,7 +48,7 @@ class Values:
     def clipped(self, threshold: float) -> Values:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: so it is, because the greater one of NaN and a number is the number.
+        Measured. It follows from the order of the steps: max(NaN, -threshold) is -threshold.
         """
         return Values(np.minimum(np.fmax(self.value, -threshold), threshold))
 
@@ -66,11 +66,11 @@ class Values:
         return Values(np.zeros_like(self.value))
 
     def common(self) -> Values:
-        """Return values that several others are computed from, whose errors are then alike."""
+        """Return values that several others are computed from, and whose errors these share."""
         return self
 
     def settled(self) -> Values:
-        """Return values of an output, from which no others are computed."""
+        """Return the values of an output; no others are computed from them."""
         return self
 
     def stacked(self, others: Sequence[Values], axis: int = 0) -> Values:
