@@ -46,9 +46,15 @@ class CaseAllowances:
         self._case = case
         self._outputs = list(case.outputs())
         self._right = right
+        self._allowances: dict[str, Allowance] = {}
 
     def of(self, output: str) -> Allowance:
-        """Return the allowance of an output tensor."""
+        """Return the allowance of an output tensor; always the same one."""
+        if output not in self._allowances:
+            self._allowances[output] = self._allowance(output)
+        return self._allowances[output]
+
+    def _allowance(self, output: str) -> Allowance:
         index = self._outputs.index(output)
 
         def flushed() -> tuple[Array, Array] | None:

@@ -131,6 +131,11 @@ class Allowance:
         return _value(self._errors)
 
     @cached_property
+    def flat_errors(self) -> SumErrors | None:
+        """The same in one row."""
+        return None if self.errors is None else self.errors.at(slice(None))
+
+    @cached_property
     def interval(self) -> Interval | None:
         """The least and the greatest right values, for the rule `interval`."""
         return _value(self._interval)

@@ -251,9 +251,9 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
     Raises:
         ValueError: the allowance has no error scale.
     """
-    if allowance.errors is None:
+    errors = allowance.flat_errors
+    if errors is None:
         raise ValueError("an accumulate rule needs the error scale")
-    errors = allowance.errors.at(slice(None))
     varied = _varied(expected)
     return Accumulation(
         rule=rule,
