@@ -13,6 +13,7 @@ from dmlconf.capture.blocks import blocks
 from dmlconf.capture.captured import Captured, CapturedGraph, CapturedOperator, KeptArray
 from dmlconf.capture.inputs import desc_of, input_data
 from dmlconf.capture.plain_graphs import OWN_DATA, shortened
+from dmlconf.cases.identifiers import unique_name
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
@@ -168,7 +169,7 @@ def operator_entries(
         output = next(tensors_of(operator, desc, FieldKind.OUTPUT))[2]
         sizes = "x".join(map(str, output.Sizes))
         entry = {
-            "name": _unique(f"{str(output.DataType).lower()}-{sizes}", used),
+            "name": unique_name(f"{str(output.DataType).lower()}-{sizes}", used),
             "note": note(member),
             **_tags(member.flags),
             "desc": written,
@@ -294,15 +295,6 @@ def _outcome(hresult: str | None) -> str:
     if hresult is None:
         return ", and the program ended in that call"
     return "" if hresult == "S_OK" else f", and refused with {hresult}"
-
-
-def _unique(text: str, used: set[str]) -> str:
-    name, count = text, 1
-    while name in used:
-        count += 1
-        name = f"{text}-{count}"
-    used.add(name)
-    return name
 
 
 def sound_entries(

@@ -24,6 +24,7 @@ from dmlconf.backends.directml.dispatch.graph import (
     DML_OUTPUT_GRAPH_EDGE_DESC,
 )
 from dmlconf.backends.directml.dispatch.placement import decode
+from dmlconf.cases.identifiers import unique_name
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
@@ -114,11 +115,7 @@ class Names:
         text = re.sub(r"[^A-Za-z0-9_]+", "-", own or kind).strip("-")[:_LONGEST_NAME].strip("-")
         if not re.match("[A-Za-z_]", text):
             text = f"{kind}-{text}".strip("-")
-        name, count = text, 1
-        while name in self._used:
-            count += 1
-            name = f"{text}-{count}"
-        self._used.add(name)
+        name = unique_name(text, self._used)
         if own and own != name:
             self.own[name] = own
         return name

@@ -19,6 +19,7 @@ __all__ = [
     "is_pattern",
     "resolved",
     "scope_of",
+    "unique_name",
 ]
 
 Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
@@ -37,6 +38,16 @@ def cases_digest(identifiers: Iterable[str]) -> str:
     for identifier in sorted(identifiers):
         digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
     return digest.hexdigest()
+
+
+def unique_name(text: str, used: set[str]) -> str:
+    """Return a text as a name that is not used yet, as `text-2` if need be, and add it to those."""
+    name, count = text, 1
+    while name in used:
+        count += 1
+        name = f"{text}-{count}"
+    used.add(name)
+    return name
 
 
 def is_pattern(name: str) -> bool:

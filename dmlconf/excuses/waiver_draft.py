@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.identifiers import unique_name
 from dmlconf.documents.problems import printable
 from dmlconf.excuses.scope import parse_version
 from dmlconf.excuses.waiver_file import NO_LINK, REJECTIONS, UNEXPLAINED
@@ -89,12 +90,7 @@ def _name(key: _Key, names: set[str]) -> str:
     """Return a name that no other waiver has, and add it to the names."""
     operator, kind, _ = key
     plain = re.sub(r"[^a-z0-9]+", "-", f"{operator} {kind}".lower()).strip("-")
-    name, number = plain, 1
-    while name in names:
-        number += 1
-        name = f"{plain}-{number}"
-    names.add(name)
-    return name
+    return unique_name(plain, names)
 
 
 def _waiver(

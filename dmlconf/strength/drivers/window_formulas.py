@@ -66,8 +66,8 @@ def _indices_of_channels_last(right: Computation, settings: Settings) -> Arrays 
     batch, channels, *spatial = right.inputs["InputTensor"].shape
     sizes = (batch, channels, *spatial)
     inside = np.minimum(indices, np.prod(sizes) - 1).astype(np.int64)
-    first, channel, *places = np.unravel_index(inside, sizes)
-    result = np.ravel_multi_index((first, *places, channel), (batch, *spatial, channels))
+    first, channel, *pixel = np.unravel_index(inside, sizes)
+    result = np.ravel_multi_index((first, *pixel, channel), (batch, *spatial, channels))
     return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 
