@@ -13,12 +13,14 @@ import click
 from dmlconf.backends import registry
 from dmlconf.backends.options import split_options
 from dmlconf.cli.common.command import option, options
+from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.processors import usable_processors
 
 __all__ = [
     "Number",
+    "backend_option",
     "backend_options",
     "challenge_option",
     "color_option",
@@ -42,6 +44,25 @@ class Number(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is not a number in the range {self._describe_range()}.", param, ctx)
         return number
+
+
+def backend_option(
+    explanation: str, *names: str, **attributes: Any
+) -> Callable[[_Function], _Function]:
+    """Return an option that names a backend.
+
+    Args:
+        explanation: its help.
+        names: its spellings and parameter; `-b` and `--backend` if left out.
+        attributes: others of the option.
+    """
+    return option(
+        *(names or ("-b", "--backend")),
+        metavar="BACKEND",
+        shell_complete=complete_backend,
+        help=explanation,
+        **attributes,
+    )
 
 
 def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

@@ -37,9 +37,9 @@ from dmlconf.certification.verification import not_allowed
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_backend, complete_profile
+from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import challenge_option, color_option
+from dmlconf.cli.options.backend import backend_option, challenge_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.max_waived import max_waived_option
 from dmlconf.cli.options.selection import named_profile, paths_argument, suite_paths
@@ -69,14 +69,10 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 
 @click.command("certify", cls=Command, short_help="Write a certificate of what a backend computes.")
 @paths_argument
-@option(
-    "-b",
-    "--backend",
-    required=True,
-    metavar="BACKEND",
-    shell_complete=complete_backend,
-    help="The backend to certify: directml, onnxruntime:provider=NAME, a plugin's, or "
+@backend_option(
+    "The backend to certify: directml, onnxruntime:provider=NAME, a plugin's, or "
     "recording:PATH for outcomes recorded earlier, in the environment of the recording.",
+    required=True,
 )
 @option(
     "--profile",

@@ -14,11 +14,10 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cases.writing.export import exported_name
 from dmlconf.cli.common.command import Arguments, Command, option
-from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
-from dmlconf.cli.options.backend import Number
+from dmlconf.cli.options.backend import Number, backend_option
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.cli.output.console import say
@@ -47,21 +46,15 @@ class _Failure:
 @click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
 @click.argument("failure", required=False, metavar="[LOG|CASE]")
 @click.argument("paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path))
-@option(
-    "-b",
-    "--backend",
-    metavar="BACKEND",
-    shell_complete=complete_backend,
+@backend_option(
+    "The backend that fails; by default that of the log.",
     group=BACKEND_GROUP,
-    help="The backend that fails; by default that of the log.",
 )
-@option(
+@backend_option(
+    "Also run the smallest cases on this backend, such as another adapter or numpy.",
     "--also",
     multiple=True,
-    metavar="BACKEND",
-    shell_complete=complete_backend,
     group=BACKEND_GROUP,
-    help="Also run the smallest cases on this backend, such as another adapter or numpy.",
 )
 @option(
     "-o",

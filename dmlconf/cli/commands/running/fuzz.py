@@ -18,11 +18,10 @@ from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
-from dmlconf.cli.options.backend import Number, color_option, early_end_options
+from dmlconf.cli.options.backend import Number, backend_option, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators, operator_option
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
@@ -79,14 +78,10 @@ def _operators(
 
 
 @click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
-@option(
-    "-b",
-    "--backend",
-    metavar="BACKEND",
+@backend_option(
+    "The backend to test: directml, or a plugin's.",
     required=True,
     group=BACKEND_GROUP,
-    shell_complete=complete_backend,
-    help="The backend to test: directml, or a plugin's.",
 )
 @operator_option(
     "Generate cases of this operator; of all operators if none is given.",

@@ -13,9 +13,9 @@ from dmlconf.backends import registry
 from dmlconf.backends.registry import BackendName
 from dmlconf.cli.common.cache import figure_cache
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
 from dmlconf.cli.options.backend import (
+    backend_option,
     backend_options,
     color_option,
     directml_option,
@@ -83,25 +83,21 @@ _QUICK: Final = (
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
 @paths_argument
-@option(
+@backend_option(
+    "The backend to test: numpy (the default), directml, recording:PATH, or a plugin's.",
     "-b",
     "--backend",
     "backends",
     multiple=True,
-    metavar="BACKEND",
     group=BACKEND_GROUP,
-    shell_complete=complete_backend,
-    help="The backend to test: numpy (the default), directml, recording:PATH, or a plugin's.",
 )
-@option(
+@backend_option(
+    "The source of expected values that a case does not state: auto (the suite's recordings, "
+    "then numpy), numpy or recording:PATH.",
     "--against",
     default=AUTO,
     show_default=True,
-    metavar="BACKEND",
     group=BACKEND_GROUP,
-    shell_complete=complete_backend,
-    help="The source of expected values that a case does not state: auto (the suite's recordings, "
-    "then numpy), numpy or recording:PATH.",
 )
 @directml_option
 @selection_options

@@ -14,9 +14,9 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.cli.common.command import Arguments, Command, option
-from dmlconf.cli.common.completion import complete_backend, complete_case
+from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.options.backend import Number, backend_option, color_option
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.cli.pages.grid import grid
 from dmlconf.cli.pages.show_graph import graph_lines
@@ -41,19 +41,13 @@ _UNLISTED: Final = "what no support table lists"
     type=click.IntRange(1, 2**64 - 1),
     help="Show the data that --challenge N gives in a run.",
 )
-@option(
-    "-b",
-    "--backend",
-    metavar="BACKEND",
-    shell_complete=complete_backend,
-    help="Run the case, and show its outcome on this backend.",
+@backend_option(
+    "Run the case, and show its outcome on this backend.",
 )
-@option(
-    "--against",
-    metavar="BACKEND",
-    shell_complete=complete_backend,
-    help="Show the expected values from this source if the case does not state them: auto (the "
+@backend_option(
+    "Show the expected values from this source if the case does not state them: auto (the "
     "suite's recordings, then numpy), numpy or recording:PATH.",
+    "--against",
 )
 @option(
     "--timeout",

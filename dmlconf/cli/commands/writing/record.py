@@ -14,10 +14,9 @@ from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Recording
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.cli.common.command import Command, option
-from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import color_option
+from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.models import leave_out_models
 from dmlconf.cli.options.selection import (
@@ -56,15 +55,11 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None)
 
 @click.command("record", cls=Command, short_help="Record the outcomes of cases on a backend.")
 @paths_argument
-@option(
-    "-b",
-    "--backend",
+@backend_option(
+    "The backend to record.",
     default="directml",
     show_default=True,
-    metavar="BACKEND",
     group=BACKEND_GROUP,
-    shell_complete=complete_backend,
-    help="The backend to record.",
 )
 @option(
     "-o",
