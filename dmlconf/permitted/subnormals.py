@@ -1,4 +1,4 @@
-"""Cases as a device reads them that takes subnormal numbers for zero.
+"""Cases with zeros for subnormal numbers: what a device computes that flushes them.
 
 Source: Direct3D 11.3 functional specification, 3.1: operations flush subnormal FLOAT32 operands to
 zero of the same sign. An attribute such as `Alpha` is an operand as an element of a tensor is.

@@ -1,14 +1,14 @@
 """Other ways in which a right device may evaluate the nodes of a graph.
 
-What a rule of one operator leaves open beside the error of a number, and a comparison of numbers
-does not see, nodes after it may see: 1 / MIN(0, -0) is one infinity or the other. So the graph is
-evaluated as a whole
+Some choices of a device do not matter for one operator, but for the nodes after it: MIN(0, -0) may
+be 0 or -0, which are equal, but 1 / MIN(0, -0) is one infinity or the other. So the whole graph is
+evaluated
 
 - with zeros for subnormal inputs and attributes of nodes that may take them for zero;
 - with zeros of another sign wherever a node's rule compares numbers, not bits.
 
-An alternative is one of how all nodes, or some of them, do it. What each permits is a candidate of
-its own: nothing between two of them is right.
+In an alternative all nodes, or some of them, choose so. Each alternative is a candidate of its own:
+nothing between two of them is right.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
-"""Nodes of which every combination takes subnormal numbers for zero or does not."""
+"""Up to so many nodes, each combination of nodes that flush subnormal numbers is tried."""
 
 _MOST_ALONE: Final = 8
-"""Nodes of which each alone does, where there are more."""
+"""With more nodes, so many are tried one by one."""
 
 _BY_CHANCE: Final = 4
 """Evaluations in which each zero has a random sign."""
@@ -114,7 +114,7 @@ def _differ(one: NodeValues, other: NodeValues) -> bool:
 
 
 def _flushing(right: NodeValues) -> Iterator[frozenset[str] | None]:
-    """Yield which nodes take subnormal inputs for zero, by identifier; None for all that may."""
+    """Yield sets of nodes that flush subnormal inputs, by identifier; None for all that may."""
     reading = [
         case.identifier
         for case in right.cases.values()

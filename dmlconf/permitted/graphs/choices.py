@@ -1,8 +1,9 @@
-"""Indices of a graph that are as right as the expected ones: which elements may come first.
+"""Other right indices in a graph: an element may be the greatest if its band overlaps others'.
 
-Samples move all elements of an intermediate at once, so of many elements that are near each other
-they show only a few as the greatest. Where numbers are ordered, each element's own range tells
-more: it may take a rank if no more elements are before it for sure, and if as many may be.
+If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, and ARGMAX 0, 1 or 2. Samples
+move all elements of an intermediate at once, so they show only some of these results. The ranges of
+the elements show all: an element may have rank r if at most r others are surely before it, and at
+least r may be.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _INDICES: Final[Mapping[str, str]] = {
 """The output that follows from the order, by operator; REDUCE with two of its functions only."""
 
 _MOST_PAIRS: Final = 1 << 22
-"""Pairs of elements that are compared; of larger tensors the samples alone tell."""
+"""The most pairs of elements that are compared; larger tensors are left to the samples."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ _MOVE_ELEMENTS: Final = frozenset(
 """Operators each element of which is one of the input's."""
 
 _MOST: Final = 8
-"""The most whole numbers of an element that are tried; of wider ranges the samples tell."""
+"""The most whole numbers of an element that are tried; wider ranges are left to the samples."""
 
 _MOST_CHOICES: Final = 64
 """The most choices of an index that are tried."""

@@ -1,4 +1,4 @@
-"""Which rows a kernel compares in parts, where a NaN may hide the rest of its part."""
+"""Which rows a kernel compares in parts, for a maximum for instance; a NaN may hide its part."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Measured on ten releases of DirectML: with 514 elements a NaN at index 513 hides
 def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     """Return whether rows of a tensor are compared in parts.
 
-    The first element of each part stays there if it is NaN, and which elements are a part
-    depends on the kernel. So are rows of more than 512 elements, and those of several axes.
+    These are rows of more than 512 elements, and rows over several axes. In each part, a comparison
+    with NaN is false: if the part begins with NaN, NaN stays the result of the part. Which elements
+    form a part depends on the kernel.
 
     Args:
         sizes: the tensor's.

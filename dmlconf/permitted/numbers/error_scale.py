@@ -40,7 +40,7 @@ class ErrorScale(SumErrors):
 
     @property
     def exact(self) -> Array:
-        """Where every way to add up makes the same values, in FLOAT32 and in what is held."""
+        """Where sums are the same in every order, in FLOAT32 and as FLOAT16 stores them."""
         exact: Array = self.sums <= self.quantum * 2.0**24
         exact &= self.quantum > 0
         return exact if self.stored is None else exact & (self.stored == 0)
@@ -49,7 +49,7 @@ class ErrorScale(SumErrors):
         return self.map(lambda values: values[index])
 
     def __add__(self, other: ErrorScale) -> ErrorScale:
-        """Return the error scale of a sum, without what the addition itself may err."""
+        """Return the error scale of a sum, without the rounding of the addition itself."""
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
             stored = self.stored + other.stored
@@ -60,7 +60,7 @@ class ErrorScale(SumErrors):
         return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
-        """Return the error scale with a linear function of each size, and of no overflow."""
+        """Return the error scale with a linear function of each size, without overflows."""
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
         return ErrorScale(function(self.sums), stored, deviation)
@@ -78,7 +78,7 @@ class ErrorScale(SumErrors):
         return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
     def open_where(self, undefined: Array) -> ErrorScale:
-        """Return the error scale with which any result is right where it is undefined."""
+        """Return the error scale with which any result is right for undefined elements."""
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
 
     def _with_sums(self, sums: Array) -> ErrorScale:
@@ -96,7 +96,7 @@ class ErrorScale(SumErrors):
         )
 
     def at_most(self, sums: Array) -> ErrorScale:
-        """Return the error scale with these sums where they are less; what overflows does so still.
+        """Return the error scale with the lesser of its sums and these; overflows stay as they are.
 
         Args:
             sums: another bound of the same errors.
@@ -105,7 +105,7 @@ class ErrorScale(SumErrors):
         return narrow.overflowing_where(overflows(self.sums))
 
     def overflowing_where(self, beyond: Array) -> ErrorScale:
-        """Return the error scale where something overflows on the way as well."""
+        """Return the error scale with further elements of which an intermediate overflows."""
         before = False if self.overflows is None else self.overflows
         return replace(self, overflows=before | beyond)
 
@@ -145,11 +145,11 @@ class ErrorScale(SumErrors):
         )
 
     def holding(self, sizes: Array, deviation: Array | None = None) -> ErrorScale:
-        """Return the error scale where FLOAT16 holds other values of these sizes.
+        """Return the error scale with further values that a kernel stores in FLOAT16.
 
         Args:
-            sizes: what they add up to.
-            deviation: the root of the sum of their squares, for several; `sizes` for one.
+            sizes: the sum of their magnitudes.
+            deviation: for several, the root of the sum of their squares; `sizes` if left out.
         """
         sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:
@@ -181,13 +181,13 @@ class ErrorScale(SumErrors):
     def in_slices(
         self, sums: Array, squares: Array, terms: int, longest: int = LONGEST_WHOLE
     ) -> ErrorScale:
-        """Return the error scale of long sums, of which FLOAT16 may hold the sums of slices.
+        """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
         Measured on DirectML 1.8.0 to 1.15.4: GEMM of FLOAT16 from 192 terms on, and CONVOLUTION
         from 108 on, add up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to
         FLOAT16, to the result.
-        Where a slice ends depends on the sizes, so its sum is estimated: terms of mixed signs
-        cancel as random ones do.
+        Where a slice ends depends on the sizes, so the sum of a slice is estimated: as that of
+        terms with random signs.
 
         Args:
             sums: what is added up, FLOAT64.
@@ -265,9 +265,9 @@ def _blocks(values: Array) -> Iterator[Array]:
 
 
 def _least_bit(values: Array) -> float:
-    """Return the value of the least bit that any positive number has; infinity where none is.
+    """Return the value of the lowest bit that is 1 in any of the numbers: 0.25 for 1.25 and 2.5.
 
-    Where one is infinite, it is 0.
+    Infinity if no number is positive, 0 if one is infinite.
     """
     values = values[values > 0]
     if not len(values):

@@ -1,4 +1,4 @@
-"""The numbers that a data type may hold of a FLOAT32 value that it does not have."""
+"""What an attribute such as -1.5 becomes in a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
-    """Return what an attribute may become: one number, or one for each kind of processor.
+    """Return what an attribute may become: several numbers if processors convert differently.
 
     Args:
         value, data_type, dtype: as for `held`, whose number is the first.

@@ -37,19 +37,19 @@ STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The relative error of one that rounds to nearest, which errors of sums are counted in."""
+"""The relative error of one that rounds to nearest: the unit in which errors of sums count."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
-"""What two roundings of subnormal FLOAT32 numbers may lose."""
+"""The error of two roundings of subnormal FLOAT32 numbers."""
 
 _FEW_STEPS: Final = 2.0**-124
-"""Below this subnormal numbers are in reach."""
+"""Below this, an error of a few roundings reaches subnormal numbers."""
 
 _SINGLE: Final = np.dtype(np.float32)
 
 
 def or_any_result(error_scale: Array, sizes: Array) -> Array:
-    """Return the error scale, beyond every sum where FLOAT32 overflows on the way.
+    """Return the error scale, with ANY_RESULT where a partial sum overflows FLOAT32.
 
     Args:
         error_scale: of each element.
@@ -59,7 +59,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
 
 
 def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
-    """Return where finite sizes are beyond a data type, by default FLOAT32."""
+    """Return where finite sizes exceed the largest number of a data type, by default FLOAT32."""
     beyond: Array = np.isfinite(sizes) & (sizes > float(np.finfo(dtype).max))
     return beyond
 
@@ -67,17 +67,16 @@ def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
 def finite_sizes(tensor: Array) -> Array:
     """Return the sizes of finite elements, and 0 for others, FLOAT64.
 
-    What finite elements add up to beside an infinite one tells whether a sum may be NaN since the
-    others overflow to the other infinity first.
+    A sum of infinity and finite elements may be NaN: if these overflow to the other infinity first.
     """
     return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
 
 
 def greatest_product(*factors: Array) -> Array:
-    """Return the greatest size of a product of some of the factors, the first one among them.
+    """Return the greatest product that a kernel may compute on the way, in whatever order.
 
-    Kernels multiply in different orders, and what overflows on the way depends on that. Infinite
-    factors are no overflow, and count as 1.
+    That is the product of the first factor and of all others above 1: of 1e30, 1e20 and 1e-20 it is
+    1e50, which overflows, though 1e30 does not. Infinite factors count as 1: they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:
@@ -87,11 +86,11 @@ def greatest_product(*factors: Array) -> Array:
 
 
 def underflow_error(*factors: Array) -> Array:
-    """Return the size of a product where some of its factors may have a subnormal product, or 0.
+    """Return how far a product may be off because a product of some factors is subnormal.
 
-    That part has fewer digits, or none where it is taken for zero, so the product may be off by its
-    whole size. The gradient 1e-44 times 9.3 is 66 or 67 times 2^-149, and times 1e38 is off by as
-    large a share.
+    A subnormal number has fewer digits, or is taken for zero, so that the error is the whole
+    product; 0 where no partial product can be subnormal. 1e-44 times 9.3 is 66 or 67 times 2^-149,
+    and if that is multiplied by 1e38, the relative error stays.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results may be flushed.
     """
@@ -126,7 +125,7 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         finite = np.isfinite(exact) & np.isfinite(error)
         reach = np.where(finite, error, 0.0)
         if dtype == np.float32:
-            # Subnormal steps are no smaller for smaller numbers.
+            # All subnormal numbers have the same ULP.
             reach += np.where((reach > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
         low, high = exact - reach, exact + reach
         lowest = np.minimum(*_either_way(low, dtype))
@@ -148,7 +147,7 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
 
 
 def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Return FLOAT64 values rounded toward zero, by which finite ones stay finite, and nearest."""
+    """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest."""
     if dtype == np.float64:
         return values, values
     return truncated(values, dtype), values.astype(np.float32).astype(dtype)
