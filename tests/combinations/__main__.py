@@ -6,6 +6,7 @@ Then record the cases in the Wine lab.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 
@@ -19,6 +20,7 @@ from tests.combinations.search import covering
 from tests.combinations.writing import case_entries
 
 _MOST = 220
+_NUMBER = re.compile(r"^  - name: pairs-(\d+)$", re.MULTILINE)
 _HEAD = """\
 # yaml-language-server: $schema=../../schemas/case.schema.json
 # Made by `python -m tests.combinations {folder}`: pairs of values that no other case has.
@@ -38,8 +40,10 @@ def make(folder: str) -> None:
     made, failed = covering(coverage, drafts, pool, _MOST)
     if made:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
-        head = before or f"{_HEAD.format(folder=folder)}operator: {entry.name}\ncases:\n"
-        first = before.count("  - name: pairs-") + 1
+        head = f"{_HEAD.format(folder=folder)}operator: {entry.name}\ncases:\n"
+        if before:
+            head = f"{before.rstrip()}\n"
+        first = max(map(int, _NUMBER.findall(before)), default=0) + 1
         path.write_text(head + case_entries(entry, made, first), encoding="utf-8")
     covered, of = coverage.share()
     print(

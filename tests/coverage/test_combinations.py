@@ -117,13 +117,17 @@ def test_data_types_that_no_table_lists_for_another_tensor_are_impossible() -> N
     assert why("QUANTIZE", (scale, "FLOAT16"), ("dimensions", "4")) is None
 
 
-def test_an_output_in_place_of_broadcast_elements_is_impossible() -> None:
+def test_no_output_shares_a_buffer_of_broadcast_or_owned_elements() -> None:
     shared = "in place", "true"
     broadcast = why("ACTIVATION_RELU", ("layout of InputTensor", "broadcast"), shared)
     assert broadcast is not None
     assert "read twice" in broadcast
     assert why("ACTIVATION_RELU", ("layout of InputTensor", "padded"), shared) is None
     assert why("ELEMENT_WISE_ADD", ("layout of ATensor", "broadcast"), shared) is None
+    owned = why("ACTIVATION_RELU", ("owned inputs", "some"), shared)
+    assert owned is not None
+    assert "not bound" in owned
+    assert why("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
 def test_tensors_of_one_data_type_have_one_parameter() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dmlconf.catalogue.model import Entry, Operator
+from dmlconf.catalogue.model import Entry, FieldKind, Operator
 from dmlconf.coverage.combinations.classes import REAL_CLASSES, data_input
 from dmlconf.coverage.combinations.parameters import ABSENT
 from dmlconf.coverage.combinations.partial_descs import Assignment, broken_by, tied
@@ -51,16 +51,23 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
             return why
         if name.startswith(_DATA_TYPE) and values.get(name.removeprefix(_DATA_TYPE)) == ABSENT:
             return "an absent tensor has no data type"
-    if values.get("in place") == "true":
-        sources = {pair.input for pair in operator.in_place}
-        if (
-            any(values.get(f"layout of {name}") == "broadcast" for name in sources)
-            and len(sources) == 1
-        ):
-            return "an output in place of elements that are read twice would change them"
+    why = _not_in_place(operator, values) if values.get("in place") == "true" else None
+    if why is not None:
+        return why
     types = (values.get(each) for each in ("data type", f"data type of {data_input(operator)}"))
     if values.get("data") in REAL_CLASSES and any("INT" in each for each in types if each):
         return "integers are whole and finite"
+    return None
+
+
+def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
+    """Return why no output shares the buffer of an input, given the other value."""
+    sources = {pair.input for pair in operator.in_place}
+    inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
+    if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
+        return "an output in place of elements that are read twice would change them"
+    if len(inputs) == 1 and values.get("owned inputs") == "some":
+        return "an input that DirectML owns is not bound, and shares no buffer"
     return None
 
 
