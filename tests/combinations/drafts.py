@@ -22,6 +22,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
 from tests.combinations.attention import is_attention, mask_values, with_other_heads
+from tests.combinations.moves import moves_windows, with_other_moves
 from tests.combinations.recurrent import is_recurrent, with_other_networks
 from tests.combinations.scatter import distinct_indices, with_other_tuples
 from tests.combinations.shapes import with_other_shapes
@@ -263,6 +264,7 @@ def changes(
             yield _with_layout(operator, draft, tensor, layout)
         for other in _reshaped(operator, draft):
             yield _with_layout(operator, other, tensor, layouts[0])
+        yield from _resized_alone(operator, draft, tensor, layouts[0])
     elif name == "owned inputs":
         for names in _owners(operator, desc) if value == "some" else [set()]:
             yield replace(draft, desc=_owned(operator, desc, names))
@@ -295,6 +297,8 @@ def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) 
     descs: Iterable[Desc] = ()
     if is_attention(operator):
         descs = with_other_heads(operator, draft.desc, name, value)
+    elif moves_windows(operator):
+        descs = with_other_moves(operator, draft.desc, name, value)
     elif operator.name == "SCATTER_ND":
         descs = with_other_tuples(draft.desc, name, value)
     elif value != ABSENT:
@@ -313,7 +317,8 @@ def _sized(operator: Operator, draft: Draft, name: str, value: str, pool: Pool) 
 
 
 def _sizes_follow(operator: Operator) -> bool:
-    return is_recurrent(operator) or is_attention(operator) or operator.name == "SCATTER_ND"
+    named = is_recurrent(operator) or is_attention(operator) or moves_windows(operator)
+    return named or operator.name == "SCATTER_ND"
 
 
 def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
@@ -345,6 +350,18 @@ def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> 
         return replace(t, Strides=_LAYOUTS[layout](t.Sizes)) if each.name in names else t
 
     return replace(draft, desc=_mapped(draft.desc, operator, change))
+
+
+def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> Iterator[Draft]:
+    """Yield drafts in which one tensor has other sizes than before, and a layout."""
+    tensor = draft.desc.get(name)
+    if isinstance(tensor, TensorDesc):
+        for rank in dict.fromkeys((tensor.DimensionCount, 3, 4, 2, 1)):
+            for sizes in {(*(1,) * (rank - 2), 2, 3)[-rank:], (1, 2, *(1,) * (rank - 3), 3)[:rank]}:
+                other = replace(tensor, Sizes=sizes, Strides=None)
+                changed = replace(draft, desc={**draft.desc, name: other})
+                data = {k: v for k, v in draft.data.items() if k != name or "fill" in v}
+                yield _with_layout(operator, replace(changed, data=data), name, layout)
 
 
 def shared_buffers(operator: Operator, desc: Desc) -> dict[str, str]:

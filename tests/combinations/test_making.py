@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.model import Operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of, values_of
-from tests.combinations.drafts import bases, case_of
+from dmlconf.resources import cases_directory
+from tests.combinations.drafts import Draft, Pool, bases, case_of, changes
 from tests.combinations.noticing import notices
 from tests.combinations.search import covering
 from tests.combinations.windows import with_other_windows
@@ -107,3 +112,63 @@ def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
         names = [each.name for each in parameters_of(entry)]
         values = dict(zip(names, values_of(case, parameters_of(entry)), strict=True))
         assert values["data"] == kind
+
+
+def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) -> Draft | None:
+    """Return a draft with all these values, one changed after the other; None if there is none."""
+    if not values:
+        return draft
+    parameters = {each.name: at for at, each in enumerate(parameters_of(entry))}
+    [*kept, (name, value)] = values.items()
+    before = having(entry, draft, pool, dict(kept))
+    if before is None:
+        return None
+    for other in changes(entry, before, parameters_of(entry)[parameters[name]], value, pool):
+        try:
+            case = case_of(entry, other)
+        except ValueError:
+            continue
+        found = values_of(case, parameters_of(entry))
+        if case.documented_violations() or case.with_inputs().violations():
+            continue
+        if all(found[parameters[each]] == wanted for each, wanted in values.items()):
+            return other
+    return None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("RNN", {"Direction": "BIDIRECTIONAL", "layout of WeightTensor": "channels-last"}),
+        ("RNN", {"last size": "tile + 1", "SequenceLengthsTensor": "present"}),
+        (
+            "MULTIHEAD_ATTENTION1",
+            {"layout of StackedQueryKeyTensor": "transposed", "MaskType": "KEY_SEQUENCE_LENGTH"},
+        ),
+        ("MULTIHEAD_ATTENTION1", {"PastSequenceLengthsTensor": "present", "queries": "prime"}),
+        ("SCATTER_ND", {"dimensions": "5", "layout of IndicesTensor": "channels-last"}),
+        ("SLICE1", {"dimensions": "6", "last size": "tile - 1"}),
+        ("PADDING1", {"dimensions": "4", "last size": "large"}),
+        ("ACTIVATION_RELU", {"dimensions": "7", "last size": "large"}),
+        ("ACTIVATION_RELU", {"in place": "true", "layout of OutputTensor": "channels-last"}),
+    ],
+)
+def test_sizes_that_follow_from_each_other_change_together(
+    name: str, values: dict[str, str]
+) -> None:
+    entry = operator(name)
+    suite = load_suite([cases_directory() / name.lower() / "matrix.yaml"])
+    drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    made = next(filter(None, (having(entry, draft, pool, values) for draft in drafts)), None)
+    assert made is not None
+
+
+def test_indices_that_write_are_all_different() -> None:
+    entry = operator("SCATTER_ELEMENTS")
+    suite = load_suite([cases_directory() / "scatter_elements" / "matrix.yaml"])
+    for each in list(suite.plan())[:60:4]:
+        [draft], _ = bases(entry, [valid_case(each)])
+        case = case_of(entry, draft).with_inputs()
+        indices = np.moveaxis(case.inputs()["IndicesTensor"], case.desc["Axis"], -1)
+        for row in indices.reshape(-1, indices.shape[-1]):
+            assert len(set(row.tolist())) == row.size

@@ -1,0 +1,103 @@
+"""Other shapes of slices and padded tensors, with windows and padding that fit.
+
+A slice of 2x5 elements that begins at the second column and takes every element needs an input of
+2x6; a tensor of 2x5 elements with one element of padding before each row gives 2x6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import Operator
+
+__all__ = ["moves_windows", "with_other_moves"]
+
+_Sizes = tuple[int, ...]
+
+_LEADING: Final = ((2, 3, 2, 1, 1, 1, 1), (1, 3, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1))
+_LAST: Final = {
+    "1": (1,),
+    "prime": (7,),
+    "tile - 1": (31,),
+    "tile": (32,),
+    "tile + 1": (33,),
+    "large": (1031,),
+}
+_FIELDS: Final = {
+    "SLICE": ("Offsets", "Sizes", "Strides"),
+    "SLICE1": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides"),
+    "SLICE_GRAD": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides"),
+    "PADDING": ("StartPadding", "EndPadding"),
+    "PADDING1": ("StartPadding", "EndPadding"),
+}
+
+
+def moves_windows(operator: Operator) -> bool:
+    """Return whether an operator is a slice or pads a tensor."""
+    return operator.name in _FIELDS
+
+
+def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
+    """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    first, second = _tensors(operator, desc)
+    now = desc[second].Sizes
+    rank = int(value) if name == "dimensions" else len(now)
+    lasts = _LAST[value] if name == "last size" else dict.fromkeys((now[-1], 5))
+    for last in lasts:
+        for leading in _LEADING:
+            shape = (*leading[: rank - 1], last)
+            if operator.name.startswith("PADDING"):
+                yield from _padded(operator, desc, shape, (first, second))
+            else:
+                for begin in (1, 0):
+                    yield _sliced(operator, desc, shape, (first, second), begin)
+
+
+def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:
+    """Return the larger tensor of a slice, or the input of padding, and the other one."""
+    if operator.name == "SLICE_GRAD":
+        return "OutputGradientTensor", "InputGradientTensor"
+    return "InputTensor", "OutputTensor"
+
+
+def _sliced(
+    operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str], begin: int
+) -> Desc:
+    offsets, sizes, strides = _FIELDS[operator.name]
+    rank = len(shape)
+    begins = (*(0,) * (rank - 1), begin)
+    steps = desc[strides] if len(desc[strides]) == rank else (1,) * rank
+    windows = tuple((n - 1) * abs(step) + 1 for n, step in zip(shape, steps, strict=True))
+    whole = tuple(at + window for at, window in zip(begins, windows, strict=True))
+    return {
+        **desc,
+        names[0]: replace(desc[names[0]], Sizes=whole),
+        names[1]: replace(desc[names[1]], Sizes=shape),
+        offsets: begins,
+        sizes: shape if operator.name == "SLICE" else windows,
+        strides: steps,
+        "DimensionCount": rank,
+    }
+
+
+def _padded(
+    operator: Operator, desc: Desc, shape: _Sizes, names: tuple[str, str]
+) -> Iterator[Desc]:
+    rank = len(shape)
+    start, end = _FIELDS[operator.name]
+    for before, after in ((1, 0), (0, 1), (0, 0)):
+        source = (*shape[:-1], shape[-1] - before - after)
+        if source[-1] < 1:
+            continue
+        changed: dict[str, Any] = {
+            **desc,
+            names[0]: replace(desc[names[0]], Sizes=source),
+            names[1]: replace(desc[names[1]], Sizes=shape),
+            start: (*(0,) * (rank - 1), before),
+            end: (*(0,) * (rank - 1), after),
+            "DimensionCount": rank,
+        }
+        yield changed
