@@ -71,22 +71,22 @@ def activation_softmax1_error_scale(
 
 
 def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
-    """Return what powers and quotient may lose in FLOAT32, in half ULPs."""
+    """Return the errors of powers and quotient in FLOAT32, in half ULPs."""
     steps: Array = change_of_shares(shares, _exponent_steps(below), distinct_axes(axes)) + 4
     return steps
 
 
 def _exponent_steps(below: Array) -> Array:
-    """Return what a power may lose: the argument is a difference and a product, truncated each."""
+    """Return the error of a power: its argument is a difference and a product, both truncated."""
     steps: Array = EXP2_HALVES + 4 * np.where(np.isfinite(below), np.abs(below), 0)
     return steps
 
 
 def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
-    """Return by what part of itself each share changes at most if exponents are off.
+    """Return the greatest relative change of each share if exponents have errors.
 
-    A share's own power stands above the line and in the sum below it, so that one share of nearly
-    all hardly changes.
+    Share p_i changes by (1 - p_i) e_i and by p_j e_j of each other share. So a share of nearly 1
+    hardly changes: its power stands in the numerator and in the sum of the denominator.
 
     Derived in docs/bounds.md, Softmax.
 

@@ -52,7 +52,7 @@ _STEPS: Final = 6
 
 @of_fields(BatchNormalizationDesc)
 def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
-    """Return the error scale of the steps: the input, the mean and the bias, each with its factor.
+    """Return the error scale of `(x - mean) * scale / sqrt(variance + Epsilon) + bias`.
 
     Derived in docs/bounds.md, Normalisation.
     """
@@ -184,10 +184,10 @@ def batch_normalization_training_error_scale(
 def _batches_first(
     tensor: Array, over: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array, Array]:
-    """Return a FLOAT16 mean and variance whose batches are averaged first, and the quotients.
+    """Return mean, variance and quotients as a kernel computes them that averages each batch first.
 
-    Measured: DirectML 1.8.0 holds the averages of the batches in FLOAT16, truncated, and averages
-    these; a simulation gives all 24 means and variances of numbers up to 320 to the bit.
+    Measured: DirectML 1.8.0 stores the average of each batch in FLOAT16, truncated, and averages
+    these. A simulation gives all 24 means and variances of numbers up to 320 with the same bits.
 
     Args:
         tensor: the elements.
@@ -216,10 +216,10 @@ def _training_spans(
     exact: Array,
     epsilon: float,
 ) -> Iterator[Span]:
-    """Yield the output for each FLOAT16 mean and variance.
+    """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
 
-    The quotient, its product with the scale or the scale's quotient may be held; before something
-    is added, the sum with the bias as well.
+    A kernel may also store `(x - mean) / deviation`, its product with the scale, or
+    `scale / deviation`; and the sum with the bias if something is added to it.
     """
     statistics = Statistics.of(wide(tensor), over, exact)
     for centred, inverse in product(statistics.differences, statistics.inverse_roots(epsilon)):

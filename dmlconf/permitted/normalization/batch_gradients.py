@@ -76,9 +76,9 @@ def batch_normalization_grad_error_scale(
 
 
 def _vanishes(first: Array, *others: Array) -> Array:
-    """Return where one of several products or quotients may be flushed to 0 on the way.
+    """Return where one of several intermediates is subnormal and may be flushed to 0.
 
-    What follows is 0, or NaN where it meets a divisor of 0.
+    The result is then 0, or NaN if it is divided by 0.
 
     Source: Direct3D 11.3 functional specification, 3.1: subnormal results are flushed.
     """
@@ -93,7 +93,7 @@ def _vanishes(first: Array, *others: Array) -> Array:
 def batch_normalization_training_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the three gradients of absolute values, in which nothing cancels out.
+    """Return the three gradients, computed with absolute values, so that nothing cancels.
 
     Measured: FLOAT16 holds the sums, the means, the terms and their differences.
 
@@ -144,7 +144,7 @@ def batch_normalization_training_grad_error_scale(
 def _underflow_of_terms(
     desc: BatchNormalizationGradDesc, difference: Array, sums: Array, count: int, deviation: Array
 ) -> Array:
-    """Return how far subnormal products may lead the terms that are scaled at the end.
+    """Return the error that subnormal products cause in terms that are scaled at the end.
 
     Args:
         desc: the desc.
@@ -183,8 +183,8 @@ def _parameter_error_scales(
 ) -> tuple[ErrorScale, ErrorScale]:
     """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
 
-    They are held in the type of the outputs. Measured: along dimensions that are not side by
-    side, FLOAT16 holds the sums along some of them as well.
+    The sums are stored in the type of the outputs. Measured: if the dimensions are not adjacent,
+    sums along some of them are stored in FLOAT16 as well.
     """
     tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
     over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor
@@ -206,7 +206,7 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return what FLOAT16 loses of the sums along some dimensions, where not all lie side by side.
+    """Return what FLOAT16 loses of partial sums, if the dimensions are not adjacent.
 
     Args:
         terms: what is added up.
@@ -221,9 +221,9 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
 
 
 def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
-    """Return the error scale of a sum that is held in the output's type before it is used.
+    """Return the error scale of a sum that is stored in the output's type before it is used.
 
-    What is subnormal in FLOAT16 has fewer digits there.
+    Numbers that are subnormal in FLOAT16 have fewer digits there.
     """
     info = np.finfo(output.DataType.dtype)
     if output.DataType.dtype == np.float16:
@@ -232,13 +232,13 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale over the deviation; dividing does not undo overflow."""
+    """Return an error scale divided by the deviation; what has overflowed stays so."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     return replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:
-    """Return sums that are held in an output's type as its largest number where they are beyond."""
+    """Return sums as a store in an output's type truncates them: to its largest number at most."""
     largest = float(np.finfo(output.DataType.dtype).max)
     return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)

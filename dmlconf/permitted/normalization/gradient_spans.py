@@ -1,4 +1,4 @@
-"""Gradients of a normalisation with FLOAT16 intermediates.
+"""The values that gradients of normalisations may have if intermediates are stored in FLOAT16.
 
 Derived in docs/bounds.md, Gradients of normalisation.
 """
@@ -38,14 +38,14 @@ class GradientInputs:
     over: tuple[int, ...]
 
     def of_scale(self) -> Span:
-        """Return the gradients of the scale, whose sum FLOAT16 may hold before it is divided."""
+        """Return the gradients of the scale; their sum may be stored before the division."""
         return self._products() / self.deviation
 
     def of_input(self, exact: Array) -> Iterator[Span]:
-        """Yield the gradients of the input, for each way in which the mean gradient may be held.
+        """Yield the gradients of the input, one span for each way to store the mean gradient.
 
-        FLOAT16 may hold the sum of products as well, also after one of its divisors, and both
-        terms; or the difference from the mean, or the scale's quotient.
+        A kernel may also store in FLOAT16 the sum of products, before and after one of the two
+        divisions; both terms; the difference from the mean; or `scale / deviation`.
 
         Args:
             exact: which mean gradients are the same however they are computed.

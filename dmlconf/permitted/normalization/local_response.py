@@ -1,4 +1,4 @@
-"""What LOCAL_RESPONSE_NORMALIZATION and its gradient may be off: errors of sums and of powers.
+"""The errors of LOCAL_RESPONSE_NORMALIZATION and its gradient: those of sums and of powers.
 
 Derived in docs/bounds.md, Local response normalisation.
 """
@@ -39,7 +39,7 @@ _POWER: Final = 2.0**-19
 
 @of_fields(LocalResponseDesc)
 def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
-    """Return the size of each result, times what the sum and the power may lose.
+    """Return the size of each result, times the relative errors of the sum and of the power.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -58,11 +58,11 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
 
 @of_fields(LocalResponseGradDesc)
 def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
-    """Return the sum of the terms' sizes, times what the inner sums and powers may lose.
+    """Return the sum of the terms' sizes, each times the errors of its inner sum and power.
 
-    Measured: FLOAT16 holds squares, their sums and the base, truncated. A simulation of that gives
-    every recorded element but one. What it and the same with stores to nearest give is as right, as
-    is what lies half way to the equations. Where a store overflows, any result is right.
+    Measured: kernels store squares, their sums and the base in FLOAT16, truncated. A simulation
+    gives every recorded element but one. Its results are right too, those with stores to nearest,
+    and those half way to the equations. Where a store overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
@@ -82,7 +82,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         power = np.power(base, -single(desc.Beta) - 1)
 
         def sizes(condition: Array, least: float) -> tuple[Array, Array]:
-            """Return what the terms lose together, and the sums of products in them."""
+            """Return the error scale of all terms together, and the sums of products in them."""
             factor = power * condition + least
             sums = window_sums(desc, gradient * values * factor) + least
             second = (
@@ -114,10 +114,10 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
 
 
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
-    """Return what a base may be off that FLOAT16 holds, in ULPs of 1, 2^-10.
+    """Return the error of a base that is stored in FLOAT16, in units of 2^-10, the ULP of 1.
 
-    That is none, unless a sum or the base is so near to the boundary between two FLOAT16 numbers
-    that the roundings of FLOAT32 reach it.
+    It is 0 unless a sum or the base lies so near to the boundary between two FLOAT16 numbers that
+    the rounding errors of FLOAT32 reach it.
     """
     squares = np.square(desc.InputTensor, dtype=np.float64)
     # Measured: a square that FLOAT16 has may come out below it, as of powers by way of a logarithm.
@@ -140,16 +140,16 @@ def _off(values: Array, reach: Array, store: Store) -> Array:
 
 
 def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
-    """Return where a base may be negative or not, or has powers only as products of itself."""
+    """Return where a base may have either sign, or is negative with a whole exponent."""
     near = 8 * float(np.finfo(np.float32).eps) * terms
     return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
 
 
 def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
-    """Return where FLOAT32 does not hold what is computed on the way, so that any result is right.
+    """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
-    The sum of squares may overflow, and squares that are subnormal may be lost. A power of zero is
-    made of an infinite logarithm, and with the exponent 0 it is no number; so it is for infinity.
+    The sum of squares may overflow, and subnormal squares may count as 0. The logarithm of 0 is
+    infinite, and times an exponent of 0 NaN; so is that of infinity.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -171,6 +171,6 @@ def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:
-    """Return how much a power magnifies the errors of its base, of a logarithm and of itself."""
+    """Return the relative error of a power, in units of that of its base, of log2 and of exp2."""
     condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
     return condition

@@ -1,4 +1,4 @@
-"""Normalised elements with FLOAT16 intermediates.
+"""The values that normalised elements may have if intermediates are stored in FLOAT16.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -23,7 +23,7 @@ _Axes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What elements are normalised by.
+    """Variance, and differences from the mean, which may be stored in FLOAT16.
 
     Attributes:
         differences: from the mean, a span for each way in which it may be held.
@@ -37,8 +37,8 @@ class Statistics:
     def of(cls, values: Array, over: _Axes, exact: Array | None) -> Statistics:
         """Return the statistics of elements.
 
-        All elements that share a mean share its error, which changes their variance in second order
-        only. So each number that may be held as the mean has differences of its own.
+        All elements that share a mean share its error, which hardly changes their variance: an error
+        of 0.01 adds 0.0001. So each number that may be stored as the mean has its own differences.
 
         Args:
             values: the elements, FLOAT64.
@@ -66,9 +66,9 @@ class Statistics:
 
 
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
-    """Yield the two steps in which dimensions are reduced that do not lie side by side.
+    """Yield the two steps in which a kernel reduces dimensions that are not adjacent, as 0 and 2.
 
-    Measured: FLOAT16 holds what the first step of a sum of gradients gives.
+    Measured: the first step of a sum of gradients is stored in FLOAT16.
 
     Args:
         over: the dimensions.
@@ -122,7 +122,7 @@ def means_of(
 
 
 def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Span:
-    """Return sums, which may be made in two steps of which FLOAT16 holds the first.
+    """Return sums, which a kernel may compute in two steps, the first stored in FLOAT16.
 
     Args:
         terms: what is added up.
@@ -154,7 +154,7 @@ def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
 
 
 def _both_ends(span: Span, store: Store) -> list[Span]:
-    """Return what may be stored of nearly the same value: one number, or two side by side."""
+    """Return the ends of what a store makes of a span: one FLOAT16 number, or two neighbours."""
     least, greatest = (store(end) for end in span.ends)
     numbers = [least] if np.array_equal(least, greatest) else [least, greatest]
     return [Span.of(number) for number in numbers]
@@ -166,6 +166,6 @@ def _same(first: Span, second: Span) -> bool:
 
 
 def _spread(differences: Sequence[Span], over: _Axes) -> Span:
-    """Return the means of the squares of differences, whichever of these are right."""
+    """Return the means of the squares of all differences in the span."""
     first, *others = (_mean(each.square(), over, False) for each in differences)
     return first.or_any(others)

@@ -1,4 +1,4 @@
-"""What attention may be off: errors of scores carried through the softmax to weighted values.
+"""The errors of attention: those of the scores, carried through the softmax to the outputs.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -51,18 +51,18 @@ _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in half ULPs of FLOAT32."""
 
 _LARGEST_LOSS: Final = 0.125
-"""The greatest error of a score for which the shares' errors are as good as proportional."""
+"""The greatest error of a score to which the errors of the shares are proportional."""
 
 
 def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array | ErrorScale, ...]:
-    """Return the outputs of absolute values, with the scores' errors carried through the softmax.
+    """Return the outputs of absolute values, with the errors of the scores carried through.
 
-    Measured: FLOAT16 holds queries, keys and values with their bias, and shares. DirectML 1.15.4
-    holds what is added to scores for positions and masks as well; DirectML 1.13.1 the scores and
-    the sum of powers, of which a simulation is a candidate. All are truncated. Simulations give
-    99.8% of the elements to the bit.
+    Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
+    the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
+    DirectML 1.13.1 the scores and the sum of powers; a simulation of 1.13.1 is a candidate. All are
+    truncated. Simulations give 99.8% of the elements with the same bits.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -125,7 +125,7 @@ def multihead_attention1_error_scale(
 def multihead_attention1_interval(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Interval, ...]:
-    """Return the outputs, twice, and anything where the present tensors are not written.
+    """Return the outputs as both ends, and any value where the present tensors are not written.
 
     With PastSequenceLengthsTensor a batch of length 2 with 3 keys writes the positions 2, 3 and 4
     of the present keys and values, and leaves the others as they were. An addition of BiasTensor
@@ -160,7 +160,7 @@ def _left_alone(fields: Mapping[str, Any]) -> Array | None:
 
 
 def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorScale, Array]:
-    """Return rows of scores of which any result is right where one of them overflows."""
+    """Return the sizes with whole rows open in which a score overflows, and 0 for those scores."""
     rows = np.asarray(beyond.any(KEYS, keepdims=True))
     return sizes.open_where(rows), np.where(rows, 0.0, scores)
 
@@ -168,8 +168,8 @@ def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorSc
 def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> Array:
     """Return which products of finite queries and keys may overflow before Scale makes them small.
 
-    The page multiplies the result of the product with Scale: -4 times 3.4e38 is an infinity, which
-    a Scale of 0 makes NaN. Measured: so it is on DirectML 1.15.4.
+    The page multiplies the product with Scale: -4 times 3.4e38 is an infinity, and times a Scale of
+    0 NaN. DirectML 1.15.4 gives NaN, as measured.
     """
     parts = heads_of(_each(finite_sizes, fields), *heads)
     largest = parts.query.max(initial=0) * parts.key.max(initial=0) * parts.query.shape[3]
@@ -180,9 +180,9 @@ def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> 
 
 
 def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
-    """Return the result of a kernel with scores, the sum of powers and shares in FLOAT16.
+    """Return the result of a kernel that stores scores, sum of powers and shares in FLOAT16.
 
-    Measured: that is DirectML 1.13.1.
+    DirectML 1.13.1 does, as measured.
 
     Args:
         parts: queries, keys and values.
@@ -226,10 +226,10 @@ def _held_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
 def _shares_error_scale(
     scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any]
 ) -> ErrorScale:
-    """Return the shares with what they may lose, in units of the rule's sum of products.
+    """Return the errors of the shares, in units of the rule's sum of products.
 
-    A share changes by its part of what its own score and all others change by. Infinite scores do
-    not change. Shares that come out subnormal may count as 0.
+    `change_of_shares` says how the errors of scores move shares.
+    Infinite scores have no error. Subnormal shares may count as 0.
 
     Args:
         scores: what the softmax is taken of.

@@ -1,6 +1,8 @@
 """The error scales of recurrent layers, from the equations of one direction.
 
-FLOAT16 has several candidates: the result of the equations, and that of each kernel that is known.
+With FLOAT16 there are several candidates: the result of the equations, and that of each kernel that
+is known.
+
 Derived in docs/bounds.md, Recurrent layers.
 """
 
@@ -86,7 +88,7 @@ _BATCHED: Final = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor")
 
 
 def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
-    """Yield the desc of each part of the batch, which is as large as is carried at once."""
+    """Yield the desc of each part of the batch; parts are as large as memory for errors allows."""
     batch, hidden = desc.InputTensor.shape[-2], desc.RecurrenceTensor.shape[-1]
     size = max(1, _MOST_ERRORS_OF_PART // (2 * hidden * hidden))
     if size >= batch:
@@ -102,10 +104,10 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
 
 
 def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
-    """Return the error scale of several kernels, each of which errs around its own values.
+    """Return the error scale of several kernels, each with errors around its own values.
 
-    The least errors of all count everywhere, and what a kernel may be off in addition is the width
-    of its span. Between two kernels' spans nothing is right.
+    The error scale is the least of all kernels'. A kernel with larger errors has a span as wide as
+    the difference. Between the spans of two kernels nothing is right.
 
     Derived in docs/bounds.md, Recurrent layers.
 
@@ -136,7 +138,7 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
 def _groups(kernel_sites: Sequence[Sites], size: int, dtype: np.dtype[Any]) -> Iterator[Kernels]:
     """Yield the kernels, some at a time: the equations first, then each that holds FLOAT16 values.
 
-    As many are computed at once as is fast.
+    As many kernels are computed at once as the cache holds.
 
     Args:
         kernel_sites: the sets of values that kernels hold.

@@ -1,8 +1,8 @@
 """Values of recurrent layers that carry their errors from step to step.
 
-A layer's equations, which the reference computes on `Values`, are computed on quantities here. Each
-carries an error scale, which adds up the worst of all errors and tells what may overflow, and
-spreads, which tell how much of the errors is likely to be left. Both are of first order.
+The reference computes a layer's equations on `Values`; here they are computed on quantities. A
+quantity has an error scale, which is the sum of all worst errors and says what may overflow, and
+spreads, which are the errors that are likely. Both are linear: 2 x has twice the errors of x.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ error of x."""
 
 @dataclass(slots=True)
 class Quantity(Values):
-    """Values with the errors that a right implementation may have made of them.
+    """Values and the errors that they have in a right implementation.
 
     Attributes:
         error_scale: what bounds their errors.
@@ -91,7 +91,7 @@ class Quantity(Values):
         return replace(total, terms=self._terms() + other._terms())
 
     def _terms(self) -> Array:
-        """Return the sizes of the terms; a value that is no sum is its own only one."""
+        """Return the sizes of the terms; a value that is no sum is its only term."""
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
@@ -104,10 +104,10 @@ class Quantity(Values):
         return product._with_both_errors(self, quantity_of(other))
 
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
-        """Return a product with what the errors of its factors make together.
+        """Return a product with the product of its factors' errors, which is not linear.
 
-        It counts where both errors exceed their values: of -1.6e-23 an ELU may make -2^-24, as exp
-        errs by that beside 1, and the product of two such numbers is 2^-48.
+        It counts where both errors exceed their values: an ELU may make -2^-24 of -1.6e-23, since
+        the error of exp is that large next to 1, and the product of two such numbers is 2^-48.
         """
         (single, half), (mine, held), (theirs, other_held) = (
             each._spreads() for each in (self, first, second)
@@ -146,7 +146,7 @@ class Quantity(Values):
         return (exact, exact) if self.spreads is None else self.spreads
 
     def _each(self, function: Callable[[Spread], Spread]) -> tuple[Spread, Spread] | None:
-        """Return a function of both spreads."""
+        """Return both spreads after a function is applied to each."""
         if self.spreads is None:
             return None
         single, half = self.spreads
@@ -162,8 +162,8 @@ class Quantity(Values):
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
 
-        Measured: so it is, because the greater one of NaN and a number is the number. NaN that is
-        passed on is as right, so any result is.
+        Measured: max(NaN, -threshold) is -threshold. Passing NaN on is right as well, so any result
+        is.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
@@ -179,8 +179,8 @@ class Quantity(Values):
     ) -> Quantity:
         """Return what FLOAT16 holds of the values, as one kernel stores them.
 
-        A store forgets the errors before it, unless they reach across the boundary between two
-        FLOAT16 numbers. Any result is right where a finite number overflows there.
+        A store removes the errors before it, unless they reach across the boundary between two
+        FLOAT16 numbers. Where a finite number overflows in FLOAT16, any result is right.
 
         Args:
             rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
@@ -233,9 +233,10 @@ class Quantity(Values):
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
     def _error_of(self, activation: Activation) -> Array:
-        """Return the activation's own error, the greatest within reach of the value.
+        """Return the activation's own error: the greatest that it has near the value.
 
-        An ELU errs by exp's 2^-24 below 0 and not at all above, and 2e-22 may be below.
+        An ELU has an error of 2^-24 below 0, that of exp, and none above 0; but 2e-22 with an error
+        may be below 0.
         """
         of, attributes = ERRORS[activation.desc["operator"]], attributes_of(activation.desc)
         error, reach = of(self.value, **attributes), self._reach()
@@ -251,8 +252,8 @@ class Quantity(Values):
     ) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
 
-        An error is carried by the mean slope over the likely errors of the argument. What other
-        slopes there differ by counts as an error of the value's own.
+        An error of the argument is multiplied by the mean slope of the activation there. How far
+        other slopes differ from that mean counts as an independent error.
         """
         reach = np.maximum(self._reach(), _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
         beside = activation.formula(self.value + reach * _BESIDE.reshape(-1, *[1] * value.ndim))
@@ -300,7 +301,7 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the value with its own error shared by all that is computed from it."""
+        """Return the value with its own error as a shared one of all that is computed from it."""
         if self.spreads is None:
             return self
         sources = sources_of(self.value)
@@ -312,7 +313,7 @@ class Quantity(Values):
         return Quantity(zeros, ErrorScale(zeros))
 
     def open_where(self, undefined: Array) -> Quantity:
-        """Return the values of which any result is right where it is undefined."""
+        """Return the values with undefined elements open, so that any result is right there."""
         return replace(self, error_scale=self.error_scale.open_where(undefined))
 
     def settled(self) -> Quantity:
@@ -356,7 +357,7 @@ class Quantity(Values):
 
 
 def quantity_of(values: Values) -> Quantity:
-    """Return values with their errors; those that carry none are exact."""
+    """Return values as a quantity: with their errors, or as exact ones."""
     if isinstance(values, Quantity):
         return values
     return Quantity(values.value, ErrorScale(np.zeros_like(values.value)), absent=values.absent)
@@ -365,7 +366,7 @@ def quantity_of(values: Values) -> Quantity:
 def next_state(
     state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array
 ) -> tuple[Quantity, ...]:
-    """Return a state as the next step reads it: as a kernel holds it, in sequences that run on."""
+    """Return the state that the next step reads: stored by the kernel, in sequences that go on."""
     parts = [hold(part).where(running, part) for part in state]
     sources = sources_of(np.concatenate([part.value for part in parts], -1))
     singles, halves = zip(*(part._spreads() for part in parts), strict=True)
@@ -398,7 +399,7 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 
 @np.errstate(over="ignore")
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
-    """Return the spread of values that FLOAT32 rounds once, unless it has just these."""
+    """Return the spread of values that FLOAT32 rounds once, unless it holds them exactly."""
     size = ROUNDING * HALF_STEP * np.abs(values)
     lossless = values.astype(np.float32) == values
     if lossless.any():
