@@ -31,7 +31,7 @@ class _Moments(NamedTuple):
 
 @of_fields(AdamOptimizerDesc)
 def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
-    """Return the parameters and moments that roundings, and the errors of powers, permit.
+    """Return the least and the greatest right parameters and moments.
 
     The moments may be rounded to their type before the parameters are computed.
 
@@ -89,10 +89,10 @@ def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tup
 
 
 def _moments(desc: AdamOptimizerDesc) -> _Moments:
-    """Return the updated moments, and what kernels may be off: infinitely where they overflow.
+    """Return the updated moments and their errors, which are infinite where they overflow.
 
-    They are `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`; every
-    step is rounded.
+    Kernels compute `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`;
+    every step is rounded.
     """
     slopes = desc.GradientTensor.astype(np.float64)
     values, errors = [], []
@@ -135,7 +135,7 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
 
 
 def _of_difference(new: Array, old: Array) -> Array:
-    """Return how much rounding may take from `new - old`, of which FLOAT64 may lose digits too.
+    """Return the rounding error of `new - old`; FLOAT64 itself may lose digits there.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """
@@ -147,13 +147,13 @@ def _of_difference(new: Array, old: Array) -> Array:
 
 
 def _underflow(value: Any) -> Any:
-    """Return how much rounding may take from FLOAT64 numbers that FLOAT32 does not hold."""
+    """Return the rounding error of FLOAT64 numbers that FLOAT32 does not hold exactly."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)
 
 
 def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
-    """Return the least and the greatest Alpha that powers and roots of FLOAT32 numbers give."""
+    """Return the least and the greatest Alpha that FLOAT32 powers and roots may give."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0, 1.0

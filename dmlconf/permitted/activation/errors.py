@@ -1,8 +1,9 @@
 """How far FLOAT32 hardware may be from an activation's formula before the last rounding.
 
-Every step of the formula as its page has it may err: a sum or a product by a rounding toward zero,
-the hardware's exp2, log2 and reciprocal by what Direct3D permits. What a formula loses when nearly
-equal numbers are subtracted follows from that.
+Every step of the page's formula has an error: a sum or a product is rounded toward zero, and the
+hardware's exp2, log2 and reciprocal have the errors that Direct3D permits. Where nearly equal
+numbers are subtracted, these errors become large relative to the result: 1.0000001 - 1 keeps one
+digit.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -22,14 +23,14 @@ from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 __all__ = ["ERRORS"]
 
 _LARGE: Final = 2.0**126
-"""From here on FLOAT32 may not hold a few times a number."""
+"""From here on a few times a number may overflow FLOAT32."""
 
 _SATURATED: Final = 100.0
 """From here on exp overflows in FLOAT32, or nearly vanishes."""
 
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
-    """Return the error of exp(x), where x has an error itself; subnormal results are zero."""
+    """Return the error of exp(x) if x has an error itself; subnormal results may count as 0."""
     value = np.exp(x)
     relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
     return np.where(value < 2 * LEAST_NORMAL_FLOAT32, 2 * LEAST_NORMAL_FLOAT32, value * relative)

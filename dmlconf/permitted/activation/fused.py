@@ -1,4 +1,6 @@
-"""What a sum may be after a fused activation, which magnifies or forgets the sum's errors.
+"""What a sum may be after a fused activation, which magnifies or damps the sum's errors.
+
+RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 makes an error of 1 one of 3.
 
 Derived in docs/bounds.md, Fused activations.
 """
@@ -75,13 +77,13 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 """Where activations jump; NaN for nowhere."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""
+"""An error of a sum, in shares of its error scale: more than the rule permits 2^14 terms."""
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:
-    """Return the most that an activation magnifies a small error of its argument.
+    """Return the greatest slope of an activation: how much it magnifies a small error at most.
 
-    It does not hold across the jumps of SHRINK and THRESHOLDED_RELU.
+    It does not hold at the jumps of SHRINK and THRESHOLDED_RELU.
     """
     if activation is None:
         return 1.0

@@ -37,8 +37,9 @@ class Statistics:
     def of(cls, values: Array, over: _Axes, exact: Array | None) -> Statistics:
         """Return the statistics of elements.
 
-        All elements that share a mean share its error, which hardly changes their variance: an error
-        of 0.01 adds 0.0001. So each number that may be stored as the mean has its own differences.
+        All elements that share a mean share its error, which hardly changes their variance: an
+        error of 0.01 adds 0.0001. So each number that may be stored as the mean has its own
+        differences.
 
         Args:
             values: the elements, FLOAT64.

@@ -72,7 +72,7 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
+    """Return the sums of absolute values; 32-bit integers may be rounded to FLOAT32 first.
 
     The scales' type may hold the dequantized numbers. Where one of them overflows, the result may
     be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 holds its largest number instead,
@@ -174,12 +174,12 @@ def _rounded(values: Array) -> Array:
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
-    """Return which numbers a type does not hold as finite ones, before or after they are scaled."""
+    """Return which numbers overflow a type, before or after they are scaled."""
     return sizes * np.maximum(scale, 1.0) > largest
 
 
 def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers where FLOAT16 holds them before and after, without infinities."""
+    """Return scaled numbers that FLOAT16 stores before and after scaling, its largest at most."""
     largest = LARGEST_FLOAT16
     scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
     return scaled

@@ -107,12 +107,11 @@ def dynamic_quantize_linear_candidates(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Sequence[Interval], ...]:
-    """Return what quotients become, rounded either way, also with a scale that is rounded so.
+    """Return what the quotients by the scale become; both may be rounded toward zero or to nearest.
 
-    Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
-    such a number is that number with its reciprocal as well. A subnormal scale has fewer digits,
-    and may count as 0: see `_without_scale`. Where the range may be 0 or exceeds the largest
-    FLOAT32 number and may become infinity, the formula leaves the zero point and the output open.
+    Where the scale is a power of two, all quotients are exact, also by way of the reciprocal. A
+    subnormal scale has fewer digits, and may count as 0: see `_without_scale`. Where the range may
+    be 0, or overflows FLOAT32, the formula leaves the zero point and the output undefined.
 
     Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
     half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
@@ -151,9 +150,9 @@ def dynamic_quantize_linear_candidates(
 
 
 def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
-    """Return outputs and zero points with a scale of 0, or one whose reciprocal is infinite.
+    """Return outputs and zero points if the scale counts as 0, or its reciprocal is infinite.
 
-    What is positive becomes the greatest integer, what is negative the least, and 0 is NaN.
+    Positive numbers then become the greatest integer, negative ones the least, and 0 becomes NaN.
     """
     exactly = np.zeros(1)
     with np.errstate(all="ignore"):

@@ -65,8 +65,8 @@ def quantized_linear_average_pooling_candidates(
     """Return what the quotient becomes if each of the operations may round either way.
 
     Where all scales and the count are powers of two, and FLOAT32 holds the sum, nothing is rounded.
-    Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the mean is one of
-    nothing, any result is right.
+    Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or a window sees
+    nothing but padding, any result is right.
     """
     spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
     over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)

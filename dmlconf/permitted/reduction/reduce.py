@@ -1,4 +1,4 @@
-"""How far reductions may be from the reference's outputs: what sums and products are made of.
+"""How far reductions may be from the reference's outputs.
 
 `dmlconf.precision.accumulation` says how many roundings these have, and how FLOAT16 is rounded.
 Derived in docs/bounds.md, Sums.
@@ -79,9 +79,9 @@ def reduce_interval(
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the minimum or maximum, and NaN where all elements are NaN.
+    """Return the minimum or maximum, and both infinity and NaN where all elements are NaN.
 
-    A kernel that begins with infinity keeps it, and one that begins with the first element NaN.
+    A kernel that starts from infinity returns it, one that starts from the first element NaN.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN of
     4,096 elements, and infinity of 1 to 65,536 others.
@@ -95,10 +95,10 @@ def reduce_candidates(
 def reduce_error_scale(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the error scale of a reduction: the same of absolute values.
+    """Return the error scale of a reduction: the same reduction of absolute values.
 
-    Through a logarithm the relative error of the sum becomes an absolute one. FLOAT32 may overflow
-    on the way to a result that it holds, and lose what is subnormal on the way.
+    A logarithm turns the relative error of the sum into an absolute one. Intermediates may overflow
+    though the result does not, and subnormal ones may count as 0.
 
     Derived in docs/bounds.md, Functions of sums.
 
@@ -161,10 +161,10 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 
 
 def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
-    """Return the absolute products, which may be anything up to zero where a part underflows.
+    """Return the absolute products, doubtful down to 0 where a partial product underflows.
 
-    Where finite factors overflow on the way, an infinity stays, or becomes NaN by a zero; so does
-    an infinite factor by a part that underflows.
+    Where a partial product of finite factors overflows, the result is infinite, or NaN if a factor
+    is 0. An infinite factor times a partial product that underflows is NaN as well.
 
     Derived in docs/bounds.md, Products.
 
@@ -186,6 +186,6 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
 
 
 def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of the finite terms of each row, which may overflow next to an infinity."""
+    """Return the sum of the finite terms of each row, which may overflow beside an infinite one."""
     total: Array = sizes.sum(-1, where=np.isfinite(sizes))
     return total

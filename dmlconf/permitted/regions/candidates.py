@@ -1,7 +1,7 @@
 """What outputs of ROI_ALIGN may be where FLOAT32 arithmetic leaves open which side a sample is on.
 
-A sample nearer to a boundary than the error of its coordinate reads on either side of it, and
-nothing between. What lies away from boundaries changes steadily with the coordinate.
+A sample that is nearer to a boundary than the error of its coordinate may read the element on
+either side, and nothing between. Elsewhere the result is continuous in the coordinate.
 
 Source: Direct3D 11.3 functional specification, 3.1.
 """

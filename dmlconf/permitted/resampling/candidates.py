@@ -1,4 +1,4 @@
-"""What the operators that stretch and shrink a tensor may give, with coordinates in FLOAT32.
+"""What RESAMPLE and UPSAMPLE_2D may return, with coordinates computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
 rounded either way, give a coordinate. Measured: the lines that DirectML draws for offsets of the
@@ -67,11 +67,11 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return what LINEAR may give: one candidate for each choice of a line along each axis.
 
-    With several steps each element on the way has its own line, so all between those is right; and
-    so it is along the last axes where there are more choices than _MOST_CHOICES.
+    With several steps each element has a line of its own, so everything between the lines is right;
+    so it is along the last axes if there are more than _MOST_CHOICES choices.
 
-    What the leading axes leave apart is computed in blocks: an element takes a hundred bytes and
-    more on the way, so three million elements at once would take 600 MB.
+    Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
+    so three million elements at once would take 600 MB.
 
     Along an axis that does not change, an element may still be `first + 0 * (second - first)`,
     which is NaN beside an infinity: the page averages the 2 nearest elements of each dimension.
@@ -163,7 +163,7 @@ def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
     """Return the lines that values at coordinates may lie on, the documented one first.
 
     Measured: with a shift DirectML draws some lines through the elements around the shifted
-    coordinate, and seldom with the weight that the coordinate has between its own neighbours.
+    coordinate, and some of these with the weight of the unshifted coordinate.
     """
     lines: list[_Line] = [partial(_documented, at=at)]
     if not shift:
@@ -186,7 +186,7 @@ def _drawn_elsewhere(
 
 
 def _hull(choices: Sequence[Estimate]) -> Estimate:
-    """Return the first estimate with errors that reach as far as any of them."""
+    """Return the first estimate, with errors so large that it covers all others."""
     first = choices[0]
     if len(choices) == 1:
         return first
@@ -220,9 +220,9 @@ def _near_special(
     shifts: Sequence[float],
     averaged: Sequence[int],
 ) -> Array | bool:
-    """Return which elements lie between special ones and others, which may have a weight of 0.
+    """Return which results have an infinite or NaN element as a neighbour, perhaps with weight 0.
 
-    Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
+    Measured: such a neighbour, or a difference that overflows, may make NaN of the result.
 
     Args:
         tensor: the input.

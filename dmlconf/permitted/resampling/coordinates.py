@@ -1,4 +1,4 @@
-"""How far coordinates may be off that FLOAT32 arithmetic gives.
+"""The errors of coordinates that are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
 """
@@ -38,9 +38,8 @@ class UncertainCoordinates(Coordinates):
 def uncertain(at: Coordinates) -> UncertainCoordinates:
     """Return coordinates with their errors.
 
-    Where the scale is a power of two, and FLOAT32 holds whatever is computed on the way in any
-    order, nothing is rounded: with a scale of 2^-23 the coordinate 4194304 may come from 8388607.5,
-    which is rounded.
+    Where the scale is a power of two, and FLOAT32 holds all intermediates, in any order, exactly,
+    there is no error. An intermediate of 8388607.25, for instance, is rounded.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What interpolated elements may be, of which FLOAT32 arithmetic leaves coordinates open."""
+"""Interpolated elements and their errors, if coordinates have errors too."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Estimate:
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
     """Return the same with a bound of the error.
 
-    The error of a coordinate counts as often as the elements around it differ, on either side of an
-    element that is within that error. Difference, product and sum are rounded.
+    The error of a coordinate is multiplied by the difference of its neighbours, and by that of the
+    next two elements if an element lies within the error. Difference, product and sum are rounded.
     """
     size = of.values.shape[axis]
     if at.is_whole(size) and not at.errors.any():

@@ -36,8 +36,8 @@ def linear_interval(
 ) -> Interval:
     """Return the least and the greatest right sums of weighted gradients.
 
-    A weight is off by as much as its coordinate, and the neighbour of an element within that error
-    gets as much. So the sums are off by what these weights add to them:
+    A weight has the error of its coordinate. So the error of a sum is what the errors of the
+    weights add to it:
 
         sum of |gradient| (product of (weight + error) - product of weights)
 
@@ -112,7 +112,7 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return pairs of the number of an element and each index from its lowest to its highest."""
+    """Return pairs of an element's number and each index from its lowest to its highest."""
     counts = high - low + 1
     elements = np.repeat(np.arange(len(low)), counts)
     indices = np.arange(len(elements)) - np.repeat(np.cumsum(counts) - counts - low, counts)
