@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Maximum bytes of all entries of a folder; beyond that the oldest are removed."""
+"""Maximum bytes of all entries of a folder unless it has another maximum."""
 
 LARGEST_ENTRY: Final = 1 << 22
 """Maximum bytes of one entry; larger ones are not kept."""
@@ -81,13 +81,15 @@ def entry_value(entry: bytes) -> Any:
 class Store:
     """Entries by key, each in its own file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         """Set the folder, which is created when the first entry is stored.
 
         Args:
             folder: owned by this user only.
+            most_bytes: of all entries; `prune` removes the oldest beyond that.
         """
         self.folder = folder
+        self._most_bytes = most_bytes
         self._usable: bool | None = None
 
     def get(self, key: str) -> Any:
@@ -133,13 +135,14 @@ class Store:
             except OSError:
                 Path(name).unlink(missing_ok=True)
 
-    def prune(self, most_bytes: int = MOST_BYTES) -> None:
-        """Remove the oldest entries until the rest fit into this many bytes."""
+    def prune(self, most_bytes: int | None = None) -> None:
+        """Remove the oldest entries until the rest fit into this many bytes, or the store's."""
         with suppress(OSError):
             if not self._is_usable():
                 return
             files = [(path.stat(), path) for path in self.folder.iterdir() if path.is_file()]
-            excess = sum(status.st_size for status, _ in files) - most_bytes
+            excess = sum(status.st_size for status, _ in files)
+            excess -= self._most_bytes if most_bytes is None else most_bytes
             for status, path in sorted(files, key=lambda entry: entry[0].st_mtime_ns):
                 if excess <= 0:
                     break

@@ -136,6 +136,8 @@ def test_the_oldest_entries_go_first(store: Store) -> None:
     size = entry_file(store).stat().st_size
     store.prune(2 * size)
     assert sorted(path.name for path in store.folder.iterdir()) == ["c.json", "d.json"]
+    Store(store.folder, most_bytes=size).prune()
+    assert [path.name for path in store.folder.iterdir()] == ["d.json"]
 
 
 def test_entries_are_json_that_a_person_can_read(store: Store) -> None:

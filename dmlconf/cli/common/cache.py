@@ -24,6 +24,10 @@ _FEWEST_CASES: Final = 20
 """Runs of fewer cases cache no figures: comparing takes no longer than looking them up."""
 
 
+_MOST_FIGURE_BYTES: Final = 1 << 27
+"""Maximum bytes of cached figures: those of the suite's 65,707 cases on one backend take 49 MB."""
+
+
 def user_store() -> Store | None:
     """Return the store in the user's cache folder; None if it is off, or there is no such folder.
 
@@ -60,7 +64,7 @@ def figure_cache(cases: int) -> FigureCache | None:
         return None
     from dmlconf.judging.figure_cache import FigureCache  # Few commands need it.
 
-    return FigureCache(Store(store.folder / "figures"))
+    return FigureCache(Store(store.folder / "figures", _MOST_FIGURE_BYTES))
 
 
 def turn_off() -> None:
