@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -27,6 +28,9 @@ __all__ = [
     "scaled_interval",
     "unary_interval",
 ]
+
+_MOST_TOGETHER: Final = 1 << 12
+"""The most elements of which a function is computed for several arguments at once."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
@@ -88,11 +92,8 @@ def function_interval(
         return _results(function, low, output, error)
     exact = scaled(tensor, scale_bias)
     with np.errstate(all="ignore"):
-        arguments = [np.clip(end, *domain) for end in (low, high)]
-    lowest, highest = _results(function, exact, output, error)
-    for argument in arguments:
-        least, greatest = _results(function, argument, output, error)
-        lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
+        arguments = [exact, *(np.clip(end, *domain) for end in (low, high))]
+    lowest, highest = _hull_of_results(function, arguments, output, error)
     around_zero = (low <= 0) & (high >= 0) & (low != high)
     for value in at_zero:
         lowest = np.where(around_zero, np.fmin(lowest, lowest.dtype.type(value)), lowest)
@@ -127,6 +128,23 @@ def unary_interval(
     interval.__name__ = f"{name}_interval"
     interval.__doc__ = f"Return {words}."
     return interval
+
+
+def _hull_of_results(
+    function: Callable[[Array], Array],
+    arguments: Sequence[Array],
+    output: TensorDesc,
+    error: Callable[[Array], Array | float],
+) -> Interval:
+    """Return the least and the greatest of what `_results` gives for each of some arguments."""
+    first = arguments[0]
+    alike = all(each.dtype == first.dtype and each.shape == first.shape for each in arguments)
+    if alike and output.DataType.is_float and first.size <= _MOST_TOGETHER:
+        ends = _results(function, np.stack(arguments), output, error)
+    else:
+        results = [_results(function, each, output, error) for each in arguments]
+        ends = np.stack([low for low, _ in results]), np.stack([high for _, high in results])
+    return np.fmin.reduce(ends[0]), np.fmax.reduce(ends[1])
 
 
 def _results(
