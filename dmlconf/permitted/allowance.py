@@ -41,20 +41,49 @@ class CaseAllowances:
                 case may with the tag `HALF_PRECISION_TAG`.
             right: what the reference computes, where it has just done so.
         """
-        self.half_precision = half_precision or HALF_PRECISION_TAG in case.tags
         self.permitted: dict[str, Array | Sample] = {}
-        self._case = case
-        self._outputs = list(case.outputs())
-        self._right = right
+        half_precision = half_precision or HALF_PRECISION_TAG in case.tags
+        self._limits = _Limits(case, half_precision=half_precision, right=right)
         self._allowances: dict[str, Allowance] = {}
+
+    @property
+    def half_precision(self) -> bool:
+        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
+        return self._limits.half_precision
+
+    @property
+    def right(self) -> dict[str, Array]:
+        """What the reference computes, by tensor."""
+        return self._limits.right
+
+    @property
+    def error_scales(self) -> tuple[ErrorScale, ...]:
+        """The error scales, by output."""
+        return self._limits.error_scales
 
     def of(self, output: str) -> Allowance:
         """Return the allowance of an output tensor; always the same one."""
         if output not in self._allowances:
-            self._allowances[output] = self._allowance(output)
+            self._allowances[output] = self._limits.allowance(output)
         return self._allowances[output]
 
-    def _allowance(self, output: str) -> Allowance:
+
+class _Limits:
+    """What the allowances of one case are computed from.
+
+    They hold it, but not each other, so that their arrays are freed with the case.
+    """
+
+    def __init__(
+        self, case: Case, *, half_precision: bool, right: Mapping[str, Array] | None
+    ) -> None:
+        self.half_precision = half_precision
+        self._case = case
+        self._outputs = list(case.outputs())
+        self._right = right
+
+    def allowance(self, output: str) -> Allowance:
+        """Return the allowance of an output tensor."""
         index = self._outputs.index(output)
 
         def flushed() -> tuple[Array, Array] | None:

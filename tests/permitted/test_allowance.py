@@ -1,0 +1,25 @@
+"""Allowances of a case: what they hold, and how long."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from dmlconf.cases.building.build import build
+from dmlconf.cases.loading.loader import load_suite
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.resources import cases_directory
+
+
+def test_limits_are_freed_with_the_allowances_and_not_when_garbage_is_collected() -> None:
+    # Collections are rare in a run, and limits of a large case take hundreds of megabytes.
+    planned = next(load_suite([cases_directory() / "gemm" / "matrix.yaml"]).plan())
+    allowances = CaseAllowances(build(planned))
+    assert allowances.of("OutputTensor").errors is not None
+    right = weakref.ref(allowances.right["OutputTensor"])
+    gc.disable()
+    try:
+        del allowances
+        assert right() is None
+    finally:
+        gc.enable()
