@@ -49,7 +49,10 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
         why = _without_layout(operator, name, value, values) if name.startswith(_LAYOUT) else None
         if why is not None:
             return why
-        if name.startswith(_DATA_TYPE) and values.get(name.removeprefix(_DATA_TYPE)) == ABSENT:
+        tensor = name.removeprefix(_DATA_TYPE)
+        absent = name.startswith(_DATA_TYPE) and values.get(tensor) == ABSENT
+        # Where others are tied to its data type, they have one.
+        if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
     why = _not_in_place(operator, values) if values.get("in place") == "true" else None
     if why is not None:
