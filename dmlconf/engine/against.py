@@ -70,9 +70,11 @@ class RecordingAgainst:
         self.path = path
         self.stale: list[str] = []
         self._subject, self._store = subject, store
+        self._judged_by = f" for {subject}"
         self._stored: StoredRecording | None = None
         self._digests: dict[str, str] = {}
         self._cases: dict[str, frozenset[str]] = {}
+        self._stale_operators: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process reads the files itself.
@@ -94,6 +96,7 @@ class RecordingAgainst:
         outcome = part.find(case)
         if outcome is Mismatch.STALE:
             self.stale.append(case.identifier)
+            self._stale_operators.add(case.operator_name)
         if isinstance(outcome, Mismatch):
             return None
         if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
@@ -101,11 +104,16 @@ class RecordingAgainst:
         earlier = part.environment["backend"] == REFERENCE
         return Recorded(outcome, Provenance.REFERENCE if earlier else Provenance.RECORDED)
 
-    def digest(self, operator: str) -> str:
-        """Return a digest of the file with an operator's cases and of who is judged by it."""
-        return f"{self._content_digest(operator)} for {self._subject}"
+    def digest(self, operator: str) -> str | None:
+        """Return a digest of the file with an operator's cases and of who is judged by it.
 
-    def _content_digest(self, operator: str) -> str:
+        It is None once the file has turned out to be stale for a case: each run has to say so.
+        """
+        if operator in self._stale_operators:
+            return None
+        return self.content_digest(operator) + self._judged_by
+
+    def content_digest(self, operator: str) -> str:
         """Return the SHA-256 of the file with an operator's cases; empty if there is none."""
         if operator not in self._digests:
             path = self._stored_recording().files([operator]).get(operator)
@@ -118,10 +126,10 @@ class RecordingAgainst:
         For 6 of GATHER's 1,004 cases nothing is recorded: two files need not be read for them.
         """
         operator = case.operator_name
-        if self._store is None or not self._content_digest(operator):
+        if self._store is None or not self.content_digest(operator):
             return False
         if operator not in self._cases:
-            content = f"recorded cases\0{self._content_digest(operator)}"
+            content = f"recorded cases\0{self.content_digest(operator)}"
             key = sha256(content.encode()).hexdigest()
             known = self._store.get(key)
             if not isinstance(known, list):

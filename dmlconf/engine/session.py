@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -221,19 +221,15 @@ def no_expectation(case: Case) -> None:
     """Return no expected outcome."""
 
 
-@runtime_checkable
-class _Digested(Protocol):
-    """A source of expected outcomes that has a digest."""
-
-    def digest(self, operator: str) -> str | None:
-        """Return a digest of all that it gives for an operator's cases; None if there is none."""
-
-
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function that returns the digest of a source of expected outcomes by operator."""
+    """Return a function that returns a digest of what a source gives for an operator's cases.
+
+    It returns None where the source has no digest.
+    """
     if against is no_expectation:
         return lambda operator: "nothing"
-    return cache(against.digest) if isinstance(against, _Digested) else lambda operator: None
+    digest: Callable[[str], str | None] = getattr(against, "digest", lambda operator: None)
+    return digest
 
 
 class _ByBackend:

@@ -188,7 +188,7 @@ def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> s
         return None
     digest = sha256(fingerprint() + operator.encode() + content)
     for recording in recordings:
-        digest.update(recording.digest(operator).encode())
+        digest.update(recording.content_digest(operator).encode())
     return digest.hexdigest()
 
 

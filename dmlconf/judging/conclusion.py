@@ -83,15 +83,14 @@ class Conclusion:
         if self.is_reference and isinstance(outcome, Outputs):
             # The reference has just computed the case, and need not do it again.
             allowances = CaseAllowances(case, half_precision=self.half, right=outcome.arrays)
-        cache = self.options.cache
         return judge(
             case,
             outcome,
             self.against,
             half_precision=self.half,
             allowances=allowances,
-            cache=cache,
-            source=None if cache is None else self.source_of(case.operator_name),
+            cache=self.options.cache,
+            source_of=self.source_of,
         )
 
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:

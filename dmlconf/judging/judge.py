@@ -144,7 +144,7 @@ def judge(
     allowances: CaseAllowances | None = None,
     expected: ExpectedOutputs | None = None,
     cache: FigureCache | None = None,
-    source: str | None = None,
+    source_of: Callable[[str], str | None] = lambda operator: None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -156,7 +156,8 @@ def judge(
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
         expected: what is expected instead of what the case states and `against` gives.
         cache: the figures of earlier comparisons; None compares all outputs.
-        source: a digest of all that `against` gives for the case's operator; None if unknown.
+        source_of: returns a digest of all that `against` gives for an operator's cases; None if
+            there is none.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -167,6 +168,7 @@ def judge(
         outcome = without_excused_faults(case, outcome)
     key: str | None = None
     half = allowances.half_precision if allowances else half_precision
+    source = source_of(case.operator_name) if cache else None
     if cache and source is not None and isinstance(outcome, Outputs) and not outcome.faults:
         key = cache.judgement_key(case, outcome, _digests(outcome), source, half=half)
         known = None if key is None else cache.judgement(case, key)
@@ -183,6 +185,8 @@ def judge(
             permitted = allowances or CaseAllowances(
                 case, half_precision=half_precision, right=outputs.right
             )
+            # Looking the case up may have shown that the source is not as it should be.
+            key = key if source_of(case.operator_name) == source else None
             return _judge_outputs(case, outcome, outputs, permitted, cache, key)
 
 

@@ -256,3 +256,16 @@ def test_a_case_that_now_breaks_a_constraint_is_not_taken_for_valid(tmp_path: Pa
     cache = {"DMLCONF_CACHE": str(tmp_path / "cache")}
     done = dmlconf_here(tmp_path, "run", "gemm.yaml", "-b", "numpy", "-j", "1", **cache)
     assert "but expects no rejection" in done.stderr
+
+
+def test_each_run_says_that_a_recording_is_stale(tmp_path: Path) -> None:
+    write(tmp_path, UNSTATED, "gemm.yaml")
+    (tmp_path / "recordings").mkdir()
+    recording = ("record", "gemm.yaml", "-b", "faulty:level=6_4", "-o", "recordings/one.dmlrec")
+    assert dmlconf_here(tmp_path, *recording).returncode == 0
+    write(tmp_path, UNSTATED.replace("values: [2]", "values: [3]"), "gemm.yaml")
+    arguments = ("run", "gemm.yaml", "-b", "faulty:level=5_0", "-j", "1")
+    for _ in range(2):
+        done = dmlconf_here(tmp_path, *arguments, DMLCONF_CACHE=str(tmp_path / "cache"))
+        assert "PASSED: 21 passed" in done.stdout
+        assert "one.dmlrec has another desc" in done.stderr
