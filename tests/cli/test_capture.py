@@ -66,9 +66,10 @@ def journal(path: Path, *lines: dict[str, Any]) -> Path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there it captures")
-def test_a_system_without_directml_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("interpreter", [(), ("python",), ("/usr/bin/python3.12",), ("Py.exe",)])
+def test_a_system_without_directml_is_named(tmp_path: Path, interpreter: tuple[str, ...]) -> None:
     (tmp_path / "app.py").write_text("print('ran')", encoding="utf-8")
-    done = dmlconf_here(tmp_path, "capture", "--", "app.py", "--x")
+    done = dmlconf_here(tmp_path, "capture", "--", *interpreter, "app.py", "--x")
     assert done.returncode == 4
     assert "cannot capture programs on this system: capture works on Windows" in done.stderr
     assert "ran" not in done.stdout
@@ -305,6 +306,7 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, line: str) -> None:
         (("--model", "net.onnx", "--dimension", "batch"), "'batch' is not a dimension"),
         (("--unfused", "--", "app.py"), "go with --model"),
         (("--", "other.py"), "there is no script other.py"),
+        (("--", "python"), "name a PROGRAM after --, or an ONNX model with --model"),
         (("-o", "full", "--", "app.py"), "-o full: the folder holds files already"),
     ],
 )

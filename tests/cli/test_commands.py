@@ -176,6 +176,14 @@ def test_a_problem_that_two_parts_of_the_schema_see_is_reported_once(tmp_path: P
     assert done.stderr.count("must be a list") == 1
 
 
+def test_a_tensor_that_is_a_number_is_no_tensor_with_two_kinds_of_data(tmp_path: Path) -> None:
+    text = TILE.replace("{Sizes: [2], DataType: FLOAT32, values: [1, 2]}", "5")
+    done = dmlconf_here(tmp_path, "validate", write(tmp_path, text))
+    assert done.returncode == 3
+    assert "must be a mapping or nothing, not 5" in done.stderr
+    assert "1 problem found" in done.stderr
+
+
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
     gather = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums", gather)

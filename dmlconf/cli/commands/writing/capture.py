@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -112,7 +113,8 @@ def command(
 
     Every operator and graph that the program gives to DirectML becomes a case with the tag
     `captured`, once, with its sizes, strides, attributes and flags; the data is generated. The
-    program runs as it would without dmlconf, in the same Python. Nothing leaves the machine.
+    program runs as it would without dmlconf, in the same Python, so a `python` in front of it may
+    be left out. Nothing leaves the machine.
 
     With --data all, each dispatch also becomes a case with the program's own data, and what the
     program got becomes a recording, which `dmlconf run -b recording:FOLDER` judges in order. With
@@ -127,6 +129,7 @@ def command(
     6 the program was interrupted.
     """
     require_empty(folder)
+    program = _without_interpreter(program)
     if model is not None:
         program = _model_program(program, model, dimensions, inputs, unfused)
     elif not program:
@@ -175,6 +178,15 @@ def _model_program(
         *(("--inputs", str(inputs)) if inputs else ()),
         *(("--unfused",) if unfused else ()),
     )
+
+
+def _without_interpreter(program: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a program without the name of a Python in front of it, such as `python3.12`."""
+    name = Path(program[0]).name.lower().removesuffix(".exe") if program else ""
+    return program[1:] if _INTERPRETER.fullmatch(name) else program
+
+
+_INTERPRETER: Final = re.compile(r"python[\d.]*|py")
 
 
 def _written(folder: Path, ended: Launched, block_nodes: int | None) -> int:
