@@ -230,7 +230,7 @@ def _spoilings(
 
 
 def _permitting(
-    known: Sequence[Source],
+    candidates: Sequence[Source],
     case: Case,
     name: str,
     outputs: tuple[Array | Sample, Array | Sample],
@@ -242,13 +242,13 @@ def _permitting(
     says so of the operator counts.
 
     Args:
-        known: the sources that permit some of these spoilings.
+        candidates: the sources that permit some of these spoilings.
         case: the case.
         name: the output.
         outputs: its values as expected, and spoiled.
         allowances: what the case's rules permit.
     """
-    if not known:
+    if not candidates:
         return None
     before, after = (
         each.values if isinstance(each, Sample) else np.ravel(each) for each in outputs
@@ -260,14 +260,16 @@ def _permitting(
         return None
     changed = (before != after) & ~((before != before) & (after != after))
     every = bool((bounded | ~changed).all())
-    return next((each for each in known if every or each.any_value), None)
+    return next((each for each in candidates if every or each.any_value), None)
 
 
 def _within_ends(
     case: Case, name: str, values: Array, indices: Array | slice, allowances: CaseAllowances
 ) -> tuple[Array, Array]:
-    """Return which values the ends of a rule around right values hold, and which of these ends do
-    not hold every number."""
+    """Return which values are between the ends of a rule, and which of them between finite ends.
+
+    One finite end is enough: between two infinite ones is every number.
+    """
     allowance, rule = allowances.of(name), case.rule(name)
     errors = allowance.errors if rule.kind is RuleKind.ACCUMULATE else None
     others = () if errors is None else errors.others

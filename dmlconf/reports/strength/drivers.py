@@ -73,17 +73,15 @@ def driver_lines(figure: DriverFigure) -> Iterator[str]:
 
 def few_sentence(figure: DriverFigure) -> str:
     """Return one sentence on the defects that fewer than three cases notice."""
-    because = sum(bool(one.few_because) for one in figure.few)
-    return f"{len(figure.few):,} pairs are noticed by one or two cases only, {because:,} explained"
+    return f"{len(figure.few):,} pairs are noticed by one or two cases only"
 
 
 def few_lines(figure: DriverFigure) -> Iterator[str]:
     """Yield a line for each defect that fewer than three cases of an operator notice."""
     for one in sorted(figure.few, key=lambda s: (s.operator, s.defect.name)):
         count = "one case notices" if one.tally.caught == 1 else "two cases notice"
-        because = f"; explained: {one.few_because}" if one.few_because else ""
         having = f"{one.tally.ran:,} of its cases run it"
-        yield f"{one.operator}: {one.defect.name}: {count} it, {having}{because}"
+        yield f"{one.operator}: {one.defect.name}: {count} it, {having}"
 
 
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
@@ -98,7 +96,7 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
         "pairs_ran": sum(one.tally.ran for one in figure.pairs),
         "pairs_caught": sum(one.tally.caught for one in figure.pairs),
         "fates": {str(fate): fates[fate] for fate in Fate},
-        "pairs_of_few_cases": len(figure.few) if figure.counted else None,
+        "pairs_of_few_cases": len(figure.few) if figure.tells_few else None,
         "reports": [
             {
                 "name": report.name,

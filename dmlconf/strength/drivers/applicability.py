@@ -100,16 +100,16 @@ def applicability_of(
             by_operator.setdefault(operator, []).append(defect)
     met: dict[OperatorDefect, Met] = {}
     for index, case in enumerate(cases):
-        known = by_operator.get(case.operator_name, [])
-        if known and not isinstance(case.expectation, ExpectedRejection):
-            names = features(case)
-            for defect in known:
-                pair = OperatorDefect(defect.name, case.operator_name)
-                entry = met.setdefault(pair, Met([0] * len(defect.conditions)))
-                holds = defect.met(names)
-                entry.of += 1
-                entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
-                if all(holds):
-                    entry.cases.append(index)
+        rejected = isinstance(case.expectation, ExpectedRejection)
+        candidates = [] if rejected else by_operator.get(case.operator_name, [])
+        names = features(case) if candidates else {}
+        for defect in candidates:
+            pair = OperatorDefect(defect.name, case.operator_name)
+            entry = met.setdefault(pair, Met([0] * len(defect.conditions)))
+            holds = defect.met(names)
+            entry.of += 1
+            entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
+            if all(holds):
+                entry.cases.append(index)
         advance()
     return Applicability(met)

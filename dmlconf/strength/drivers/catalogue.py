@@ -18,7 +18,7 @@ from dmlconf.expressions import Namespace
 from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.conditions import Condition, condition
 from dmlconf.strength.drivers.effects import EFFECTS
-from dmlconf.strength.drivers.elements import taken_over
+from dmlconf.strength.drivers.elements import merge
 from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
@@ -74,7 +74,6 @@ class DriverDefect:
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
         survives: by operator, why no case catches it.
-        few: by operator, why fewer than three cases do.
     """
 
     name: str
@@ -85,12 +84,6 @@ class DriverDefect:
     report: BugReport | None
     plausible: str | None
     survives: Mapping[str, str]
-    few: Mapping[str, str]
-
-    @property
-    def explained(self) -> Mapping[str, str]:
-        """By operator, why fewer than three cases catch it, or none."""
-        return {**self.few, **self.survives}
 
     @property
     def in_second_dispatch(self) -> bool:
@@ -113,7 +106,7 @@ def _injected(effect: str, settings: Settings, right: Computation) -> Arrays | N
         return _EFFECTS[effect](right, settings)
     [(whole, own)] = settings["effect"].items()
     other = _injected(whole, own, right)
-    return None if other is None else taken_over(right, other, settings)
+    return None if other is None else merge(right, other, settings)
 
 
 _EFFECTS: Final[Mapping[str, Effect]] = {**EFFECTS, "quantize": quantized}
@@ -171,7 +164,6 @@ def _defect(entry: Mapping[str, Any]) -> DriverDefect:
         report=bug_reports()[name] if name else None,
         plausible=entry.get("plausible"),
         survives=entry.get("survives", {}),
-        few=entry.get("few", {}),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.strength.drivers.computation import Arrays, Computation, Settings
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["overflow", "read", "taken_over", "write"]
+__all__ = ["merge", "overflow", "read", "write"]
 
 
 def write(right: Computation, settings: Settings) -> Arrays | None:
@@ -40,7 +40,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
     return None if array is None else right.again({name: array})
 
 
-def taken_over(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
+def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements of other ones; settings: which, as in `_chosen`."""
     changed = {}
     for name, array in other.items():

@@ -11,10 +11,23 @@ from dmlconf.strength.drivers.applicability import Applicability, Met, OperatorD
 from dmlconf.strength.drivers.catalogue import BugReport, DriverDefect
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
 
-__all__ = ["FEW", "DefectResult", "DriverFigure", "Fate", "caught_in_all", "caught_in_any"]
+__all__ = [
+    "FEW",
+    "DefectResult",
+    "DriverFigure",
+    "Fate",
+    "caught_in_all",
+    "caught_in_any",
+    "tells_few",
+]
 
 FEW: Final = 3
 """A defect that fewer cases notice is lost as soon as these change."""
+
+
+def tells_few(sample: int | None) -> bool:
+    """Return whether a sample of so many cases tells which defects fewer than `FEW` notice."""
+    return sample is None or sample >= FEW
 
 
 class Fate(StrEnum):
@@ -60,18 +73,13 @@ class DefectResult:
         return self.defect.survives.get(self.operator, "")
 
     @property
-    def few_because(self) -> str:
-        """Why fewer than `FEW` cases catch it; empty if not known."""
-        return self.defect.explained.get(self.operator, "")
-
-    @property
     def missing(self) -> str:
         """Which case is missing, in one sentence; empty if none is."""
         having = _having(self.defect, self.operator)
         count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
         if self.fate is Fate.UNMET:
-            counted = zip(self.defect.conditions, self.met.single, strict=True)
-            unmet = [one.text for one, cases in counted if not cases]
+            by_condition = zip(self.defect.conditions, self.met.single, strict=True)
+            unmet = [one.text for one, cases in by_condition if not cases]
             if unmet:
                 return f"no case of {self.operator} has {' or '.join(unmet)}"
             texts = [one.text for one in self.defect.conditions]
@@ -104,12 +112,12 @@ class DriverFigure:
     Attributes:
         pairs: each defect in each of its operators that the suite has cases of.
         cases_tried: how many cases were tried.
-        counted: whether enough cases were tried to tell which defects few of them notice.
+        tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
 
     pairs: Sequence[DefectResult]
     cases_tried: int
-    counted: bool = True
+    tells_few: bool = True
 
     @classmethod
     def of(
@@ -128,7 +136,7 @@ class DriverFigure:
                     tally = strength.pairs.get(pair, DriverTally())
                     met = applicability.met[pair]
                     pairs.append(DefectResult(defect, operator, met, tally))
-        return cls(pairs, len(strength.cases), sample is None or sample >= FEW)
+        return cls(pairs, len(strength.cases), tells_few(sample))
 
     @property
     def survivors(self) -> list[DefectResult]:
@@ -138,7 +146,7 @@ class DriverFigure:
     @property
     def few(self) -> list[DefectResult]:
         """Those that fewer than `FEW` cases catch, but at least one."""
-        if not self.counted:
+        if not self.tells_few:
             return []
         return [pair for pair in self.pairs if 0 < pair.tally.caught < FEW]
 

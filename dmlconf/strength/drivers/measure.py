@@ -162,9 +162,9 @@ def _with_other_data(right: Computation) -> Computation | None:
     rng = np.random.default_rng(1)
     inputs = {name: _random(name, array, rng) for name, array in right.inputs.items()}
     outputs = right.again(inputs)
-    return (
-        None if outputs is None else Computation(replace(right.case, data=inputs), inputs, outputs)
-    )
+    if outputs is None:
+        return None
+    return Computation(replace(right.case, data=inputs), inputs, outputs)
 
 
 def _random(name: str, array: Array, rng: np.random.Generator) -> Array:

@@ -12,7 +12,7 @@ from dmlconf.engine.against import suite_expectations
 from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect, applicability_of
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
-from dmlconf.strength.drivers.figure import FEW
+from dmlconf.strength.drivers.figure import FEW, tells_few
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.workers.mapping import in_processes
 
@@ -69,9 +69,9 @@ def measure_drivers(
 
         measure(overview.chosen(sample, seed), advance)
         if defects is None:
-            least = FEW if sample is None or sample >= FEW else 1
+            least = FEW if tells_few(sample) else 1
             explained = {
-                OperatorDefect(d.name, name) for d in driver_defects() for name in d.explained
+                OperatorDefect(d.name, name) for d in driver_defects() for name in d.survives
             }
             left = [
                 pair
