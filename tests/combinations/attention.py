@@ -56,7 +56,22 @@ _HEADS: Final = {
 
 @dataclass(frozen=True)
 class _Attention:
-    """What decides the sizes of all tensors; `held` are the keys that a present tensor holds."""
+    """What decides the sizes of all tensors.
+
+    Attributes:
+        form: the tensors that hold queries, keys and values.
+        others: the other tensors, apart from the mask.
+        mask: its type.
+        rank: the dimensions of the output.
+        batches: how many there are.
+        queries: how many in a batch.
+        keys: how many in a batch, apart from those of the past.
+        past: how many keys of the past.
+        heads: of queries.
+        shared: heads of keys and values, each of which several heads of queries share.
+        head: elements of a query in a head.
+        value: elements of a value in a head.
+    """
 
     form: tuple[str, ...]
     others: frozenset[str]
@@ -86,7 +101,7 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
-            yield _written(operator, desc, _fitting(operator, sized))
+            yield _with_sizes(operator, desc, _fitting(operator, sized))
         roomy = replace(
             other,
             batches=max(2, other.batches),
@@ -96,7 +111,7 @@ def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> I
             head=max(2, other.head),
             value=max(2, other.value),
         )
-        yield _written(operator, desc, _fitting(operator, roomy))
+        yield _with_sizes(operator, desc, _fitting(operator, roomy))
 
 
 def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
@@ -161,12 +176,12 @@ def _without(now: _Attention, tensor: str) -> Iterator[_Attention]:
         yield replace(now, others=now.others - {tensor, _LENGTHS})
 
 
-def _fitting(operator: Operator, wanted: _Attention) -> _Attention:
+def _fitting(operator: Operator, now: _Attention) -> _Attention:
     """Return sizes that stacked tensors have in common made equal."""
-    fitting = wanted
-    if "StackedQueryKeyTensor" in wanted.form or len(wanted.form) == 1:
+    fitting = now
+    if "StackedQueryKeyTensor" in now.form or len(now.form) == 1:
         fitting = replace(fitting, keys=fitting.queries, shared=fitting.heads)
-    if len(wanted.form) == 1 or "StackedKeyValueTensor" in wanted.form:
+    if len(now.form) == 1 or "StackedKeyValueTensor" in now.form:
         fitting = replace(fitting, head=fitting.value)
     if fitting.heads % fitting.shared or operator.name == "MULTIHEAD_ATTENTION":
         fitting = replace(fitting, shared=fitting.heads)
@@ -204,7 +219,7 @@ def _read(desc: Desc) -> _Attention:
     )
 
 
-def _written(operator: Operator, desc: Desc, now: _Attention) -> Desc:
+def _with_sizes(operator: Operator, desc: Desc, now: _Attention) -> Desc:
     """Return the desc with these tensors and sizes."""
     changed: dict[str, Any] = dict(desc)
     names = {*now.form, *now.others, "OutputTensor"}
@@ -239,7 +254,7 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
         "KEY_SEQUENCE_END_START": (2, batches),
         "KEY_QUERY_SEQUENCE_LENGTH_START_END": (3 * batches + 2,),
     }
-    held = keys + 2 if _LENGTHS in now.others else total
+    present = keys + 2 if _LENGTHS in now.others else total
     return {
         "QueryTensor": (*lead, batches, queries, now.heads * now.head),
         "KeyTensor": (*lead, batches, keys, now.shared * now.head),
@@ -254,8 +269,8 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
         "PastValueTensor": (batches, now.shared, now.past, now.value),
         _LENGTHS: (batches,),
         "OutputTensor": (*lead, batches, queries, now.heads * now.value),
-        "OutputPresentKeyTensor": (batches, now.shared, held, now.head),
-        "OutputPresentValueTensor": (batches, now.shared, held, now.value),
+        "OutputPresentKeyTensor": (batches, now.shared, present, now.head),
+        "OutputPresentValueTensor": (batches, now.shared, present, now.value),
     }
 
 

@@ -26,6 +26,8 @@ from tests.combinations.moves import moves_windows, with_other_moves
 from tests.combinations.recurrent import is_recurrent, with_other_networks
 from tests.combinations.scatter import distinct_indices, with_other_tuples
 from tests.combinations.shapes import with_other_shapes
+from tests.combinations.sizes import SIZES
+from tests.combinations.tensors import KINDS, with_tensors
 from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
@@ -44,17 +46,7 @@ MOST_ELEMENTS: Final = 40_000
 """Elements of all tensors of a made case together: it is to be quick."""
 
 _CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
-_KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 _LISTED: Final = 64
-_SIZES: Final = {
-    "1": (1,),
-    "prime": (7, 5, 11),
-    "tile - 1": (31, 15),
-    "tile": (32, 16),
-    "tile + 1": (33, 17),
-    "large": (1031,),
-    "several": (3, 2),
-}
 
 
 @dataclass(frozen=True)
@@ -88,17 +80,6 @@ class Pool:
 
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     nested: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _mapped(desc: Desc, operator: Operator, change: Any) -> dict[str, Any]:
-    changed = dict(desc)
-    for each in operator.of_kind(*_KINDS):
-        value = desc.get(each.name)
-        if isinstance(value, TensorDesc):
-            changed[each.name] = change(each, value)
-        elif value is not None:
-            changed[each.name] = tuple(change(each, tensor) for tensor in value)
-    return changed
 
 
 def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
@@ -232,9 +213,9 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
                     nested.setdefault(item["operator"], item)
             if value is not None and not isinstance(value, Mapping):
                 values.setdefault(each.name, {}).setdefault(repr(value), value)
-        if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc, *_KINDS)) > 4096:
+        if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc, *KINDS)) > 4096:
             continue
-        desc = _mapped(case.desc, operator, lambda _, t: TensorDesc(t.DataType, t.Sizes))
+        desc = with_tensors(operator, case.desc, lambda _, t: TensorDesc(t.DataType, t.Sizes))
         data = {name: entry for name in case.data if (entry := _kept(case, name))}
         drafts.append(Draft(desc, data))
     return drafts, Pool({k: list(v.values())[:60] for k, v in values.items()}, nested)
@@ -272,8 +253,8 @@ def changes(
         bytes_ = 256 if value == "guaranteed" else 0
         yield replace(
             draft,
-            desc=_mapped(
-                desc, operator, lambda _, t: replace(t, GuaranteedBaseOffsetAlignment=bytes_)
+            desc=with_tensors(
+                operator, desc, lambda _, t: replace(t, GuaranteedBaseOffsetAlignment=bytes_)
             ),
         )
     elif name == "in place":
@@ -333,7 +314,7 @@ def _refitted(operator: Operator, draft: Draft, desc: Desc) -> Draft:
         if name not in data and each.bounds is None and tensor.DataType.is_float:
             data[name] = {"fill": {"uniform": {"low": -1, "high": 1, "seed": seed}}}
     return Draft(
-        _mapped(desc, operator, partial(_laid_out, draft.desc)),
+        with_tensors(operator, desc, partial(_laid_out, draft.desc)),
         data,
         draft.data_class,
         draft.in_place,
@@ -349,7 +330,7 @@ def _with_layout(operator: Operator, draft: Draft, tensor: str, layout: str) -> 
     def change(each: Field, t: TensorDesc) -> TensorDesc:
         return replace(t, Strides=_LAYOUTS[layout](t.Sizes)) if each.name in names else t
 
-    return replace(draft, desc=_mapped(draft.desc, operator, change))
+    return replace(draft, desc=with_tensors(operator, draft.desc, change))
 
 
 def _resized_alone(operator: Operator, draft: Draft, name: str, layout: str) -> Iterator[Draft]:
@@ -396,7 +377,7 @@ def _reshaped(
 ) -> Iterator[Draft]:
     """Yield the draft with other sizes in the layouts that it has."""
     for desc in with_other_shapes(operator, draft.desc, rank, last):
-        yield replace(draft, desc=_mapped(desc, operator, partial(_laid_out, draft.desc)))
+        yield replace(draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc)))
 
 
 def _spread(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -440,17 +421,17 @@ def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
         flags = ("OWNED_BY_DML",) if each.name in owned else ()
         return replace(tensor, Flags=flags) if each.kind is FieldKind.INPUT else tensor
 
-    return _mapped(desc, operator, change)
+    return with_tensors(operator, desc, change)
 
 
 def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -> Draft:
     tensors = {each.field for each in parameter.assigned(value)}
     before = {
-        t.DataType for n, f, t in tensors_of(operator, draft.desc, *_KINDS) if f.name in tensors
+        t.DataType for n, f, t in tensors_of(operator, draft.desc, *KINDS) if f.name in tensors
     }
-    desc = _mapped(
-        draft.desc,
+    desc = with_tensors(
         operator,
+        draft.desc,
         lambda each, t: replace(t, DataType=DataType(value)) if each.name in tensors else t,
     )
     for each in operator.of_kind(FieldKind.ATTRIBUTE):
@@ -495,13 +476,15 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
     if has_windows(operator):
         # Sizes of outputs follow from windows, and DirectML does not refuse others.
         for desc in with_other_windows(operator, draft.desc, name, value):
-            other = replace(draft, desc=_mapped(desc, operator, partial(_laid_out, draft.desc)))
+            other = replace(
+                draft, desc=with_tensors(operator, desc, partial(_laid_out, draft.desc))
+            )
             yield other
             if name in ("batches", "channels"):
-                yield from _resized(operator, other, _SIZES.get(value, (1, 2, 3, 7)), leading=2)
+                yield from _resized(operator, other, SIZES.get(value, (1, 2, 3, 7)), leading=2)
         return
     if "WindowSizes" in draft.desc:
-        yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)), leading=2)
+        yield from _resized(operator, draft, SIZES.get(value, (1, 2, 3, 7)), leading=2)
         return
     names = {
         used
@@ -519,20 +502,20 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
     if name == "dimensions":
         yield from _reshaped(operator, draft, rank=int(value))
     elif name in ("last size", "channels"):
-        yield from _reshaped(operator, draft, last=_SIZES[value] if name == "last size" else ())
-    yield from _resized(operator, draft, _SIZES.get(value, (1, 2, 3, 7)))
+        yield from _reshaped(operator, draft, last=SIZES[value] if name == "last size" else ())
+    yield from _resized(operator, draft, SIZES.get(value, (1, 2, 3, 7)))
     if value == "yes":
         for size in (7, 33):
-            desc = _mapped(
-                draft.desc, operator, lambda _, t, n=size: replace(t, Sizes=(*t.Sizes[:-2], n, n))
+            desc = with_tensors(
+                operator, draft.desc, lambda _, t, n=size: replace(t, Sizes=(*t.Sizes[:-2], n, n))
             )
-            desc = _mapped(desc, operator, partial(_laid_out, draft.desc))
+            desc = with_tensors(operator, desc, partial(_laid_out, draft.desc))
             yield replace(draft, desc=desc)
 
 
 def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
     """Yield drafts with other axes, with outputs of size 1 along these and without."""
-    source = next(t for _, _, t in tensors_of(operator, draft.desc, *_KINDS))
+    source = next(t for _, _, t in tensors_of(operator, draft.desc, *KINDS))
     rank = source.DimensionCount
     axes = {
         "all": tuple(range(rank)),
@@ -553,14 +536,14 @@ def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
         def output(each: Field, tensor: TensorDesc, sizes: tuple[int, ...] = sizes) -> TensorDesc:
             return replace(tensor, Sizes=sizes) if each.kind is FieldKind.OUTPUT else tensor
 
-        changed = _mapped(desc, operator, output)
-        yield replace(draft, desc=_mapped(changed, operator, partial(_laid_out, draft.desc)))
+        changed = with_tensors(operator, desc, output)
+        yield replace(draft, desc=with_tensors(operator, changed, partial(_laid_out, draft.desc)))
 
 
 def _resized(
     operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
 ) -> Iterator[Draft]:
-    tensors = [t for _, _, t in tensors_of(operator, draft.desc, *_KINDS)]
+    tensors = [t for _, _, t in tensors_of(operator, draft.desc, *KINDS)]
     seen: set[tuple[Any, ...]] = set()
     places = {
         (at - len(t.Sizes), size) for t in tensors for at, size in enumerate(t.Sizes[:leading])
@@ -568,9 +551,9 @@ def _resized(
     for new in sizes:
         for at, old in sorted(places):
             for everywhere in (False, True):
-                desc = _mapped(
-                    draft.desc,
+                desc = with_tensors(
                     operator,
+                    draft.desc,
                     lambda _, t, at=at, old=old, new=new, everywhere=everywhere: replace(
                         t,
                         Sizes=tuple(
@@ -579,8 +562,8 @@ def _resized(
                         ),
                     ),
                 )
-                desc = _mapped(desc, operator, partial(_laid_out, draft.desc))
-                key = tuple(t.Sizes for _, _, t in tensors_of(operator, desc, *_KINDS))
+                desc = with_tensors(operator, desc, partial(_laid_out, draft.desc))
+                key = tuple(t.Sizes for _, _, t in tensors_of(operator, desc, *KINDS))
                 if key not in seen:
                     seen.add(key)
                     yield replace(draft, desc=desc)

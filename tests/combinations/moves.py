@@ -8,24 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
+from tests.combinations.sizes import SIZES
 
 __all__ = ["moves_windows", "with_other_moves"]
 
 _Sizes = tuple[int, ...]
 
 _LEADING: Final = ((2, 3, 2, 1, 1, 1, 1), (1, 3, 1, 1, 1, 1, 1), (1, 1, 1, 1, 1, 1, 1))
-_LAST: Final = {
-    "1": (1,),
-    "prime": (7,),
-    "tile - 1": (31,),
-    "tile": (32,),
-    "tile + 1": (33,),
-    "large": (1031,),
-}
 _FIELDS: Final = {
     "SLICE": ("Offsets", "Sizes", "Strides"),
     "SLICE1": ("InputWindowOffsets", "InputWindowSizes", "InputWindowStrides"),
@@ -45,15 +39,14 @@ def with_other_moves(operator: Operator, desc: Desc, name: str, value: str) -> I
     first, second = _tensors(operator, desc)
     now = desc[second].Sizes
     rank = int(value) if name == "dimensions" else len(now)
-    lasts = _LAST[value] if name == "last size" else dict.fromkeys((now[-1], 5))
-    for last in lasts:
-        for leading in _LEADING:
-            shape = (*leading[: rank - 1], last)
-            if operator.name.startswith("PADDING"):
-                yield from _padded(operator, desc, shape, (first, second))
-            else:
-                for begin in (1, 0):
-                    yield _sliced(operator, desc, shape, (first, second), begin)
+    lasts = SIZES[value] if name == "last size" else dict.fromkeys((now[-1], 5))
+    for last, leading in product(lasts, _LEADING):
+        shape = (*leading[: rank - 1], last)
+        if operator.name.startswith("PADDING"):
+            yield from _padded(operator, desc, shape, (first, second))
+        else:
+            for begin in (1, 0):
+                yield _sliced(operator, desc, shape, (first, second), begin)
 
 
 def _tensors(operator: Operator, desc: Desc) -> tuple[str, str]:

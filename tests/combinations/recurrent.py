@@ -49,24 +49,24 @@ def with_other_networks(operator: Operator, desc: Desc, name: str, value: str) -
     network = _read(desc)
     tensors = {each.name for each in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)}
     if name in tensors:
-        yield _written(operator, desc, network, {name})
+        yield _with_sizes(operator, desc, network, {name})
     elif name == "Direction":
-        yield _written(operator, desc, replace(network, direction=value), set())
+        yield _with_sizes(operator, desc, replace(network, direction=value), set())
     elif name == "last size":
         for hidden in _HIDDEN.get(value, ()):
-            yield _written(operator, desc, replace(network, hidden=hidden), set())
+            yield _with_sizes(operator, desc, replace(network, hidden=hidden), set())
         inputs = {"1": 1, "large": 1031}.get(value)
         if inputs is not None:
-            yield _written(operator, desc, replace(network, inputs=inputs, hidden=1), set())
+            yield _with_sizes(operator, desc, replace(network, inputs=inputs, hidden=1), set())
     else:
         added = {name.removeprefix("layout of ")} & tensors
-        yield _written(operator, desc, network, added)
+        yield _with_sizes(operator, desc, network, added)
         both = replace(network, direction="BIDIRECTIONAL")
         for each in (network, both):
             several = replace(each, batches=max(3, each.batches), steps=max(2, each.steps))
-            yield _written(operator, desc, several, added)
+            yield _with_sizes(operator, desc, several, added)
             large = replace(several, inputs=max(2, each.inputs), hidden=max(3, each.hidden))
-            yield _written(operator, desc, large, added)
+            yield _with_sizes(operator, desc, large, added)
 
 
 def _read(desc: Desc) -> _Network:
@@ -74,7 +74,7 @@ def _read(desc: Desc) -> _Network:
     return _Network(steps, batches, inputs, desc["RecurrenceTensor"].Sizes[3], desc["Direction"])
 
 
-def _written(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
+def _with_sizes(operator: Operator, desc: Desc, network: _Network, added: set[str]) -> Desc:
     """Return the desc with these sizes, and with tensors that it lacks."""
     gates, count = _GATES[operator.name], network.directions
     state = (1, count, network.batches, network.hidden)
@@ -101,7 +101,7 @@ def _written(operator: Operator, desc: Desc, network: _Network, added: set[str])
             data_type = DataType.UINT32 if lengths else desc["InputTensor"].DataType
             changed[name] = TensorDesc(data_type, shape)
     each = _ACTIVATIONS[operator.name]
-    given = desc["ActivationDescs"]
-    changed["ActivationDescs"] = (*given[:each], *given[-each:])[: each * count]
+    activations = desc["ActivationDescs"]
+    changed["ActivationDescs"] = (*activations[:each], *activations[-each:])[: each * count]
     changed["ActivationDescCount"] = each * count
     return changed

@@ -13,20 +13,13 @@ from typing import Any, Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Operator
+from tests.combinations.sizes import SIZES
 
 __all__ = ["distinct_indices", "with_other_tuples"]
 
 _MOST_LISTED: Final = 96
 """Indices that are listed; more of them count up."""
 
-_LAST: Final = {
-    "1": 1,
-    "prime": 7,
-    "tile - 1": 31,
-    "tile": 16,
-    "tile + 1": 33,
-    "large": 1031,
-}
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
 _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2))
 """Sizes of indices before the size of a tuple."""
@@ -43,16 +36,16 @@ def distinct_indices(operator: Operator, desc: Desc, tensor: TensorDesc) -> dict
         return _tuples(desc, tensor)
     if operator.name == "SCATTER_ELEMENTS":
         return _along_the_axis(desc, tensor)
-    places = desc["OutputTensor"].ElementCount
-    if count > places:
+    elements = desc["OutputTensor"].ElementCount
+    if count > elements:
         raise ValueError("there are more indices than elements")
-    return {"fill": {"sequence": {"start": 0, "step": places // count}}}
+    return {"fill": {"sequence": {"start": 0, "step": elements // count}}}
 
 
 def _tuples(desc: Desc, tensor: TensorDesc) -> dict[str, Any]:
     size = tensor.Sizes[-1]
-    kept = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
-    most = min(kept[:size])
+    sizes = desc["InputTensor"].Sizes[-desc["InputDimensionCount"] :]
+    most = min(sizes[:size])
     count = tensor.ElementCount // size
     if most**size < count:
         raise ValueError("there are more tuples than elements")
@@ -89,15 +82,15 @@ def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
     """Yield descs of SCATTER_ND in which a parameter may have a value."""
     sizes = desc["InputTensor"].Sizes
     rank = int(value) if name == "dimensions" else len(sizes)
-    last = _LAST[value] if name == "last size" else sizes[-1]
-    for size in dict.fromkeys((last, last if name == "last size" else 5)):
+    lasts = SIZES[value] if name == "last size" else dict.fromkeys((sizes[-1], 5))
+    for size in lasts:
         shape = (*_LEADING[: rank - 1], size)
         for lead, chosen in product(_TUPLES, (2, 1)):
             if chosen <= rank and min(shape[:chosen]) ** chosen >= math.prod(lead):
-                yield _written(desc, shape, (*lead, chosen))
+                yield _with_sizes(desc, shape, (*lead, chosen))
 
 
-def _written(desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...]) -> Desc:
+def _with_sizes(desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...]) -> Desc:
     chosen = indices[-1]
     updates = (*indices[:-1], *shape[chosen:])
     updates = (*(1,) * (len(shape) - len(updates)), *updates)

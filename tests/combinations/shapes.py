@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.model import Field, Operator
+from tests.combinations.tensors import KINDS, with_tensors
 
 __all__ = ["with_other_shapes"]
 
-_KINDS: Final = FieldKind.INPUT, FieldKind.OUTPUT
 _LEADING: Final = (
     (2, 3, 2, 1, 1, 1, 1),
     (1, 3, 2, 1, 1, 1, 1),
@@ -36,7 +37,7 @@ def with_other_shapes(
         rank: how many sizes; by default as many as it has.
         last: the last sizes to try; by default the one that it has, or another one.
     """
-    tensors = [tensor for _, _, tensor in tensors_of(operator, desc, *_KINDS)]
+    tensors = [tensor for _, _, tensor in tensors_of(operator, desc, *KINDS)]
     shapes = {tensor.Sizes for tensor in tensors if tensor.ElementCount > 1}
     ranks = {tensor.DimensionCount for tensor in tensors}
     if len(shapes) != 1 or len(ranks) != 1:
@@ -46,21 +47,10 @@ def with_other_shapes(
         for leading in _LEADING:
             sizes = (*leading[: (rank or len(shape)) - 1], size)
             if sizes != shape:
-                yield _reshaped(operator, desc, sizes)
+                yield with_tensors(operator, desc, partial(_sized, sizes))
 
 
-def _reshaped(operator: Operator, desc: Desc, sizes: tuple[int, ...]) -> Desc:
-    changed: dict[str, Any] = dict(desc)
-    for each in operator.of_kind(*_KINDS):
-        value = desc.get(each.name)
-        if isinstance(value, TensorDesc):
-            changed[each.name] = _sized(value, sizes)
-        elif value is not None:
-            changed[each.name] = tuple(_sized(tensor, sizes) for tensor in value)
-    return changed
-
-
-def _sized(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
+def _sized(sizes: tuple[int, ...], each: Field, tensor: TensorDesc) -> TensorDesc:
     if tensor.ElementCount == 1:
         return replace(tensor, Sizes=(1,) * len(sizes), Strides=None)
     return replace(tensor, Sizes=sizes)

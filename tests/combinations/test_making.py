@@ -119,8 +119,8 @@ def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) ->
     if not values:
         return draft
     parameters = {each.name: at for at, each in enumerate(parameters_of(entry))}
-    [*kept, (name, value)] = values.items()
-    before = having(entry, draft, pool, dict(kept))
+    [*others, (name, value)] = values.items()
+    before = having(entry, draft, pool, dict(others))
     if before is None:
         return None
     for other in changes(entry, before, parameters_of(entry)[parameters[name]], value, pool):
@@ -128,10 +128,10 @@ def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) ->
             case = case_of(entry, other)
         except ValueError:
             continue
-        found = values_of(case, parameters_of(entry))
+        actual = values_of(case, parameters_of(entry))
         if case.documented_violations() or case.with_inputs().violations():
             continue
-        if all(found[parameters[each]] == wanted for each, wanted in values.items()):
+        if all(actual[parameters[each]] == expected for each, expected in values.items()):
             return other
     return None
 

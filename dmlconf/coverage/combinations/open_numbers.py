@@ -19,22 +19,26 @@ _MOST_PATHS: Final = 256
 
 
 class Answers:
-    """What the questions of one evaluation are answered: first those given, then always yes."""
+    """The answers to the questions of one evaluation: a series to begin with, then always yes.
+
+    Attributes:
+        series: those that the evaluation has had so far, and those that it begins with.
+    """
 
     def __init__(self) -> None:
-        self.given: list[bool] = []
+        self.series: list[bool] = []
         self._next = 0
 
-    def begin(self, given: list[bool]) -> None:
+    def begin(self, series: list[bool]) -> None:
         """Begin an evaluation whose first questions have these answers."""
-        self.given, self._next = list(given), 0
+        self.series, self._next = list(series), 0
 
     def answer(self) -> bool:
         """Return the answer to the next question."""
-        if self._next == len(self.given):
-            self.given.append(True)
+        if self._next == len(self.series):
+            self.series.append(True)
         self._next += 1
-        return self.given[self._next - 1]
+        return self.series[self._next - 1]
 
 
 def possible(condition: Callable[[], Any], answers: Answers) -> bool:
@@ -43,15 +47,15 @@ def possible(condition: Callable[[], Any], answers: Answers) -> bool:
     for _ in range(_MOST_PATHS):
         if not waiting:
             return False
-        given = waiting.pop()
-        answers.begin(given)
+        start = waiting.pop()
+        answers.begin(start)
         try:
             if condition():
                 return True
         except ExpressionError:
             return True
-        taken = answers.given
-        waiting += [[*taken[:at], not taken[at]] for at in range(len(given), len(taken))]
+        series = answers.series
+        waiting += [[*series[:at], not series[at]] for at in range(len(start), len(series))]
     return True
 
 
@@ -86,7 +90,7 @@ class OpenNumber(_Open):
         """
         self._answers, self.least = answers, least
 
-    def _asked(self) -> Any:
+    def _question(self) -> Any:
         return _Question(self._answers)
 
     def _of(self, least: float) -> OpenNumber:
@@ -97,26 +101,26 @@ class OpenNumber(_Open):
             return True
         if isinstance(other, int | float) and other < self.least:
             return False
-        return self._asked()
+        return self._question()
 
     def __ne__(self, other: object) -> Any:
         if other is self:
             return False
         if isinstance(other, int | float) and other < self.least:
             return True
-        return self._asked()
+        return self._question()
 
     def __lt__(self, other: Any) -> Any:
-        return False if isinstance(other, int | float) and other <= self.least else self._asked()
+        return False if isinstance(other, int | float) and other <= self.least else self._question()
 
     def __le__(self, other: Any) -> Any:
-        return False if isinstance(other, int | float) and other < self.least else self._asked()
+        return False if isinstance(other, int | float) and other < self.least else self._question()
 
     def __gt__(self, other: Any) -> Any:
-        return True if isinstance(other, int | float) and other < self.least else self._asked()
+        return True if isinstance(other, int | float) and other < self.least else self._question()
 
     def __ge__(self, other: Any) -> Any:
-        return True if isinstance(other, int | float) and other <= self.least else self._asked()
+        return True if isinstance(other, int | float) and other <= self.least else self._question()
 
     def __bool__(self) -> bool:
         return True if self.least > 0 else self._answers.answer()

@@ -33,7 +33,10 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
+"""Those to questions about all open values: `possible` begins them anew for each condition."""
+
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
+"""What is known of a tensor's strides, by layout, besides that they are not packed."""
 
 _MOST_OPTIONAL: Final = 10
 """Unknown optional fields that are tried both present and absent, where one part is known."""
@@ -88,16 +91,26 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
     decisive = {n for table in operator.support if table.when for n in table.when.names}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.name in decisive - known.keys() and not field.is_array:
-            first = None
-            for each in _values(field):
-                why = _impossible(operator, {**known, field.name: each})
-                first = first or why
-                if why is None:
-                    break
-            else:
-                if first is not None:
-                    return f"with every {field.name}: {first}"
+            why = _impossible_with_each_value(operator, known, field)
+            if why is not None:
+                return f"with every {field.name}: {why}"
     return _unfit_sizes(operator, assigned, known)
+
+
+def _impossible_with_each_value(
+    operator: Operator, known: Mapping[str, Any], field: Field
+) -> str | None:
+    """Return why parts of a desc are impossible whatever a field is; None if they are possible.
+
+    The reason is that of the first value.
+    """
+    reasons = []
+    for value in _values(field):
+        why = _impossible(operator, {**known, field.name: value})
+        if why is None:
+            return None
+        reasons.append(why)
+    return reasons[0] if reasons else None
 
 
 def _values(field: Field) -> tuple[Any, ...]:
@@ -123,7 +136,7 @@ def _unfit_sizes(
         return None
     choices = []
     for name in tensors:
-        forms, why = _fitting(operator, name, layouts[name])
+        forms, why = _forms(operator, name, layouts[name])
         if not forms:
             return why
         parts = vars(known[name])
@@ -142,20 +155,21 @@ def _unfit_sizes(
 
 
 @cache
-def _fitting(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, ...], str]:
+def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, ...], str]:
     """Return tensors of all ranks that have a layout, or why there are none."""
-    fitting, reason = [], ""
+    forms, reason = [], ""
     for rank in sorted(ranks_of(operator, name), reverse=True):
         large_alone = {at: _alone(operator, name, rank, at) for at in range(rank)}
         reason = reason or next(filter(None, large_alone.values()), "")
         for large in _large(layout, rank):
-            if not any(large_alone[at] for at in large):
-                form = _form(rank, large, Packed=False, **_OVERLAPS.get(layout, {}))
-                why = _impossible(operator, {name: form})
-                if why is None:
-                    fitting.append(form)
-                reason = reason or why or ""
-    return tuple(fitting), reason
+            if any(large_alone[at] for at in large):
+                continue
+            form = _form(rank, large, Packed=False, **_OVERLAPS.get(layout, {}))
+            why = _impossible(operator, {name: form})
+            if why is None:
+                forms.append(form)
+            reason = reason or why or ""
+    return tuple(forms), reason
 
 
 @cache

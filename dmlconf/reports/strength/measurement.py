@@ -17,6 +17,7 @@ from dmlconf.reports.strength.graphs import GRAPHS
 from dmlconf.reports.strength.perturbations import PERTURBATIONS
 from dmlconf.reports.strength.rewrites import REWRITES
 from dmlconf.reports.strength.sizes import SIZES
+from dmlconf.strength.drivers.figure import tells_few
 from dmlconf.strength.measure import Strength
 
 if TYPE_CHECKING:
@@ -101,11 +102,12 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         FIGURES[name].takes_all for name in measurement.figures
     ):
         cases = "case" if measurement.sample == 1 else "cases"
+        few = "fewer than three" if tells_few(measurement.sample) else "none"
         yield (
             f"a sample: at most {measurement.sample:,} {cases} of each operator and of each driver "
             f"defect, seed {measurement.seed}"
             + (
-                "; unexplained driver defects that these do not notice, on all"
+                f"; unexplained driver defects that {few} of these notice, on all"
                 if DRIVERS.name in measurement.figures
                 else ""
             )
