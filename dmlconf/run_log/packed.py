@@ -78,12 +78,12 @@ def packing() -> Callable[[Mapping[str, Any]], Verdict]:
     def read(record: Mapping[str, Any]) -> Verdict:
         plain = {**record, "tags": tags.setdefault(tuple(record["tags"]), tuple(record["tags"]))}
         for name in ("operator", "location"):
-            plain[name] = intern(record.get(name, ""))
-        kept = {name: packed(plain.pop(name, _NOTHING)) for name in ("facts", "files")}
-        figures = packed(plain.pop("figures", _NOTHING), PackedFigures)
+            plain[name] = intern(record[name])
+        facts, files = (packed(plain.pop(name, _NOTHING)) for name in ("facts", "files"))
+        figures = packed(plain.pop("figures"), PackedFigures)
         digests = packed(plain.pop("output_digests", _NOTHING))
         return Verdict(
-            value_of(Identity, plain, **kept),
+            value_of(Identity, plain, facts=facts, files=files),
             value_of(Judgement, plain, figures=figures),
             value_of(Execution, plain, output_digests=digests),
         )

@@ -1,0 +1,41 @@
+"""Large logs are read packed, and say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.run_log.log import read_log, verdict_data
+from dmlconf.run_log.packed import MANY, PackedFigures
+from dmlconf.verdicts.verdict import Verdict
+from tests.reports.logs import EVERY_STATUS, FAILED, dead, run_log, write
+
+DETAILED = FAILED.of_case(
+    case="gather/detailed",
+    facts={"Axis": 1, "InputTensor": "FLOAT16 2x3"},
+    files={"data.npy": "ab" * 32},
+).ran(output_digests={"OutputTensor": "0123456789abcdef"})
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
+    """The verdicts in a log that a large run left when it died."""
+    other = DETAILED.of_case(case="gather/other")
+    log = dead(run_log(*EVERY_STATUS, DETAILED, other), MANY + 1)
+    path = tmp_path_factory.mktemp("log") / "run.jsonl"
+    return read_log(write(path, log)).verdicts
+
+
+def test_packed_verdicts_say_what_was_written(verdicts: tuple[Verdict, ...]) -> None:
+    assert isinstance(verdicts[0].figures, PackedFigures)
+    for verdict, original in zip(verdicts, (*EVERY_STATUS, DETAILED), strict=False):
+        assert verdict_data(verdict) == verdict_data(original)
+
+
+def test_equal_parts_of_packed_verdicts_are_one_object(verdicts: tuple[Verdict, ...]) -> None:
+    one, other = (each for each in verdicts if each.facts)
+    assert one.facts is other.facts
+    assert one.figures is other.figures
+    assert one.identity.files is other.identity.files
+    assert one.identity.tags is other.identity.tags
+    assert one.location is other.location
+    assert one.execution.output_digests is other.execution.output_digests
