@@ -43,9 +43,10 @@ validate:
 suite:
     {{bin}}/dmlconf run cases/ --quiet
 
-# Write the pages that are made from the program: the command line, formats, tutorials.
-pages:
-    {{bin}}/python -m tests.docs
+# Write the pages that are made from the program, or those given: just pages formats.md
+[positional-arguments]
+pages *NAMES:
+    {{bin}}/python -m tests.docs "$@"
 
 # Build the documentation site into site/.
 docs:

@@ -1,7 +1,30 @@
-"""Write the pages that are made from the program: `python -m tests.docs`."""
+"""Write the pages that are made from the program, or some of them: `python -m tests.docs`."""
 
 from __future__ import annotations
 
-from tests.docs.pages import write
+import click
 
-write()
+from tests.docs.pages import PAGES, write
+from tests.docs.tutorials import TUTORIALS
+
+__all__ = ["command"]
+
+_TUTORIALS = [path.name for path in TUTORIALS]
+
+_HELP = f"""Write pages of docs/ anew: those named, or all.
+
+From the program, in seconds: {", ".join(PAGES)}.
+
+Tutorials, by running their commands, in minutes: {", ".join(_TUTORIALS)}.
+"""
+
+
+@click.command(help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, metavar="[PAGE]...", type=click.Choice([*PAGES, *_TUTORIALS]))
+def command(names: tuple[str, ...]) -> None:
+    """Write pages."""
+    write(names or (*PAGES, *_TUTORIALS))
+
+
+if __name__ == "__main__":
+    command(prog_name="python -m tests.docs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ from dmlconf.reports.faults import faults_page
 from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
-from tests.docs import tutorials
 from tests.docs.node_tests import node_tests_section
+from tests.docs.tutorials import retyped
 
 __all__ = ["DOCS", "PAGES", "write"]
 
@@ -27,12 +27,12 @@ DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 _WIDTH: Final = 96
 
 
-def write() -> None:
-    """Write every page anew."""
-    for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), encoding="utf-8")
-    for tutorial in tutorials.TUTORIALS:
-        tutorial.write_text(tutorials.retyped(tutorial.read_text("utf-8")), "utf-8")
+def write(names: Iterable[str]) -> None:
+    """Write pages and tutorials anew, by the names of their files."""
+    for name in names:
+        path = DOCS / name
+        text = PAGES[name]() if name in PAGES else retyped(path.read_text("utf-8"))
+        path.write_text(text, encoding="utf-8")
 
 
 def command_line() -> str:

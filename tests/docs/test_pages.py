@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tests.docs.__main__ import command
 from tests.docs.pages import DOCS, PAGES
 from tests.docs.tutorials import TUTORIALS, lasting, retyped
 from tests.each import for_each
@@ -12,7 +14,7 @@ from tests.each import for_each
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_what_the_program_says(name: str) -> None:
-    # `python -m tests.docs` writes it anew.
+    # `python -m tests.docs NAME` writes it anew.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 
 
@@ -24,6 +26,14 @@ def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
     # What would not differ if nothing was run or compared:
     assert re.search("^(BROKEN|FAILED): ", page, re.M)
     assert re.search("^PASSED: ", page, re.M)
+
+
+def test_the_command_that_writes_pages_says_which_there_are() -> None:
+    shown = CliRunner().invoke(command, ["--help"])
+    assert shown.exit_code == 0
+    missing = [name for name in (*PAGES, *(p.name for p in TUTORIALS)) if name not in shown.output]
+    assert missing == []
+    assert CliRunner().invoke(command, ["glossary.md"]).exit_code == 2
 
 
 ROOT = DOCS.parent
