@@ -1,4 +1,4 @@
-"""Reads the graphs that ONNX Runtime gives to DirectML from the files `Partition_N.bin` it writes.
+"""Read the graphs that ONNX Runtime gives to DirectML from its files `Partition_N.bin`.
 
 ONNX Runtime's session option `ep.dml.enable_graph_serialization` makes it write them. They are
 FlatBuffers; only this module needs the package `flatbuffers`. How an attribute is stored follows

@@ -10,6 +10,9 @@ from typing import BinaryIO, Final
 
 __all__ = ["UnreadableFileError", "open_regular", "read_bytes", "read_stream", "resolved"]
 
+_MOST_AT_ONCE: Final = 1 << 20
+"""Maximum bytes to read at a time of a file that is longer than its size was."""
+
 
 class UnreadableFileError(Exception):
     """A file that cannot be read; the message says why, without the file's name.
@@ -82,12 +85,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
     return content
 
 
-_AT_ONCE: Final = 1 << 20
-
-
 def _rest(content: bytes, limit: int) -> int:
     """Return how many bytes to read after these, until there are more than the limit."""
-    return min(limit + 1 - len(content), _AT_ONCE)
+    return min(limit + 1 - len(content), _MOST_AT_ONCE)
 
 
 def read_stream(stream: BinaryIO, limit: int) -> bytes:

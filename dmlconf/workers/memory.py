@@ -114,8 +114,8 @@ def judged_bytes(case: Case) -> int:
     A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
     is permitted are FLOAT64 on the way.
     """
-    count, elements = sizes_of(case)
-    return max(_ELEMENT * elements, _COPIES * count)
+    size, elements = sizes_of(case)
+    return max(_ELEMENT * elements, _COPIES * size)
 
 
 def _spoken(count: int) -> str:

@@ -31,7 +31,7 @@ class Plan(list[PlannedCase]):
 def test_nothing_holds_the_plan_while_reports_are_made(
     tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_target, "MANY", many)
+    monkeypatch.setattr(run_target, "LARGEST_HINTED_PLAN", many)
     planned = Plan(plan(tmp_path))
     watched = weakref.ref(planned)
     alive: list[bool] = []

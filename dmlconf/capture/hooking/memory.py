@@ -66,12 +66,12 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
     Raises:
         OSError: there is no room.
     """
-    wanted: Any = (None,)
+    starts: Any = (None,)
     if between is not None:
         first = -(-between[0] // _GRANULARITY) * _GRANULARITY
-        wanted = range(first, between[1] - _GRANULARITY, _GRANULARITY)
+        starts = range(first, between[1] - _GRANULARITY, _GRANULARITY)
     kernel = _kernel32()
-    for start in wanted:
+    for start in starts:
         address = kernel.VirtualAlloc(start, len(code), _COMMIT_AND_RESERVE, _READ_WRITE_EXECUTE)
         if address:
             ctypes.memmove(address, code, len(code))

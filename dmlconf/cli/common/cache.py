@@ -23,7 +23,6 @@ _OFF: Final = "off"
 _FEWEST_CASES: Final = 20
 """Runs of fewer cases cache no figures: comparing takes no longer than looking them up."""
 
-
 _MOST_FIGURE_BYTES: Final = 1 << 27
 """Maximum bytes of cached figures: those of the suite's 65,707 cases on one backend take 49 MB."""
 

@@ -37,8 +37,8 @@ __all__ = ["Presentation", "labelled", "run_and_report"]
 _MOST_UNSAVED: Final = 4096
 """Figures of so many cases are stored at once, so that few are in memory."""
 
-MANY: Final = 100_000
-"""Plans of more cases get no hints, so that they can be freed."""
+LARGEST_HINTED_PLAN: Final = 100_000
+"""Cases of a plan, at most, for hints on them; a larger plan is freed before its reports."""
 
 _MOST_DUMPED: Final = 100
 """Each has several files; with more failures than this, groups are what to look at."""
@@ -136,7 +136,9 @@ def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
     """Return the cases about which there may be hints: a few, so that the plan can be freed."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 
-    return () if shown.quiet or len(run.plan) > MANY else outside_the_bundled_suite(run.plan)
+    if shown.quiet or len(run.plan) > LARGEST_HINTED_PLAN:
+        return ()
+    return outside_the_bundled_suite(run.plan)
 
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:

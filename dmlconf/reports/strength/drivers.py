@@ -80,8 +80,7 @@ def few_lines(figure: DriverFigure) -> Iterator[str]:
     """Yield a line for each defect that fewer than three cases of an operator notice."""
     for one in sorted(figure.few, key=lambda s: (s.operator, s.defect.name)):
         count = "one case notices" if one.tally.caught == 1 else "two cases notice"
-        having = f"{one.tally.ran:,} of its cases run it"
-        yield f"{one.operator}: {one.defect.name}: {count} it, {having}"
+        yield f"{one.operator}: {one.defect.name}: {count} it, of {one.tally.ran:,} that run it"
 
 
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
