@@ -176,30 +176,39 @@ def test_an_element_that_is_surely_less_is_not_the_greatest_beside_any_number(
 
 INTEGERS = """
   quotients: {operator: ELEMENT_WISE_DIVIDE, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+  sums: {operator: ELEMENT_WISE_ADD, desc: {ATensor: quotients, BTensor: c, OutputTensor: {}}}
   node: {operator: OPERATOR}"""
 
 DIVIDED = """
   a: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [7, 9, 3, 9, 5]}
-  b: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [1, 1, 1, 0, 1]}"""
-"""The quotients are 7, 9, 3, any integer, and 5."""
+  b: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [1, 1, 1, 0, 1]}
+  c: {Sizes: [1, 1, 1, 5], DataType: INTEGER, values: [0, 0, 0, 0, 0]}"""
+"""The quotients and the sums are 7, 9, 3, any integer, and 5."""
 
 
 @pytest.mark.parametrize("integer", ["INT32", "INT64"])
+@pytest.mark.parametrize(
+    ("direction", "right", "wrong"),
+    [
+        ("DECREASING", [[1, 0], [3, 1], [1, 3]], [[0, 1], [2, 1], [4, 0], [1, 2], [1, 4]]),
+        ("INCREASING", [[2, 4], [3, 2], [2, 3]], [[4, 2], [0, 2], [1, 2], [2, 0], [2, 1]]),
+    ],
+)
 def test_beside_any_integer_top_k_gives_what_may_have_the_rank(
-    tmp_path: Path, integer: str
+    tmp_path: Path, integer: str, direction: str, right: list[Values], wrong: list[Values]
 ) -> None:
     operator = (
-        "TOP_K, desc: {InputTensor: quotients, Axis: 3, K: 2, "
+        f"TOP_K1, desc: {{InputTensor: sums, Axis: 3, K: 2, AxisDirection: {direction}, "
         "OutputIndexTensor: {Sizes: [1, 1, 1, 2], DataType: UINT32}, "
         f"OutputValueTensor: {{Sizes: [1, 1, 1, 2], DataType: {integer}}}}}"
     )
     inputs = DIVIDED.replace("INTEGER", integer)
     nodes = INTEGERS.replace("OPERATOR", operator)
     case = graph(tmp_path, inputs, nodes, "node.OutputIndexTensor")
-    for right in ([1, 0], [3, 1], [1, 3]):
-        assert accepts(case, "y", right), right
-    for wrong in ([0, 1], [2, 1], [4, 0], [1, 2], [1, 4]):
-        assert not accepts(case, "y", wrong), wrong
+    for indices in right:
+        assert accepts(case, "y", indices), indices
+    for indices in wrong:
+        assert not accepts(case, "y", indices), indices
 
 
 def test_what_hardmax_makes_of_a_line_with_any_number_is_0_or_1(tmp_path: Path) -> None:

@@ -54,15 +54,28 @@ def test_an_even_power_of_a_number_near_zero_is_not_negative(
         assert not accepts(case, "y", [number, 1]), number
 
 
-@pytest.mark.parametrize("operator", ["ABS", "SQRT", "DIFFERENCE_SQUARE"])
-def test_a_size_a_root_and_a_square_are_not_negative(tmp_path: Path, operator: str) -> None:
-    two = operator == "DIFFERENCE_SQUARE"
-    desc = "ATensor: cosine, BTensor: e" if two else "InputTensor: cosine"
-    nodes = COSINES.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("DESC", desc)
-    inputs = NEAR_ZERO.replace("[EXPONENT, 1]", "[0, 0]")
-    case = graph(tmp_path, inputs if two else inputs[: inputs.index("\n  e:")], nodes)
-    assert accepts(case, "y", [0, 1])
-    assert not accepts(case, "y", [-1.0e-8, 1])
+@pytest.mark.parametrize(
+    ("operator", "desc"),
+    [
+        ("ACTIVATION_RELU", "InputTensor: cosine"),
+        ("ELEMENT_WISE_ABS", "InputTensor: cosine"),
+        ("ELEMENT_WISE_DIFFERENCE_SQUARE", "ATensor: cosine, BTensor: e"),
+        ("ELEMENT_WISE_EXP", "InputTensor: cosine, ScaleBias: {Scale: 1000, Bias: 0}"),
+        ("ELEMENT_WISE_SQRT", "InputTensor: cosine"),
+    ],
+)
+def test_operators_that_never_give_a_negative_number(
+    tmp_path: Path, operator: str, desc: str
+) -> None:
+    """The cosines are 0.00082 with an error of 0.0008, so that samples lie far apart."""
+    nodes = COSINES.replace("OPERATOR", operator).replace("DESC", desc)
+    inputs = NEAR_ZERO.replace("1.5707964, 0", "1.5699763, 1.5699763")
+    inputs = inputs.replace("EXPONENT, 1", "0, 0")
+    case = graph(
+        tmp_path, inputs if "e" in desc.split() else inputs[: inputs.index("\n  e:")], nodes
+    )
+    assert accepts(case, "y", [0, 0])
+    assert not accepts(case, "y", [-1.0e-8, 0])
 
 
 @pytest.mark.parametrize(
