@@ -28,8 +28,8 @@ measure this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -131,34 +131,17 @@ def _candidates(
     )
     indices = _indices(case)
     order = index_choices(bands, right, moved, open_.read)
-
-    def own_bands(slot: Slot) -> list[Band]:
-        """Return what the node permits in each evaluation, the right one first."""
-        values = [right, *poles.zeros, *moved[1:]]
-        own = _sample_bands(values, slot, bands[slot], allowance_of)
-        if right.cases[slot[0]].operator_name not in _CONTINUOUS:
-            return own
-        return list(_from_the_largest(own, [each.cases[slot[0]] for each in values]))
-
-    def hull_of(slot: Slot, own: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
-        return _hull(own, fused, never_negative(slot, right))
-
-    def range_of(slot: Slot) -> Interval:
-        low, high = hull_of(slot, own_bands(slot), [values[slot] for values in fused])[0]
-        # A fused kernel reads the number before it is stored.
-        unstored = _fused_ends([values[slot] for values in fused], bands[slot])
-        return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
-
+    evaluations = _Evaluations(allowance_of, bands, [right, *poles.zeros, *moved[1:]], fused)
     unstored = {slot: values for slot, values in fused[0].items() if slot in bands} if fused else {}
+    range_of = evaluations.range_of
     steps = steps_of(case, evaluate, allowance_of, bands, right, range_of, unstored)
     chosen = of_choices(case, evaluate, allowance_of, bands, right, order.arrays, unstored)
     candidates: dict[str, list[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
-        own = own_bands(slot)
-        fused_values = [values[slot] for values in fused]
+        own = evaluations.own_bands(slot)
         separate = slot in indices or slot in order.arrays
-        join = _each(own, fused_values) if separate else hull_of(slot, own, fused_values)
-        intervals = list(join)
+        join = evaluations.each if separate else evaluations.hull
+        intervals = list(join(slot, own))
         if slot in steps and slot not in indices:
             intervals = steps[slot].replacing_hull(intervals)
         intervals += beyond_poles(intervals[0], poles, slot)
@@ -174,6 +157,48 @@ def _candidates(
             intervals = _open_within(intervals, anything, ranges)
         candidates[output] = intervals
     return candidates
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluations:
+    """Evaluations of a graph, from which the ranges of its nodes' outputs follow.
+
+    Attributes:
+        allowance_of: gives what rules permit.
+        bands: what is permitted of each output of a node.
+        values: what the nodes compute: the right values first, then from zeros at poles, and then
+            in the samples, of which the random ones are the last.
+        fused: what they compute where edges of FLOAT16 hold FLOAT32; empty if there are none.
+    """
+
+    allowance_of: AllowanceOf
+    bands: Mapping[Slot, Band]
+    values: Sequence[NodeValues]
+    fused: Sequence[Mapping[Slot, Array]]
+
+    def own_bands(self, slot: Slot) -> list[Band]:
+        """Return what the node permits in each evaluation, the right one first."""
+        own = _sample_bands(self.values, slot, self.bands[slot], self.allowance_of)
+        cases = [each.cases[slot[0]] for each in self.values]
+        return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
+
+    def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
+        """Return what each evaluation permits as a candidate."""
+        return _each(own, self._fused_values(slot))
+
+    def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
+        """Return the hull of what all evaluations permit, and special values beside it."""
+        return _hull(own, self._fused_values(slot), never_negative(slot, self.values[0]))
+
+    def range_of(self, slot: Slot) -> Interval:
+        """Return the least and the greatest number that the next node may read."""
+        low, high = self.hull(slot, self.own_bands(slot))[0]
+        # A fused kernel reads the number before it is stored.
+        unstored = _fused_ends(self._fused_values(slot), self.bands[slot])
+        return np.fmin.reduce([low, *unstored]), np.fmax.reduce([high, *unstored])
+
+    def _fused_values(self, slot: Slot) -> list[Array]:
+        return [values[slot] for values in self.fused]
 
 
 def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:

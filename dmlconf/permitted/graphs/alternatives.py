@@ -62,7 +62,7 @@ PASS_SIGNS_ON: Final = frozenset(
         "SPLIT",
     }
 )
-"""Operators of which zeros of either sign have the same results, but for signs of zeros."""
+"""Operators that give equal numbers for 0 and -0; a zero that they give may differ in its sign."""
 
 Signs = Callable[[Array, int], Array]
 """Gives the zeros of an output their signs, by the output's number in the graph."""

@@ -37,10 +37,7 @@ AllowanceOf = Callable[[Case, str], Allowance]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The tolerance band of an output of a node: what its rule permits.
-
-    Where the right value is 1 and the rule permits an error of 0.25, `lowest` is 0.75 and `highest`
-    1.25.
+    """The tolerance band of an output of a node.
 
     Attributes:
         right: what the reference computes.

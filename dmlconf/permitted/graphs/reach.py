@@ -77,17 +77,15 @@ def open_elements(
         bands: what is permitted of each output of a node.
         right: what the nodes compute.
         sampled: what they compute from moved intermediates.
-        poles: the elements of `graph_poles.Poles`.
+        poles: the elements of `poles.Poles`.
         jumps: as `elements_at_jumps` has them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     starts: dict[Slot, Array] = {}
-    for known in (beyond, reached, poles, *(sample.beyond for sample in sampled)):
-        for slot, mask in known.items():
-            if slot in fed:
-                starts[slot] = mask | starts[slot] if slot in starts else mask
+    for masks in (beyond, reached, poles, *(sample.beyond for sample in sampled)):
+        starts = _either(starts, {slot: mask for slot, mask in masks.items() if slot in fed})
     if not starts:
         return Open(reached, {})
 

@@ -57,7 +57,7 @@ _CHANCE: Final = 1000
 _MOST_KEPT: Final = 1 << 10
 """Random numbers for so many elements are kept for the next graph."""
 
-Chooser = Callable[["Band", int], Array]
+Chooser = Callable[[Band, int], Array]
 """Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""
 
 
