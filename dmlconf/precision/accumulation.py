@@ -188,8 +188,8 @@ class Accumulation:
             if overflows is not None:
                 right |= odd(overflows) & ~np.isfinite(x)
             for values in (share, apart):
-                kept = np.where(np.isnan(values[special]) | (m == 0), math.inf, values[special])
-                values[special] = np.where(right, 0.0, kept)
+                wrong = np.where(np.isnan(values[special]) | (m == 0), math.inf, values[special])
+                values[special] = np.where(right, 0.0, wrong)
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
@@ -240,8 +240,8 @@ class Accumulation:
         """Return the greatest root mean square of the errors of each element.
 
         Args:
-            limits: as `_limits` has them.
-            ulps: as `limits` has them of the values.
+            limits: what `_limits` returns.
+            ulps: what `limits.ulps` returns for the values.
             dtype: the output's type.
         """
         terms, stored = self.rule.products, self._held(self.errors.stored)

@@ -18,7 +18,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 _MOST_TOGETHER: Final = 1 << 15
-"""The most elements of several spans that are computed at once, so that they stay in the cache."""
+"""The most elements of stacked spans, so that they stay in the processor's cache."""
 
 _Part = TypeVar("_Part")
 
@@ -81,7 +81,7 @@ class SumErrors:
         )
 
     def stacked_spans(self) -> Iterator[Interval]:
-        """Yield the spans, as many in the rows of one as are computed at once quickly."""
+        """Yield the spans in stacks, a row for each, as large as is fast to compute at once."""
         count = max(1, _MOST_TOGETHER // max(1, self.sums.size))
         for start in range(0, len(self.spans), count):
             least, greatest = zip(*self.spans[start : start + count], strict=True)
