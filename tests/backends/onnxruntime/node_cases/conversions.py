@@ -24,19 +24,14 @@ from tests.backends.onnxruntime.node_cases.node_tests import NoCaseError, NodeTe
 
 __all__ = ["as_case"]
 
-_FAMILIES: Final = (
-    element_wise,
-    movement,
-    normalization,
-    products,
-    recurrent,
-    reductions,
-    windows,
-)
 _CONVERSIONS: Final[Mapping[str, Conversion]] = {
-    operation: conversion
-    for family in _FAMILIES
-    for operation, conversion in family.CONVERSIONS.items()
+    **element_wise.CONVERSIONS,
+    **movement.CONVERSIONS,
+    **normalization.CONVERSIONS,
+    **products.CONVERSIONS,
+    **recurrent.CONVERSIONS,
+    **reductions.CONVERSIONS,
+    **windows.CONVERSIONS,
 }
 
 
