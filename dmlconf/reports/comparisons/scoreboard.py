@@ -14,6 +14,7 @@ from dmlconf.reports.markdown_text import escaped, table
 from dmlconf.reports.pages import closing_style, render_page
 from dmlconf.reports.runs import summary
 from dmlconf.reports.runs.heading import run_facts, tested_facts
+from dmlconf.reports.terminal_text import styled
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Status, Verdict
 
@@ -146,11 +147,11 @@ def render_terminal(board: Scoreboard) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("Operator", overflow="fold")
     for name in board.names:
-        table.add_column(Text(printable(name)), overflow="fold")
+        table.add_column(styled(name), overflow="fold")
     for operator, cells in board.cells.items():
         styles = ("bold red" if cell.failures else "" for cell in cells)
         texts = (Text(cell.text, style) for cell, style in zip(cells, styles, strict=True))
-        table.add_row(Text(printable(operator)), *texts)
+        table.add_row(styled(operator), *texts)
     table.add_row("", *("" for _ in board.names))
     for label, totals in board.totals():
         table.add_row(Text(label, "bold"), *map(Text, totals))

@@ -12,6 +12,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence, case_share
 from dmlconf.reports.strength.figure import FigureKind, Table, bullets
+from dmlconf.reports.terminal_text import styled
 from dmlconf.strength.measure import Mutant, Strength, Tally
 from dmlconf.strength.tallies import share
 
@@ -158,7 +159,7 @@ def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType
     parts: list[RenderableType] = [table, ""]
     if verbose:
         parts += [_defects_table(strength), ""]
-    remarks = [Text(printable(remark), "red") for remark in _remarks(strength)]
+    remarks = [styled(remark, "red") for remark in _remarks(strength)]
     return Group(*parts, *remarks, Text(closing_sentence(strength), "bold"))
 
 
@@ -173,7 +174,7 @@ def _defects_table(strength: Strength) -> RenderableType:
         table.add_column(heading, justify="left" if left else "right", overflow="fold")
     for (operator, defect), tally in _by_defect(strength).items():
         figures = (tally.injected, tally.caught, tally.within)
-        table.add_row(Text(operator), Text(printable(defect)), *(f"{n:,}" for n in figures))
+        table.add_row(Text(operator), styled(defect), *(f"{n:,}" for n in figures))
     return table
 
 

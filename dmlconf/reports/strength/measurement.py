@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dmlconf.documents.problems import printable
 from dmlconf.reports.strength import defects
 from dmlconf.reports.strength.deviations import DEVIATIONS
 from dmlconf.reports.strength.drivers import DRIVERS
@@ -17,6 +16,7 @@ from dmlconf.reports.strength.graphs import GRAPHS
 from dmlconf.reports.strength.perturbations import PERTURBATIONS
 from dmlconf.reports.strength.rewrites import REWRITES
 from dmlconf.reports.strength.sizes import SIZES
+from dmlconf.reports.terminal_text import styled
 from dmlconf.strength.drivers.figure import tells_few
 from dmlconf.strength.measure import Strength
 
@@ -138,7 +138,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
         parts += [table, ""]
     if verbose:
         remarks = (line for figure in measurement.figures.values() for line in figure.remarks())
-        parts += [Text(printable(remark)) for remark in remarks]
+        parts += [styled(remark) for remark in remarks]
     closing = list(sentences(measurement))
     parts += [Text(one, "bold") for one in closing[1 if has_defects else 0 :]]
     return Group(*parts)
