@@ -12,6 +12,7 @@ import pytest
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Allowance, SumErrors
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.precision.room import permitted_ends
 from dmlconf.tensors.datatypes import Array
 
 ROWS, COLUMNS = 24, 32
@@ -258,3 +259,29 @@ def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> 
     assert compare(largest, infinite, rule, allowed).passed
     assert compare(infinite, largest, rule, allowed).passed
     assert not compare(np.array([60000], np.float16), infinite, rule, allowed).passed
+
+
+@pytest.mark.parametrize("count", [10, 20_000])
+def test_each_of_many_spans_is_right_and_nothing_between(count: int) -> None:
+    """Spans of few elements are computed at once, those of many one by one."""
+    numbers = [np.full(count, float(number)) for number in range(1, 8)]
+    errors = SumErrors(np.ones(count), spans=tuple((number, number) for number in numbers))
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
+    expected = np.zeros(count, np.float32)
+    allowed = Allowance(right=expected, errors=errors)
+    for number in range(8):
+        assert compare(np.full(count, number, np.float32), expected, rule, allowed).passed, number
+        between = np.full(count, number + 0.5, np.float32)
+        assert compare(between, expected, rule, allowed).differing == count, number
+    lowest, highest = permitted_ends(expected, rule, allowed)
+    np.testing.assert_allclose(lowest, 0, atol=1e-6)
+    np.testing.assert_allclose(highest, 7, atol=1e-6)
+
+
+def test_the_reference_itself_fails_where_something_else_is_expected() -> None:
+    right, other = np.array([1], np.float32), np.array([2], np.float32)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1, True)
+    allowed = Allowance(right=right, errors=SumErrors(np.array([1.0]), others=(other,)))
+    assert compare(right, other, rule, allowed).passed
+    assert compare(other, right, rule, allowed).passed
+    assert not compare(right, np.array([5], np.float32), rule, allowed).passed

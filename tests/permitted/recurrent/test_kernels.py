@@ -66,16 +66,20 @@ def test_kernels_side_by_side_are_those_one_by_one(
     for first, second in zip(together, error_scales(cases), strict=True):
         for part in ("sums", "stored", "deviation"):
             assert_agree(np.asarray(getattr(first, part)), np.asarray(getattr(second, part)))
-        for left, right in zip(first.others, second.others, strict=True):
-            np.testing.assert_array_equal(left, right)
+        for one, other in zip(first.spans, second.spans, strict=True):
+            # The middle is what a kernel computes; errors go from there to both ends.
+            np.testing.assert_allclose(sum(one) / 2, sum(other) / 2, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
 def test_sequences_one_by_one_are_those_of_the_whole_batch(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = cases_of(operator, "FLOAT32")
-    cases = [case for case in named if not any(name in case.identifier for name in JUMPS)]
+    cases = [
+        case
+        for case in cases_of(operator, "FLOAT32")
+        if not any(name in case.identifier for name in JUMPS)
+    ]
     batches = {case.inputs()["InputTensor"].shape[2] for case in cases}
     assert max(batches) > 1
     together = error_scales(cases)
