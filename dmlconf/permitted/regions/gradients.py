@@ -221,7 +221,7 @@ class _UncertainGradients(RoiGradients):
         self,
         part: UncertainPart,
         axis: int,
-        coordinates: Sequence[Interval],
+        coordinates: Sequence[tuple[Array, Array]],
         end: np.ufunc = np.maximum,
     ) -> Array:
         """Return what samples give the begin and the end of regions, as `of_ends` does.
@@ -229,10 +229,10 @@ class _UncertainGradients(RoiGradients):
         Args:
             part: the samples.
             axis: 0 for x, 1 for y.
-            coordinates: coordinates that each sample may have.
+            coordinates: y and x that each sample may have.
             end: which of what these give is taken.
         """
-        candidates = [self.slope_terms(part, axis, *interval) for interval in coordinates]
+        candidates = [self.slope_terms(part, axis, y, x) for y, x in coordinates]
         return self.of_ends(part, axis, end.reduce(candidates))
 
 
