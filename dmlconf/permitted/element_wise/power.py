@@ -43,7 +43,7 @@ __all__ = [
 _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
-_PARITY_KNOWN: Final = 2.0**31
+_BEYOND_INT32: Final = 2.0**31
 """From here on kernels may take an even exponent for odd: integers of 32 bits do not hold it.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
@@ -151,14 +151,14 @@ def _power_interval(
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
     # Every FLOAT32 number of this size is even, but kernels may take it for odd.
-    signless = (base < 0) & (np.abs(exponent) >= _PARITY_KNOWN) & np.isfinite(exponent)
+    signless = (base < 0) & (np.abs(exponent) >= _BEYOND_INT32) & np.isfinite(exponent)
     low = np.where(signless, -np.fmax(np.abs(low), np.abs(high)), low)
     return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
 
 
 def is_even(exponent: Array) -> Array:
     """Return which exponents every kernel takes for even: their powers are not negative."""
-    even: Array = (np.fmod(exponent, 2) == 0) & (np.abs(exponent) < _PARITY_KNOWN)
+    even: Array = (np.fmod(exponent, 2) == 0) & (np.abs(exponent) < _BEYOND_INT32)
     return even
 
 

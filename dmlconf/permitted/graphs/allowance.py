@@ -19,6 +19,7 @@ and in addition within the last node's own rule. Some elements have other right 
 - each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
 - any of several elements whose ranges overlap, as the greatest or the next in order (`choices`).
 
+A result that is never negative, such as a square, is not permitted to be (`signs`).
 Where no rule permits more than one value, as with small whole numbers, every sample is the same,
 and the graph is exact.
 

@@ -184,10 +184,11 @@ def batch_normalization_training_error_scale(
 def _batches_first(
     tensor: Array, over: tuple[int, ...], epsilon: float
 ) -> tuple[Array, Array, Array]:
-    """Return mean, variance and quotients as a kernel computes them that averages each batch first.
+    """Return mean, variance and quotients of a kernel that first averages along the batches alone.
 
-    Measured: DirectML 1.8.0 stores the average of each batch in FLOAT16, truncated, and averages
-    these. A simulation gives all 24 means and variances of numbers up to 320 with the same bits.
+    Measured: DirectML 1.8.0 averages the elements that differ only in their batch, stores these
+    averages in FLOAT16, truncated, and averages them along the other dimensions. A simulation gives
+    all 24 means and variances of numbers up to 320 with the same bits.
 
     Args:
         tensor: the elements.
