@@ -129,9 +129,9 @@ operator: GEMM
 cases:
   - name: fused
     desc:
-      ATensor: {Sizes: [1, 1], DataType: FLOAT16, values: [-3]}
+      ATensor: {Sizes: [1, 1], DataType: FLOAT16, values: [3]}
       BTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]}
-      CTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [2]}
+      CTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [-5]}
       OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}
       TransA: NONE
       TransB: NONE
@@ -258,7 +258,7 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
             PRODUCT,
             "product of FLOAT16 applies its activation before the bias",
             "OutputTensor",
-            [2],
+            [-2],
         ),
         (
             REPEATED,
