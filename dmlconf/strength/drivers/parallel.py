@@ -53,7 +53,7 @@ def measure_drivers(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    overview = applicability_of(
+    applicability = applicability_of(
         map(valid_case, plan), driver_defects() if defects is None else defects
     )
     strength = DriverStrength()
@@ -67,7 +67,7 @@ def measure_drivers(
                 for _ in chunk:
                     done()
 
-        measure(overview.chosen(sample, seed), advance)
+        measure(applicability.chosen(sample, seed), advance)
         if defects is None:
             least = FEW if tells_few(sample) else 1
             explained = {
@@ -78,8 +78,8 @@ def measure_drivers(
                 for pair, tally in strength.pairs.items()
                 if tally.caught < least and pair not in explained
             ]
-            measure(overview.rest(sample, seed, left), lambda: None)
-    return overview, strength
+            measure(applicability.rest(sample, seed, left), lambda: None)
+    return applicability, strength
 
 
 class _Worker:
