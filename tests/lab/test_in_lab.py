@@ -202,6 +202,6 @@ def test_an_interrupt_ends_a_run_whose_workers_are_at_work(tmp_path: Path) -> No
             time.sleep(0.1)
         time.sleep(1)
         run.send_signal(signal.SIGINT)
-        said = run.communicate()[0]
-    assert run.returncode == 6, said
-    assert "bug in dmlconf" not in said
+        output = run.communicate()[0]
+    assert run.returncode == 6, output
+    assert "bug in dmlconf" not in output
