@@ -53,7 +53,7 @@ from dmlconf.permitted.graphs.samples import (
 )
 from dmlconf.permitted.graphs.signs import never_negative
 from dmlconf.permitted.graphs.steps import of_choices, steps_of
-from dmlconf.permitted.numbers.rounding import anything_where
+from dmlconf.permitted.numbers.rounding import anything_where, truncated
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
@@ -445,13 +445,11 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
     values = exact.astype(np.float64)
     if band.right.dtype.kind != "f":
         return [values]
-    stored = exact.astype(band.right.dtype)
-    towards = np.nextafter(stored, band.right.dtype.type(0))
-    truncated = np.where(np.abs(stored.astype(np.float64)) > np.abs(values), towards, stored)
+    stores = exact.astype(band.right.dtype), truncated(values, band.right.dtype)
     right = band.right.astype(np.float64)
     below, above = band.lowest - right, band.highest - right
     below, above = (np.where(np.isfinite(part), part, 0.0) for part in (below, above))
-    return [end + part for end in (stored, truncated) for part in (below, above)]
+    return [end + part for end in stores for part in (below, above)]
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
