@@ -184,18 +184,18 @@ class _AppliedRule:
         """Return the shares of the limits, and for sums those of the greatest deviation."""
         shares = apart = None
         if self.accumulation is not None:
-            known = self.accumulation.part(block)
+            limits = self.accumulation.part(block)
             if self.others:
-                shares, apart = self._shares_with_others(known, block, actual, expected)
+                shares, apart = self._shares_with_others(limits, block, actual, expected)
             else:
-                shares, apart = known.shares(actual, expected)
+                shares, apart = limits.shares(actual, expected)
         used = rules.used(
             actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
         )
         return used, apart
 
     def _shares_with_others(
-        self, known: Accumulation, block: slice, actual: Array, expected: Array
+        self, limits: Accumulation, block: slice, actual: Array, expected: Array
     ) -> tuple[Array, Array]:
         """Return the shares around expected values where others are as right.
 
@@ -203,33 +203,33 @@ class _AppliedRule:
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
-            return self._alternative_shares(known, block, actual)
-        right = self._alternative_shares(known, block, expected)[0] <= 1
+            return self._alternative_shares(limits, block, actual)
+        right = self._alternative_shares(limits, block, expected)[0] <= 1
         if _same_bits(actual, reference):
-            chosen = np.zeros(len(actual)), np.zeros(len(actual))
+            nearest = np.zeros(len(actual)), np.zeros(len(actual))
             if right.all():
-                return chosen
+                return nearest
         else:
-            chosen = self._alternative_shares(known, block, actual)
-        shares, apart = known.shares(actual, expected)
-        for least, more in zip((shares, apart), chosen, strict=True):
+            nearest = self._alternative_shares(limits, block, actual)
+        shares, apart = limits.shares(actual, expected)
+        for least, more in zip((shares, apart), nearest, strict=True):
             np.minimum(least, more, out=least, where=right)
         return shares, apart
 
     def _alternative_shares(
-        self, known: Accumulation, block: slice, values: Array
+        self, limits: Accumulation, block: slice, values: Array
     ) -> tuple[Array, Array]:
         """Return the least shares around the reference's value and all that are as right."""
-        shares, apart = known.shares(values, self.others[0][block])
+        shares, apart = limits.shares(values, self.others[0][block])
 
         def keep_least(more: tuple[Array, Array]) -> None:
             np.minimum(shares, more[0], out=shares)
             np.minimum(apart, more[1], out=apart)
 
         for other in self.others[1:]:
-            keep_least(known.shares(values, other[block]))
-        for lowest, highest in known.errors.stacked_spans():
-            of_spans = known.shares(values, _nearest_in(lowest, highest, values))
+            keep_least(limits.shares(values, other[block]))
+        for lowest, highest in limits.errors.stacked_spans():
+            of_spans = limits.shares(values, _nearest_in(lowest, highest, values))
             keep_least((np.minimum.reduce(of_spans[0]), np.minimum.reduce(of_spans[1])))
         return shares, apart
 

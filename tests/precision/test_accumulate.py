@@ -50,10 +50,10 @@ def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
     return Product(a, DRAWS[draw](random, (length, COLUMNS)).astype(data_type))
 
 
-def accumulated(pair: Product, places: Any, precision: Any = np.float32) -> Array:
+def accumulated(pair: Product, order: Any, precision: Any = np.float32) -> Array:
     """Add up the products one after the other, rounding each and each sum."""
     total = np.zeros((ROWS, COLUMNS), precision)
-    for k in places:
+    for k in order:
         terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
         total = (total + terms).astype(precision)
     return total

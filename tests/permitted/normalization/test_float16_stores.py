@@ -229,7 +229,7 @@ def test_accepts_kernels_that_hold_any_value_on_the_way(identifier: str) -> None
 
 
 @pytest.mark.parametrize("identifier", OPERATORS)
-def test_refuses_most_results_that_are_four_places_off(identifier: str) -> None:
+def test_refuses_most_results_that_are_four_ulps_off(identifier: str) -> None:
     case = with_other_data(case_of(identifier), 0)
     name, values = next(iter(evaluate(case).items()))
     allowance = CaseAllowances(case).of(name)

@@ -61,7 +61,7 @@ def test_accepts_kernels_that_hold_the_base(store: Store) -> None:
         assert shares(kernel(given, store), given).max() <= 1
 
 
-def test_refuses_four_places() -> None:
+def test_refuses_four_ulps() -> None:
     given = arguments(1)
     right = kernel(given, to_nearest)
     for sign in (-1, 1):

@@ -82,7 +82,7 @@ def test_accepts_what_versions_hold(older: bool) -> None:
         assert shares_of_limits(kernel(given, older), given).max() <= 1
 
 
-def test_refuses_four_places_above_what_is_right() -> None:
+def test_refuses_four_ulps_above_what_is_right() -> None:
     given = arguments(1)
     (right,) = multihead_attention1(**given)
     assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9

@@ -15,7 +15,7 @@ def test_erf_is_that_of_the_mathematics_library(x: float) -> None:
     assert float(erf(np.array([x]))[0]) == pytest.approx(math.erf(x), rel=2**-50, abs=0)
 
 
-def test_erf_is_exact_between_the_places_of_its_table() -> None:
+def test_erf_is_exact_between_the_nodes_of_its_table() -> None:
     values = np.linspace(-6.5, 6.5, 20001)
     expected = [math.erf(value) for value in values]
     np.testing.assert_allclose(erf(values), expected, rtol=0, atol=2.0**-52)
