@@ -6,8 +6,8 @@ arithmetic. If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples of y a
 element of an output may lie
 
 - between the least and the greatest sample; some have errors of one sign, as truncation has;
-- within 4 times the root mean square of the random samples, since many independent errors may add
-  up; within 1.25 times where all samples are equally far off, since then it is a single error;
+- within up to 4 times the root mean square of the random samples, since many independent errors may
+  add up; within 1.25 times where all samples are equally far off, since then it is a single error;
 - between the samples in which some or all FLOAT16 intermediates stay FLOAT32, as in fused kernels;
 
 and in addition within the last node's own rule. Some elements have other right values too:
@@ -70,8 +70,11 @@ _LEAST_WIDENING: Final = 1.25
 """The same where a single error leads to an output: all samples are that far off, and a function
 with a maximum inside the range may exceed them."""
 
-_GAUSSIAN: Final = 2.3
-"""The greatest of 8 normally distributed numbers, in terms of their root mean square."""
+_FULLY_APART: Final = 2.3
+"""From here on `WIDENING` counts in full: the greatest random sample, in their root mean squares.
+
+Of 8 normally distributed numbers the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
+"""
 
 _CONTINUOUS: Final = frozenset(
     {
@@ -414,7 +417,7 @@ def _widening(deviations: Array) -> Array:
     # A single error has the same size in every sample. The more errors, the more samples differ.
     moved = deviation > 0
     greatest = np.divide(sizes.max(axis=0), deviation, out=np.ones_like(deviation), where=moved)
-    share = np.clip((greatest - 1) / (_GAUSSIAN - 1), 0.0, 1.0)
+    share = np.clip((greatest - 1) / (_FULLY_APART - 1), 0.0, 1.0)
     factor = _LEAST_WIDENING + (WIDENING - _LEAST_WIDENING) * share
     widening: Array = factor * deviation
     return widening
