@@ -106,8 +106,8 @@ def _parts(desc: AnyLayerDesc) -> Iterator[AnyLayerDesc]:
 def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) -> ErrorScale:
     """Return the error scale of several kernels, each with errors around its own values.
 
-    The error scale is the least of all kernels'. A kernel with larger errors has a span as wide as
-    the difference. Between the spans of two kernels nothing is right.
+    The error scale is the least of all kernels'. Where a kernel's errors are larger by d, its span
+    reaches from its value minus d to its value plus d. Between two kernels' spans nothing is right.
 
     Derived in docs/bounds.md, Recurrent layers.
 

@@ -59,8 +59,8 @@ def resample3(desc: Resample3Desc) -> Array:
 
     It does so in several steps if Antialiased is true and a scale is below 1/2. In each step but
     the last, an axis whose size is more than twice the output's shrinks to the greatest power of
-    two below it, and any other one becomes the output's size. The ratios of sizes replace
-    all scales.
+    two below it, and any other one becomes the output's size. The ratios of sizes replace all
+    scales.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
     """
