@@ -25,6 +25,7 @@ from dmlconf.faults.one_hot import (
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
 from dmlconf.faults.signed_low_words import low_words_compared_as_signed
 from dmlconf.faults.windows import (
+    first_group_of_filter_and_input,
     one_product_of_filter_and_input,
     squares_left_out,
     zeros_of_a_dilation_of_zero,
@@ -36,6 +37,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
     function.__name__: function
     for function in (
         bias_by_a_product,
+        first_group_of_filter_and_input,
         first_value_in_place_of_the_second,
         infinity_as_the_least_integer,
         lengths_not_clamped,

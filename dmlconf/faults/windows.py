@@ -10,13 +10,19 @@ from typing import Any
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc
 from dmlconf.faults.computed import Computed
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["one_product_of_filter_and_input", "squares_left_out", "zeros_of_a_dilation_of_zero"]
+__all__ = [
+    "first_group_of_filter_and_input",
+    "one_product_of_filter_and_input",
+    "squares_left_out",
+    "zeros_of_a_dilation_of_zero",
+]
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
@@ -27,12 +33,9 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
     the output is 0, not 3 * 11.
     """
     desc = case.desc
-    if desc["Mode"] != "CROSS_CORRELATION" or desc["Direction"] != "FORWARD":
+    if not _is_one_product(desc):
         return None
     spatial = desc["InputTensor"].Sizes[2:]
-    output = desc["OutputTensor"].Sizes[2:]
-    if desc["FilterTensor"].Sizes[2:] != spatial or any(size != 1 for size in output):
-        return None
     none = (0,) * len(spatial)
     ones = (1,) * len(spatial)
     plain: dict[str, Any] = {**desc, "StartPadding": none, "EndPadding": none, "Dilations": ones}
@@ -41,6 +44,31 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
         inputs["FilterTensor"] = np.zeros_like(inputs["FilterTensor"])
     wrong = replace(case, desc=plain).with_data(inputs)
     return Computed(evaluate(wrong), around=wrong)
+
+
+def first_group_of_filter_and_input(case: Case) -> Computed | None:
+    """Return what CONVOLUTION gives of groups of a filter with the sizes of the input.
+
+    Of G groups with n outputs each, output i < n is the product of the first group's input with
+    filter i * G, and the others are products with nothing. Of an input {1, 10} in two groups and
+    the filters {2, 3, 4, 5}, the outputs are {2, 4, 0, 0}, not {2, 3, 40, 50}.
+    """
+    desc, inputs = case.desc, case.inputs()
+    groups = desc["GroupCount"]
+    if groups == 1 or not _is_one_product(desc):
+        return None
+    filters = inputs["FilterTensor"]
+    inputs["FilterTensor"] = np.zeros_like(filters)
+    inputs["FilterTensor"][: len(filters) // groups] = filters[::groups]
+    wrong = case.with_data(inputs)
+    return Computed(evaluate(wrong), around=wrong)
+
+
+def _is_one_product(desc: Desc) -> bool:
+    """Return whether the filter has the sizes of the input and the output has one element."""
+    forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
+    whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
+    return forward and whole and all(size == 1 for size in desc["OutputTensor"].Sizes[2:])
 
 
 def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:

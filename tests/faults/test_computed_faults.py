@@ -181,6 +181,32 @@ SEEN = [
         {"OutputTensor": [1815]},
     ),
     Seen(
+        "groups-of-a-filter-as-large-as-the-input",
+        "CONVOLUTION",
+        "{InputTensor: {Sizes: [1, 6, 1, 1], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}, "
+        "FilterTensor: {Sizes: [9, 2, 1, 1], DataType: FLOAT32, "
+        "fill: {sequence: {start: 1, step: 3}}}, BiasTensor: {Sizes: [1, 9, 1, 1], "
+        "DataType: FLOAT32, fill: {sequence: {start: 1000, step: 1000}}}, "
+        "OutputTensor: {Sizes: [1, 9, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
+        "Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0], "
+        "EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 3, "
+        "FusedActivation: {operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 1}}",
+        {"OutputTensor": [2019, 4127, 6235, 8001, 10001, 12001, 14001, 16001, 18001]},
+        "1.8.0",
+    ),
+    Seen(
+        "groups-of-a-filter-as-large-as-the-input",
+        "CONVOLUTION",
+        "{InputTensor: {Sizes: [2, 6, 2, 1], DataType: FLOAT32, fill: {sequence: {start: 1}}}, "
+        "FilterTensor: {Sizes: [6, 3, 2, 1], DataType: FLOAT32, "
+        "fill: {sequence: {start: 1, step: 3}}}, "
+        "OutputTensor: {Sizes: [2, 6, 1, 1], DataType: FLOAT32}, Mode: CROSS_CORRELATION, "
+        "Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], StartPadding: [0, 0], "
+        "EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 2}",
+        {"OutputTensor": [231, 987, 1743, 0, 0, 0, 843, 4191, 7539, 0, 0, 0]},
+        "1.8.0",
+    ),
+    Seen(
         "on-value-behind-the-last-dimension",
         "ONE_HOT",
         "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
