@@ -111,6 +111,6 @@ def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if folder.is_dir() and any(folder.glob("*.yaml")):
         folders[folder] = None
-    files = {resolved(path): path for path in case_files(folders)}
-    suite = load_suite(list(files.values()), operators=[operator])
+    files = dict.fromkeys(resolved(path) for path in case_files(folders))
+    suite = load_suite(list(files), operators=[operator])
     return {planned.identifier for planned in suite.plan()}

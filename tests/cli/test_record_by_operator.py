@@ -162,6 +162,19 @@ def test_entries_of_cases_that_are_gone_go(suite: Path) -> None:
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
 
 
+def test_shared_cases_are_recorded_where_entries_go(suite: Path) -> None:
+    shared = suite / "shared" / "tiles" / "x.yaml"
+    shared.parent.mkdir(parents=True)
+    text = TILE.replace("operator: TILE", "operators: [TILE]")
+    shared.write_text(text.replace("name: a", "name: c").replace("name: b", "name: d"), "utf-8")
+    record(suite, "suite")
+    own = suite / "tile" / "x.yaml"
+    own.write_text(own.read_text(encoding="utf-8").replace("name: b", "name: e"), encoding="utf-8")
+    done = dmlconf_here(suite, "record", "tile", "-b", RIGHT, "--name", "r")
+    assert done.returncode == 0, done.stderr
+    assert cases(suite, "tile") == ["tile/x/a", "tile/x/c", "tile/x/d", "tile/x/e"]
+
+
 def test_one_file_never_mixes_two_devices(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
