@@ -23,6 +23,8 @@ _MOST_PARTS: Final = 64
 _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
 
+_LEAST_PARTS: Final = 2
+
 _ROUNDING: Final = 1e-9
 """Share of the largest part by which FLOAT64 sums may be off; attention is further from linear."""
 
@@ -68,8 +70,8 @@ def partial_sums(site: Site) -> list[Array] | None:
         chosen[tuple(where)] = array[tuple(where)]
         with np.errstate(invalid="ignore"):  # Infinity less infinity: `total` is not finite then.
             parts.append(_output(site, {**inputs, first: chosen}) - nothing)
-    if not any(part.any() for part in parts[1:]):
-        return None  # The output does not depend on the first input.
+    if np.max(np.count_nonzero(parts[1:], axis=0), initial=0) < _LEAST_PARTS:
+        return None  # Nothing is added up: each element of the output depends on one part at most.
     with np.errstate(all="ignore"):
         total, whole = np.sum(parts, axis=0), _output(site, inputs)
         largest = np.max(np.abs(parts), initial=0.0)

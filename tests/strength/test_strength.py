@@ -74,6 +74,22 @@ cases:
     expect: {OutputTensor: [-0.0, 0.0, 1.0, -2.0]}
 """
 
+NOTHING_ADDED_UP = """
+operator: BATCH_NORMALIZATION
+cases:
+  - name: each-element-by-itself
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32, fill: {sequence: {start: -40}}}
+      MeanTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32, fill: {constant: {value: 0}}}
+      VarianceTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32, fill: {constant: {value: 1}}}
+      ScaleTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32, fill: {constant: {value: 1}}}
+      BiasTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32, fill: {constant: {value: 0}}}
+      OutputTensor: {Sizes: [1, 1, 1, 40], DataType: FLOAT32}
+      Spatial: true
+      Epsilon: 0
+      FusedActivation: {operator: ACTIVATION_SIGMOID}
+"""
+
 
 def strength_of(directory: Path, text: str) -> Strength:
     file = directory / "suite.yaml"
@@ -83,6 +99,12 @@ def strength_of(directory: Path, text: str) -> Strength:
 
 def test_a_device_that_flushes_subnormals_keeps_negative_zeros(tmp_path: Path) -> None:
     assert strength_of(tmp_path, ROUNDED).refused == []
+
+
+def test_nothing_is_added_up_where_each_element_depends_on_one(tmp_path: Path) -> None:
+    strength = strength_of(tmp_path, NOTHING_ADDED_UP)
+    assert strength.refused == []
+    assert not any(mutant.defect.startswith("accumulated") for mutant in strength.mutants)
 
 
 def test_a_suite_of_equal_values_misses_what_moves_them(tmp_path: Path) -> None:
