@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.precision.ulp import ulp_distance
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ELEMENTS"]
@@ -51,14 +53,37 @@ def _ulp(
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Products of a number and a sigmoid that is off by an absolute error: x 1e-7 for x."""
-    if right.dtype.kind != "f":
+    """Sigmoids with an absolute error, and their products with a number: x 1e-7 for x."""
+    before = _before_activation(case, inputs)
+    if right.dtype.kind != "f" or before is None:
         return np.zeros(right.shape, bool)
     with np.errstate(all="ignore"):
-        number = sum(np.abs(each.astype(np.float64)) for each in inputs.values())
+        number = np.abs(before.astype(np.float64))
+        if (case.desc.get("FusedActivation") or {}).get("operator") == "ACTIVATION_SIGMOID":
+            number = np.ones_like(number)
         limit = absolute * number + np.spacing(np.abs(right)).astype(np.float64)
         within: Array = np.abs(actual.astype(np.float64) - right.astype(np.float64)) <= limit
     return within
+
+
+def _before_activation(case: Case, inputs: Mapping[str, Array]) -> Array | None:
+    """Return what an activation is applied to, fused or by itself; None if there is none."""
+    if case.operator_name.startswith("ACTIVATION_"):
+        return inputs["InputTensor"]
+    if case.desc.get("FusedActivation") is None:
+        return None
+    return evaluate(replace(case, desc={**case.desc, "FusedActivation": None}))["OutputTensor"]
+
+
+def _nan_before_activation(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
+) -> Array:
+    """Elements that are NaN before or after a fused activation: infinity minus infinity in RELU."""
+    before = _before_activation(case, inputs)
+    if before is None:
+        return np.zeros(right.shape, bool)
+    nan: Array = np.isnan(before) | np.isnan(right)
+    return nan
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
@@ -209,6 +234,7 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "error of a sigmoid": _sigmoid,
     "nan": _nan,
     "nan anywhere": _nan_anywhere,
+    "nan before activation": _nan_before_activation,
     "not a number": _not_a_number,
     "infinite": _infinite,
     "signed zero": _signed_zero,

@@ -24,6 +24,7 @@ __all__ = [
     "parts_bounded_in_float32",
     "running_sums_of_squares",
     "scale_of_1_for_zeros",
+    "sums_with_0_left_out",
     "zero_points_subtracted_in_32_bits",
     "zeros_without_sign",
 ]
@@ -31,6 +32,7 @@ __all__ = [
 _INT32: Final = np.iinfo(np.int32)
 _COMBINED: Final[Mapping[str, np.ufunc]] = {
     "SUM": np.add,
+    "SUM_SQUARE": np.add,
     "L1": np.add,
     "MULTIPLY": np.multiply,
 }
@@ -139,7 +141,7 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def integer_reductions_in_float64(case: Case) -> Computed | None:
-    """Return what REDUCE gives if SUM, L1 and MULTIPLY of INT32 and INT64 go through FLOAT64.
+    """Return what REDUCE gives if sums and products of INT32 and INT64 go through FLOAT64.
 
     2147483647 + 1 is 2147483647, since what INT32 does not hold becomes the next integer.
     """
@@ -149,6 +151,8 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
     numbers = tensor.astype(np.float64)
     if desc["Function"] == "L1":
         numbers = np.abs(numbers)
+    if desc["Function"] == "SUM_SQUARE":
+        numbers = np.square(numbers)
     with np.errstate(over="ignore"):
         reduced = _COMBINED[desc["Function"]].reduce(
             numbers, axis=tuple(desc["Axes"]), keepdims=True
@@ -186,6 +190,19 @@ def running_sums_of_squares(case: Case) -> Computed | None:
                 running[:, channel] = total
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(np.isnan(running), right.dtype.type(np.nan), right)})
+
+
+@of_operators("ELEMENT_WISE_RECIP")
+def sums_with_0_left_out(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_RECIP gives if a Bias of 0 is not added: -infinity of -0."""
+    scale = case.desc["ScaleBias"]
+    if scale is None or scale["Bias"] != 0:
+        return None
+    tensor = case.inputs()["InputTensor"]
+    with np.errstate(over="ignore"):
+        scaled = tensor * tensor.dtype.type(scale["Scale"])
+    without = replace(case, desc={**case.desc, "ScaleBias": None}, data={"InputTensor": scaled})
+    return Computed(evaluate(without), around=without)
 
 
 @of_operators("ROI_POOLING")

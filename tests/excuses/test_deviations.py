@@ -120,6 +120,65 @@ def test_nan_in_place_of_a_number_is_not_waived_where_nothing_leads_to_nan(name:
     assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
 
 
+FUSED: Final = """
+operator: GEMM
+cases:
+  - name: celu
+    desc:
+      ATensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [.inf, -2]}
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}
+      CTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [-.inf, 7]}
+      OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 1
+      FusedActivation: {operator: ACTIVATION_CELU, Alpha: 1}
+"""
+
+
+def test_a_fused_maximum_of_nan_may_be_nan_and_no_other_may(tmp_path: Path) -> None:
+    file = tmp_path / "gemm.yaml"
+    file.write_text(FUSED, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    of = valid_case(planned).with_inputs()
+    output = right(of)
+    assert output.reshape(-1).tolist() == [0, 1]  # Of infinity minus infinity, and of 7 - 6.
+    output[0, 0, 0] = np.nan
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.WAIVED
+    output[0, 0, 1] = np.nan
+    assert verdict(of, Outputs({"OutputTensor": output})).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("average_pooling/boundary/nothing-but-padding-left-out", Status.WAIVED),
+        ("average_pooling/boundary/not-a-number-and-infinities", Status.FAILED),
+    ],
+)
+def test_the_average_of_no_element_may_be_0(name: str, status: Status) -> None:
+    of = case(name)
+    output = right(of)
+    output[~np.isfinite(output)] = 0
+    assert verdict(of, Outputs({"OutputTensor": output})).status is status
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("rnn/combinations/pairs-45", Status.WAIVED),
+        ("rnn/boundary/saturated[DataType=FLOAT32,Direction=FORWARD]", Status.FAILED),
+    ],
+)
+def test_a_step_of_an_infinite_input_may_be_infinite(name: str, status: Status) -> None:
+    of = case(name)
+    outcome = run_case(of)
+    assert isinstance(outcome, Outputs)
+    infinite = {name: np.full_like(array, -np.inf) for name, array in outcome.arrays.items()}
+    assert verdict(of, Outputs(infinite)).status is status
+
+
 @pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)
 def test_each_file_fits_its_schema_and_names_operators(file: Path) -> None:
     data = read_document(file).data

@@ -94,6 +94,19 @@ def test_a_finding_names_what_the_runtime_gives_and_no_other_wrong_result(
         assert found.startswith(f"known finding {finding} ") is named, found
 
 
+RECIPROCALS = "element_wise_recip/combinations/pairs-7[Values=1x1x31xFLOAT16x1:5x62x62x2x0.5x0]"
+
+
+def test_a_bias_of_0_that_is_left_out_is_named_where_it_makes_another_infinity() -> None:
+    output = right(case(RECIPROCALS))
+    assert output[0, 0, 0] == np.inf  # Of -0 * 0.5 + 0.
+    output[0, 0, 0] = -np.inf
+    found = reason(RECIPROCALS, Outputs({"OutputTensor": output}))
+    assert found.startswith("known finding optimised-sums-with-0 ")
+    output[0, 0, 1] = 0
+    assert not reason(RECIPROCALS, Outputs({"OutputTensor": output})).startswith("known finding")
+
+
 def test_findings_are_those_of_the_provider_and_directml_has_none() -> None:
     assert findings_of(CPU).title == "ONNX Runtime 1.32.0, CPU provider"
     other = {"provider": "OpenVINOExecutionProvider"}
