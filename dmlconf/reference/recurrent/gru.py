@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.recurrent.layers import values
@@ -51,6 +53,10 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
         Ht = (1 - zt) ht + zt Ht-1
 
+    Where ht or Ht-1 is infinite, the last equation gives an infinity or NaN, such as 0 times
+    infinity. DirectML 1.8.0 bounds what is infinite there, 1.15.4 does not: such elements are
+    undefined.
+
     After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
 
@@ -58,6 +64,14 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     pictures; the order of gates and lengths were measured.
     """
     return values(desc, gru_direction)
+
+
+def made_of_infinities(result: Values, *operands: Values) -> Array:
+    """Return where a result is infinite or NaN, an operand is infinite, and none is NaN."""
+    each = [operand.value for operand in operands]
+    infinite = np.logical_or.reduce([np.isinf(value) for value in each])
+    given = np.logical_or.reduce([np.isnan(value) for value in each])
+    return ~np.isfinite(result.value) & infinite & ~given
 
 
 def gru_direction(
@@ -86,7 +100,8 @@ def gru_direction(
             reset_state = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
             reset = hold(reset_state.times_matrix(recurrence_h), "product")
         ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
-        return (hold(zt.complement() * ht, "share") + hold(zt * hidden, "share"),)
+        state = hold(zt.complement() * ht, "share") + hold(zt * hidden, "share")
+        return (arithmetic.undefined(state, made_of_infinities(state, zt, ht, hidden)),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
     biases = []

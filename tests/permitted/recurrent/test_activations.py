@@ -40,3 +40,23 @@ def test_a_state_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Pa
     finite = single(tmp_path, "GRU", RESET.format(reset="1.0e+5"))
     assert not accepts(finite, "OutputSingleTensor", [nan, nan])
     assert accepts(finite, "OutputSingleTensor", [0, 0])
+
+
+MIXTURE = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{input}]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [-1, -1, 1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, 0]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: true, ActivationDescs: [
+  {{operator: ACTIVATION_HARD_SIGMOID, Alpha: 0.25, Beta: 0.5}},
+  {{operator: ACTIVATION_IDENTITY}}]"""
+
+
+def test_a_state_of_zero_times_infinity_may_be_that_of_a_bounded_sum(tmp_path: Path) -> None:
+    """As measured: DirectML 1.15.4 gives NaN, 1.8.0 a finite number."""
+    infinite = single(tmp_path, "GRU", MIXTURE.format(input="-.inf"))
+    assert accepts(infinite, "OutputSingleTensor", [float("nan")])
+    assert accepts(infinite, "OutputSingleTensor", [3])
+    finite = single(tmp_path, "GRU", MIXTURE.format(input="-7"))
+    assert accepts(finite, "OutputSingleTensor", [3])
+    assert not accepts(finite, "OutputSingleTensor", [float("nan")])
