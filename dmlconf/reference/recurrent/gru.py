@@ -71,7 +71,8 @@ def made_of_infinities(result: Values, *operands: Values) -> Array:
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     given = np.logical_or.reduce([np.isnan(value) for value in each])
-    return ~np.isfinite(result.value) & infinite & ~given
+    found: Array = ~np.isfinite(result.value) & infinite & ~given
+    return found
 
 
 def gru_direction(
@@ -100,8 +101,8 @@ def gru_direction(
             reset_state = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
             reset = hold(reset_state.times_matrix(recurrence_h), "product")
         ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
-        state = hold(zt.complement() * ht, "share") + hold(zt * hidden, "share")
-        return (arithmetic.undefined(state, made_of_infinities(state, zt, ht, hidden)),)
+        mixed = hold(zt.complement() * ht, "share") + hold(zt * hidden, "share")
+        return (arithmetic.undefined(mixed, made_of_infinities(mixed, zt, ht, hidden)),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
     biases = []
