@@ -212,6 +212,7 @@ def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
         (("run", "case.yaml", "-b", "miniature:slow,on=nothing"), 0),
         (("run", "case.yaml", "-b", "miniature:slow,on=nothing", "-j", "2"), 0),
         (("devices",), 4),
+        (("strength", "case.yaml", "-j", "2"), 0),
     ],
 )
 def test_a_process_that_is_starting_ignores_it(
