@@ -279,6 +279,8 @@ class _Partition:
                 side.clear()
             else:
                 desc[field.name] = side.pop(0) if side else None
+            if not field.optional and not desc[field.name]:
+                raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
         attributes.pop("", None)  # An optional one that is absent.
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))

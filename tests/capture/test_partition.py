@@ -87,11 +87,16 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             "it has a tensor of the data type 'FLOAT33'",
         ),
         (
+            # In the list of the fields that descs have, the offset of their outputs.
+            FILE.read_bytes()[:3036] + b"\0\0" + FILE.read_bytes()[3038:],
+            "its node 'r_dmlEp_0' has no OutputTensor",
+        ),
+        (
             FILE.read_bytes()[:36] + (4944 - 36).to_bytes(4, "little") + FILE.read_bytes()[40:],
             "no node computes its output 'x'",
         ),
     ],
-    ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "output"],
+    ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "tensor", "output"],
 )
 def test_a_file_that_is_something_else_is_told_what_is_wrong(
     tmp_path: Path, content: bytes, reason: str
