@@ -19,6 +19,7 @@ from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.entries import graph_line
 from dmlconf.capture.graph_decoding import DecodedGraph, Names
 from dmlconf.cases.building.attributes import array_length
+from dmlconf.cases.errors import CaseError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
@@ -32,12 +33,19 @@ from dmlconf.tensors.scalar import scalar_value
 __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
+_LONGEST_NAME: Final = 80
+"""Characters of an operator, a field or a data type; the longest of DirectML has 53."""
+
 _OPERATOR: Final = 1
 _CONSTANT: Final = 2
 
 
 class PartitionError(ValueError):
     """A file that is not a partition, or has a part that the catalogue does not know."""
+
+
+class _DamageError(ValueError):
+    """Bytes that cannot be those of a partition; the message says why, of the file as `it`."""
 
 
 def captured_partitions(paths: list[Path]) -> Captured:
@@ -55,11 +63,11 @@ def captured_partitions(paths: list[Path]) -> Captured:
             raise PartitionError(f"{path} {error}") from error
         except PartitionError as error:
             raise PartitionError(f"{path}: {error}") from error
+        except (_DamageError, CaseError) as error:
+            raise PartitionError(_refusal(path, str(error))) from error
         except _DAMAGES as error:
-            raise PartitionError(
-                f"{path} is not a partition, or damaged ({type(error).__name__}: {error}); "
-                "name a file Partition_N.bin that ONNX Runtime wrote"
-            ) from error
+            reason = f"its parts do not fit together ({type(error).__name__}: {error})"
+            raise PartitionError(_refusal(path, reason)) from error
         _, line = graph_line(decoded, 0)
         lines += [
             {"event": "compile", "number": number, **line},
@@ -68,39 +76,54 @@ def captured_partitions(paths: list[Path]) -> Captured:
     return captured_from(lines)
 
 
-_DAMAGES: Final = (
-    LookupError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""Exceptions of reading bytes that are something else."""
+_DAMAGES: Final = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
+"""Exceptions of putting together what bytes that are something else seem to say."""
+
+
+def _refusal(path: Path, reason: str) -> str:
+    return (
+        f"{path} is not a partition of ONNX Runtime, or damaged: {reason}. Expected is a file "
+        "Partition_N.bin, which ONNX Runtime writes with ep.dml.enable_graph_serialization"
+    )
+
+
+def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
+    """Return the numbers at a position.
+
+    Raises:
+        _DamageError: there are fewer bytes.
+    """
+    end = position + struct.calcsize(form)
+    if position < 0 or end > len(content):
+        raise _DamageError(f"it refers to byte {end:,}, but has {len(content):,}")
+    return struct.unpack_from(form, content, position)
 
 
 class _Table:
-    """A table of a FlatBuffer; every position is checked against the file's end by slices."""
+    """A table of a FlatBuffer; every position is checked against the file's end."""
 
     def __init__(self, content: bytes, position: int) -> None:
         try:
-            from flatbuffers import number_types
             from flatbuffers.table import Table
         except ImportError as error:
             message = f"flatbuffers is missing ({error}): {install_command('capture')}"
             raise PartitionError(message) from error
-        self._types = number_types
+        _unpacked("<i", content, position)
         self._table = Table(content, position)
         self._content = content
 
     def _position(self, slot: int) -> int | None:
-        offset = int(self._table.Offset(slot))
+        try:
+            offset = int(self._table.Offset(slot))
+        except (TypeError, struct.error) as error:  # The list lies before or behind the file.
+            message = f"its table at byte {self._table.Pos:,} has no list of fields"
+            raise _DamageError(message) from error
         return self._table.Pos + offset if offset else None
 
     def number(self, slot: int, form: str) -> int:
         """Return a number in a slot; 0 if it is absent."""
         position = self._position(slot)
-        return 0 if position is None else int(struct.unpack_from(form, self._content, position)[0])
+        return 0 if position is None else int(_unpacked(form, self._content, position)[0])
 
     def text(self, slot: int) -> str:
         """Return a string; empty if it is absent."""
@@ -133,8 +156,7 @@ class _Table:
             return None
         size = struct.calcsize(form)
         return tuple(
-            struct.unpack_from(form, self._content, position)[0]
-            for position in self._items(slot, size)
+            _unpacked(form, self._content, position)[0] for position in self._items(slot, size)
         )
 
     def has(self, slot: int) -> bool:
@@ -142,14 +164,16 @@ class _Table:
         return self._position(slot) is not None
 
     def _referred(self, position: int) -> int:
-        return position + int(struct.unpack_from("<I", self._content, position)[0])
+        return position + int(_unpacked("<I", self._content, position)[0])
 
     def _string(self, position: int) -> str:
         start = self._referred(position)
-        (length,) = struct.unpack_from("<I", self._content, start)
+        (length,) = _unpacked("<I", self._content, start)
         text = self._content[start + 4 : start + 4 + length]
         if len(text) != length:
-            raise ValueError("a text goes beyond the end")
+            raise _DamageError(
+                f"it has a text of {length:,} bytes, of which it ends after {len(text):,}"
+            )
         return text.decode("utf-8", "replace")
 
     def _items(self, slot: int, size: int) -> Iterator[int]:
@@ -157,9 +181,11 @@ class _Table:
         if position is None:
             return
         start = self._referred(position)
-        (count,) = struct.unpack_from("<I", self._content, start)
+        (count,) = _unpacked("<I", self._content, start)
         if count > _MOST_PARTS:
-            raise ValueError(f"a list of {count:,} parts")
+            raise _DamageError(
+                f"it has a list of {count:,} parts; at most {_MOST_PARTS:,} are read"
+            )
         yield from range(start + 4, start + 4 + count * size, size)
 
 
@@ -168,7 +194,9 @@ class _Partition:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        (root,) = struct.unpack_from("<I", content)
+        if not content:
+            raise _DamageError("it is empty")
+        (root,) = _unpacked("<I", content, 0)
         self._root = _Table(content, root)
 
     def graph(self) -> DecodedGraph:
@@ -180,11 +208,11 @@ class _Partition:
         fed: list[tuple[str, str, str]] = []  # A tensor's name, and the node and input it feeds.
         tables = self._root.tables(4)
         if len(tables) > MOST_NODES:
-            raise PartitionError(f"a graph of {len(tables):,} nodes; at most {MOST_NODES:,}")
+            raise PartitionError(f"it is a graph of {len(tables):,} nodes; at most {MOST_NODES:,}")
         for table in tables:
             kind, desc = table.number(4, "<B"), table.table(6)
             if desc is None or kind not in (_OPERATOR, _CONSTANT):
-                raise PartitionError("a node of an unknown kind")
+                raise _DamageError(f"it has a node of the unknown kind {kind}")
             if kind == _CONSTANT:  # What it feeds gets an input instead.
                 weights.update(dict.fromkeys(table.texts(12), table.text(8)))
                 continue
@@ -195,6 +223,8 @@ class _Partition:
                 fed.append((name, node.name, tensor))
             for tensor, name in self._bound(table.texts(12), node, FieldKind.OUTPUT):
                 sources[name] = (node.name, tensor)
+        if not nodes:
+            raise _DamageError("its graph has no operators")
         inputs: dict[str, str] = {}
         input_edges, links = [], []
         for name, to, tensor in fed:
@@ -205,9 +235,11 @@ class _Partition:
                     inputs[name] = names.unique(weights.get(name, name), "input")
                 input_edges.append(InputEdge(inputs[name], to, tensor))
         by_name = {node.name: node for node in nodes}
-        outputs = [
-            OutputEdge(*sources[name], names.unique(name, "output")) for name in self._root.texts(8)
-        ]
+        given = self._root.texts(8)
+        for name in given:
+            if name not in sources:
+                raise _DamageError(f"no node computes its output {_quoted(name)}")
+        outputs = [OutputEdge(*sources[name], names.unique(name, "output")) for name in given]
         tensors: dict[str, TensorDesc] = {}
         for edge in input_edges:
             tensors.setdefault(edge.graph_input, by_name[edge.node].inputs[edge.tensor])
@@ -247,10 +279,12 @@ class _Partition:
                 side.clear()
             else:
                 desc[field.name] = side.pop(0) if side else None
+            if not field.optional and not desc[field.name]:
+                raise _DamageError(f"its node {_quoted(name)} has no {field.name}")
         attributes.pop("", None)  # An optional one that is absent.
         if attributes:
-            unknown = ", ".join(attributes)
-            raise PartitionError(f"{operator.name} has no {unknown}")
+            unknown = ", ".join(map(_quoted, attributes))
+            raise PartitionError(f"{operator.name} has no field {unknown}")
         for count, arrays in operator.count_fields.items():
             desc[count] = array_length(count, desc, arrays)
         return Node(name, operator.name, desc)
@@ -272,30 +306,29 @@ class _Partition:
         if kind is AttributeKind.SCALAR_UNION:
             inner = value.target(6)
             stored = self._content[inner : inner + 8] if inner is not None else b""
-            type_name = desc[field.type_field or ""]
-            return scalar_value(stored.ljust(8, b"\0"), DataType(type_name))
+            return scalar_value(stored.ljust(8, b"\0"), _data_type(desc[field.type_field or ""]))
         return self._plain(field, position)
 
     def _plain(self, field: Field, position: int) -> Any:
         match field.attribute_kind:
             case AttributeKind.FLOAT:
-                return shortest(struct.unpack_from("<f", self._content, position)[0])
+                return shortest(_unpacked("<f", self._content, position)[0])
             case AttributeKind.BOOL:
-                return bool(struct.unpack_from("<B", self._content, position)[0])
+                return bool(_unpacked("<B", self._content, position)[0])
             case AttributeKind.INT:
-                return struct.unpack_from("<i", self._content, position)[0]
+                return _unpacked("<i", self._content, position)[0]
             case AttributeKind.SIZE_2D:
                 return dict(
                     zip(
                         ("Width", "Height"),
-                        struct.unpack_from("<II", self._content, position),
+                        _unpacked("<II", self._content, position),
                         strict=True,
                     )
                 )
             case AttributeKind.SCALE_BIAS:
-                scale, bias = struct.unpack_from("<ff", self._content, position)
+                scale, bias = _unpacked("<ff", self._content, position)
                 return {"Scale": shortest(scale), "Bias": shortest(bias)}
-        (number,) = struct.unpack_from("<I", self._content, position)
+        (number,) = _unpacked("<I", self._content, position)
         if field.attribute_kind is not AttributeKind.ENUM:
             return number
         known = {
@@ -315,11 +348,24 @@ class _Partition:
         return {"operator": operator.name, **desc}
 
 
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...")
+
+
 def _operator(name: str) -> Operator:
+    if len(name) > _LONGEST_NAME:
+        raise _DamageError(f"it has a node of the operator {_quoted(name)}")
     try:
         return catalogue.operator(name.removeprefix("DML_OPERATOR_"))
     except catalogue.UnknownOperatorError as error:
         raise PartitionError(str(error)) from error
+
+
+def _data_type(name: str) -> DataType:
+    try:
+        return DataType(name)
+    except ValueError as error:
+        raise _DamageError(f"it has a tensor of the data type {_quoted(str(name))}") from error
 
 
 def _tensor(table: _Table) -> TensorDesc | None:
@@ -327,7 +373,7 @@ def _tensor(table: _Table) -> TensorDesc | None:
     name = table.text(4)
     if not name:
         return None
-    data_type = DataType(name.removeprefix("DML_TENSOR_DATA_TYPE_"))
+    data_type = _data_type(name.removeprefix("DML_TENSOR_DATA_TYPE_"))
     sizes, strides = table.numbers(6, "<I") or (), table.numbers(8, "<I")
     tensor = TensorDesc(data_type, sizes, strides or None)
     total = table.number(10, "<Q")

@@ -12,12 +12,13 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.cli.common.command_table import COMMAND_GROUPS, COMMAND_NAMES, command_module
 from dmlconf.cli.common.exit_codes import ExitCode, exit_code_of
 from dmlconf.cli.output.console import output_error, say, silenced_when_closed
 from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
-from dmlconf.workers.interrupts import INTERRUPTS, treat_termination_as_interrupt
+from dmlconf.workers.interrupts import treat_termination_as_interrupt
 from dmlconf.workers.tuning import (
     collect_garbage_seldom,
     compute_in_one_thread,
@@ -137,17 +138,30 @@ def _run(arguments: Sequence[str] | None) -> int:
     collect_garbage_seldom()
     treat_termination_as_interrupt()
     try:
+        return _code_of(arguments)
+    except (click.Abort, KeyboardInterrupt):  # Also while an error was told.
+        _ignore_interrupts()
+        say("interrupted")
+        return ExitCode.INCOMPLETE
+
+
+def _code_of(arguments: Sequence[str] | None) -> int:
+    """Run the command and tell its errors; return the exit code.
+
+    Raises:
+        click.Abort: the user ended it.
+        KeyboardInterrupt: the same.
+    """
+    try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
         return int(code or ExitCode.SUCCESS)
     except click.exceptions.Exit as error:
         return error.exit_code
+    except click.Abort:
+        raise
     except click.ClickException as error:
         error.show()
         return ExitCode.USAGE
-    except (click.Abort, KeyboardInterrupt):
-        _ignore_interrupts()
-        say("interrupted")
-        return ExitCode.INCOMPLETE
     except InvalidFilesError as error:
         count = len(error.problems)
         say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")

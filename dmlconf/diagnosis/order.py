@@ -41,7 +41,8 @@ class OrderResult:
         finding: whether it fails because of earlier cases.
         earlier: the smallest sequence of earlier cases after which it fails; where it did not fail
             again, all that came before it.
-        before: how many cases came before it in its process.
+        before: how many cases of the suite came before it in its process.
+        missing: how many others did, which the suite does not have.
         runs: how many sequences were run.
         minimal: whether the case passes without any one of `earlier`; else time ran out.
     """
@@ -50,6 +51,7 @@ class OrderResult:
     finding: OrderFinding
     earlier: tuple[str, ...]
     before: int
+    missing: int
     runs: int
     minimal: bool = True
 
@@ -135,7 +137,8 @@ def search_order(
         BackendError: the backend cannot be used.
     """
     runs = 0
-    before = tuple(case for case in cases_before(log, verdict) if case in plan)
+    logged = cases_before(log, verdict)
+    before = tuple(case for case in logged if case in plan)
 
     def fails(earlier: Sequence[str]) -> bool:
         nonlocal runs
@@ -145,12 +148,14 @@ def search_order(
             own = [each for each in bench.verdicts(cases) if each.case == verdict.case]
         return any(_alike(each, verdict) for each in own)
 
+    finding, earlier, whole = OrderFinding.NOT_AGAIN, before, True
     if fails(()):
-        return OrderResult(verdict, OrderFinding.ALONE, (), len(before), runs)
-    if not before or not fails(before):
-        return OrderResult(verdict, OrderFinding.NOT_AGAIN, before, len(before), runs)
-    earlier, whole = minimal(before, fails, time.monotonic() + seconds)
-    return OrderResult(verdict, OrderFinding.AFTER_OTHERS, earlier, len(before), runs, whole)
+        finding, earlier = OrderFinding.ALONE, ()
+    elif before and fails(before):
+        finding = OrderFinding.AFTER_OTHERS
+        earlier, whole = minimal(before, fails, time.monotonic() + seconds)
+    missing = len(logged) - len(before)
+    return OrderResult(verdict, finding, earlier, len(before), missing, runs, whole)
 
 
 def _alike(one: Verdict, other: Verdict) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, NoReturn
 
+from dmlconf.backends.process_start import INTERRUPTS, children_ignore_interrupts
+
 __all__ = [
     "GRACE_SECONDS",
-    "INTERRUPTS",
     "Grace",
     "Uninterrupted",
-    "blocked_interrupts",
     "deferred_interrupts",
     "discarded_interrupts",
     "forget_interrupt",
@@ -24,14 +24,6 @@ __all__ = [
 ]
 
 _Handler = Callable[[int, Any], Any]
-
-INTERRUPTS: Final = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-    if hasattr(signal, name)
-)
-"""The signals that ask a program to end, of those that the platform has."""
-
 
 GRACE_SECONDS: Final = 2.0
 """How long after an interrupt a block with grace may take to end."""
@@ -164,8 +156,8 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
     Args:
-        inherited: whether processes that start in the block defer them too, until they
-            say otherwise.
+        inherited: whether processes that start in the block ignore them, as
+            `children_ignore_interrupts` has it.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):
@@ -182,26 +174,6 @@ def discarded_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def blocked_interrupts() -> Iterator[None]:
-    """Block interrupts in this thread, and in threads and processes that it starts in the block.
-
-    Does nothing where the platform has no masks of signals.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker  # Takes a while to import.
-
-    # It unblocks SIGINT and SIGTERM in the thread that starts it, as the first process does.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
 def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -214,7 +186,7 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
             signal.signal(number, lambda received, frame: pending.append(received))
     # A mask is not enough here: one of NumPy's threads would receive the signal.
     try:
-        with blocked_interrupts() if inherited else nullcontext():
+        with children_ignore_interrupts() if inherited else nullcontext():
             yield
     finally:
         for number, handler in handlers.items():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
+from dmlconf.backends.errors import ProcessError
+from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
 from dmlconf.workers.working_folder import existing_working_folder
 
 __all__ = ["Mapping", "in_processes"]
@@ -22,7 +26,14 @@ class Mapping(Protocol):
     def __call__(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], /
     ) -> Iterator[_Result]:
-        """Yield the results; several items may be in work at once."""
+        """Yield the results; several items may be in work at once.
+
+        All results of a call are to be taken before the next call.
+
+        Raises:
+            ProcessError: a process died.
+            Exception: what the function raises.
+        """
         ...
 
 
@@ -30,29 +41,113 @@ class Mapping(Protocol):
 def in_processes(
     jobs: int, start: Callable[..., None], state: tuple[Any, ...]
 ) -> Iterator[Mapping]:
-    """Start processes for the block.
+    """Start processes for the block, which ends them at once, whatever they are doing.
 
-    Processes share locks in shared memory (`/dev/shm`). Without that, this process does all.
+    Where none can be started, this process does all.
 
     Args:
         jobs: how many; 1 is this process.
         start: is called once in each process, with the state, before anything else.
         state: its arguments.
     """
-    pool = None
-    if jobs > 1:
-        with suppress(OSError, ImportError):
-            pool = ProcessPoolExecutor(jobs, get_context("spawn"), start, state)
-    if pool is None:
+    processes: list[_Process] = []
+    try:
+        if jobs > 1:
+            with suppress(OSError, ImportError):
+                for _ in range(jobs):
+                    processes.append(_Process(start, state))
+        if processes:
+            yield lambda function, items: _mapped(processes, function, items)
+        else:
+            start(*state)
+            yield map
+    finally:
+        for process in processes:
+            process.kill()
+
+
+class _Process:
+    """One process, which applies functions to items as they come."""
+
+    def __init__(self, start: Callable[..., None], state: tuple[Any, ...]) -> None:
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, start, state), daemon=True)
+        try:
+            with existing_working_folder(), children_ignore_interrupts():
+                self._process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+
+    def send(self, function: Callable[[Any], Any], item: Any) -> None:
+        """Give the next item; that the process has died, `received` tells."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.connection.send((function, item))
+
+    def received(self) -> Any:
+        """Return the next result.
+
+        Raises:
+            ProcessError: the process died.
+            Exception: what the function raised.
+        """
+        try:
+            result, error = self.connection.recv()
+        except (EOFError, ConnectionResetError) as end:
+            raise ProcessError(f"a process {how_it_ended(self._process)}") from end
+        if error is not None:
+            raise error
+        return result
+
+    def kill(self) -> None:
+        """End the process."""
+        if self._process.pid is not None:
+            self._process.kill()
+            self._process.join()
+        self.connection.close()
+
+
+def _mapped(
+    processes: Sequence[_Process], function: Callable[[_Item], _Result], items: Sequence[_Item]
+) -> Iterator[_Result]:
+    """Yield what a function returns for each item, in their order."""
+    at_work: dict[_Process, int] = {}
+    results: dict[int, _Result] = {}
+    idle, given = list(processes), 0
+    for number in range(len(items)):
+        while number not in results:
+            while idle and given < len(items):
+                process = idle.pop()
+                process.send(function, items[given])
+                at_work[process] = given
+                given += 1
+            speaking = wait([process.connection for process in at_work])
+            for process in [each for each in at_work if each.connection in speaking]:
+                results[at_work.pop(process)] = process.received()
+                idle.append(process)
+        yield results.pop(number)
+
+
+def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any, ...]) -> None:
+    """Apply functions to items until dmlconf has ended."""
+    ignore_interrupts()
+    failed: Exception | None = None
+    try:
         start(*state)
-        yield map
-        return
-    with pool:
-
-        def apply(
-            function: Callable[[_Item], _Result], items: Sequence[_Item]
-        ) -> Iterator[_Result]:
-            with existing_working_folder():
-                return pool.map(function, items)
-
-        yield apply
+    except Exception as raised:
+        failed = raised
+    with suppress(EOFError, OSError):
+        while True:
+            function, item = connection.recv()
+            result = None
+            error: Exception | None = failed
+            if error is None:
+                try:
+                    result = function(item)
+                except Exception as raised:
+                    error = raised
+                    error.add_note(f"In a process:\n{traceback.format_exc()}")
+            connection.send((result, error))

@@ -73,9 +73,38 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     assert refused > 20
 
 
-def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
-    (tmp_path / "model.bin").write_bytes(b"not a graph at all")
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"\1\2\3", "it refers to byte 4, but has 3"),
+        (b"not a graph at all", "it refers to byte 544,501,618, but has 18"),
+        (bytes(64), "its graph has no operators"),
+        (b"\4\0\0\0\xff\xff\xff\x7f", "its table at byte 4 has no list of fields"),
+        (FILE.read_bytes()[:100], "it refers to byte 4,440, but has 100"),
+        (
+            FILE.read_bytes().replace(b"TYPE_FLOAT32", b"TYPE_FLOAT33"),
+            "it has a tensor of the data type 'FLOAT33'",
+        ),
+        (
+            # In the list of the fields that descs have, the offset of their outputs.
+            FILE.read_bytes()[:3036] + b"\0\0" + FILE.read_bytes()[3038:],
+            "its node 'r_dmlEp_0' has no OutputTensor",
+        ),
+        (
+            FILE.read_bytes()[:36] + (4944 - 36).to_bytes(4, "little") + FILE.read_bytes()[40:],
+            "no node computes its output 'x'",
+        ),
+    ],
+    ids=["empty", "short", "text", "zeros", "vtable", "truncated", "data type", "tensor", "output"],
+)
+def test_a_file_that_is_something_else_is_told_what_is_wrong(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "model.bin").write_bytes(content)
     done = dmlconf_here(tmp_path, "import", "model.bin")
     assert done.returncode == 3
-    assert "Error: model.bin" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == (
+        f"Error: model.bin is not a partition of ONNX Runtime, or damaged: {reason}. Expected is a "
+        "file Partition_N.bin, which ONNX Runtime writes with ep.dml.enable_graph_serialization\n"
+    )

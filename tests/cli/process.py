@@ -13,8 +13,8 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from unittest.mock import patch
 
+from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.cli import main
-from dmlconf.workers.interrupts import INTERRUPTS
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 

@@ -168,18 +168,60 @@ import sys
 
 class Interrupter:
     def find_spec(self, name, path, target=None):
-        if name == "dmlconf.cli.commands.running.list":
+        if name == "MODULE":
             exec("raise KeyboardInterrupt")  # As where `dataclass` makes the methods of a class.
 
 sys.meta_path.insert(0, Interrupter())
 """
 
 
+INTERRUPTED_START = """
+import os, signal, sys
+
+if "--multiprocessing-fork" in sys.orig_argv:
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+"""Each process that dmlconf starts gets Ctrl-C before it has imported anything."""
+
+
+def customized(directory: Path, text: str) -> str:
+    """Return a path of Python on which each process runs this text first."""
+    (directory / "sitecustomize.py").write_text(text, encoding="utf-8")
+    return os.pathsep.join((str(directory), environment(directory)["PYTHONPATH"]))
+
+
 def test_while_a_class_is_made_does_not_replace_the_exit_code(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT, encoding="utf-8")
-    path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
-    done = dmlconf(tmp_path, "list", PYTHONPATH=path)
+    text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.cli.commands.running.list")
+    done = dmlconf(tmp_path, "list", PYTHONPATH=customized(tmp_path, text))
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
+
+
+def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
+    text = INTERRUPTED_IMPORT.replace("MODULE", "dmlconf.run_log.log")
+    arguments = ("devices", "--directml", "missing.dll")
+    done = dmlconf(tmp_path, *arguments, PYTHONPATH=customized(tmp_path, text))
+    assert done.returncode == 6
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.endswith("\ninterrupted\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("run", "case.yaml", "-b", "miniature:slow,on=nothing"), 0),
+        (("run", "case.yaml", "-b", "miniature:slow,on=nothing", "-j", "2"), 0),
+        (("devices",), 4),
+        (("strength", "case.yaml", "-j", "2"), 0),
+    ],
+)
+def test_a_process_that_is_starting_ignores_it(
+    tmp_path: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    done = dmlconf(tmp_path, *arguments, PYTHONPATH=customized(tmp_path, INTERRUPTED_START))
+    assert done.returncode == code, done.stderr
+    assert "KeyboardInterrupt" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

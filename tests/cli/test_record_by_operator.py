@@ -82,6 +82,33 @@ def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
     assert sorted(path.name for path in (suite / "tile").iterdir()) == ["r.dmlrec", "x.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("where", "path", "named"),
+    [
+        (".", "suite/tile", "suite/r.dmlrec"),
+        (".", "./suite/tile/x.yaml", "suite/r.dmlrec"),
+        ("suite", "tile", "r.dmlrec"),
+        ("suite/tile", ".", "../r.dmlrec"),
+        ("suite/tile", "x.yaml", "../r.dmlrec"),
+        ("suite/join", "../tile", "../r.dmlrec"),
+    ],
+)
+def test_without_a_folder_it_names_the_files_by_the_paths_that_it_was_given(
+    suite: Path, where: str, path: str, named: str
+) -> None:
+    done = dmlconf_here(suite.parent / where, "record", path, "-b", RIGHT, "--name", "r")
+    assert done.returncode == 0, done.stderr
+    told = f"{Path(named)}: recorded 2 of 2 cases in 1 file, 1 of them changed\n"
+    assert done.stdout == told
+    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+
+
+def test_an_absolute_path_is_named_as_such(suite: Path) -> None:
+    done = dmlconf_here(suite.parent, "record", suite / "tile", "-b", RIGHT, "--name", "r")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{suite / 'r.dmlrec'}: recorded")
+
+
 def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
     done = dmlconf_here(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
     assert done.returncode == 0

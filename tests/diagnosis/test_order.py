@@ -92,6 +92,37 @@ def test_the_smallest_sequence_is_found_and_repeats_the_failure(
     assert dmlconf(tmp_path, *run, "tile.yaml", "--cases", str(file), **variables).returncode == 0
 
 
+@pytest.mark.diagnosis
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (
+            ["mid", "second", "victim"],
+            "failed neither alone nor after the 2 cases that came before it in its process\n"
+            "  note     the suite does not have 12 cases of the log that came before it\n",
+        ),
+        (
+            ["victim"],
+            "did not fail alone, and the suite has none of the cases that came before it\n"
+            "  note     the suite does not have 14 cases of the log that came before it\n",
+        ),
+    ],
+)
+def test_cases_that_the_suite_has_no_more_are_told(
+    tmp_path: Path, variables: dict[str, str], kept: list[str], told: str
+) -> None:
+    run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
+    assert dmlconf(tmp_path, *run, **variables).returncode == 1
+    cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in kept)
+    (tmp_path / "tile.yaml").write_text(cases)
+    done = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", **variables)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stderr.startswith("Warning: the log: there is no case tile/tile/alone")
+    alone, victim = done.stdout.split("tile/tile/victim\n")
+    assert alone == "tile/tile/alone\n  order    unknown: the suite does not have it\n"
+    assert victim.startswith(f"  order    it {told}")
+
+
 def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence[str]) -> bool:
     tried.append(part)
     return set(needed) <= set(part)
@@ -117,4 +148,5 @@ def test_time_that_runs_out_leaves_the_smallest_so_far() -> None:
 def test_what_order_cannot_take_is_refused(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "diagnose", "--order", "tile/documented/x", "-b", "numpy")
     assert done.returncode == 2
-    assert "--order needs the LOG of a run" in done.stderr
+    assert "--order needs the LOG of a run, which says what came before; " in done.stderr
+    assert "there is no file tile/documented/x" in done.stderr

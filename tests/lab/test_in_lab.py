@@ -205,3 +205,44 @@ def test_an_interrupt_ends_a_run_whose_workers_are_at_work(tmp_path: Path) -> No
         output = run.communicate()[0]
     assert run.returncode == 6, output
     assert "bug in dmlconf" not in output
+
+
+STARTING: Final = """
+import multiprocessing, time
+
+if __name__ != "__main__":
+    print("importing", flush=True)
+    time.sleep(5)
+
+def work():
+    print("survived", flush=True)
+
+if __name__ == "__main__":
+    from dmlconf.backends.process_start import children_ignore_interrupts
+
+    process = multiprocessing.get_context("spawn").Process(target=work)
+    with children_ignore_interrupts():
+        process.start()
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    process.join()
+"""
+
+
+def test_a_process_that_is_importing_ignores_an_interrupt(tmp_path: Path) -> None:
+    (tmp_path / "starting.py").write_text(STARTING, encoding="utf-8")
+    with subprocess.Popen(
+        command("python", "--", "starting.py"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "importing\n"
+        run.send_signal(signal.SIGINT)
+        said, errors = run.communicate()
+    assert (run.returncode, said) == (0, "interrupted\nsurvived\n"), errors
+    assert "KeyboardInterrupt" not in errors

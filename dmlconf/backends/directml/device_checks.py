@@ -6,7 +6,6 @@ A driver that ends its process, or never returns, affects only one check.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from dmlconf.backends.directml.lifetime import (
     DeviceUnderTest,
 )
 from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import Case
 
@@ -78,7 +78,8 @@ def _in_process(
         target=_work, args=(theirs, path, adapter.index, name, identities), daemon=True
     )
     began = perf_counter()
-    process.start()
+    with children_ignore_interrupts():
+        process.start()
     theirs.close()
     try:
         if ours.poll(SECONDS):
@@ -97,8 +98,7 @@ def _in_process(
 def _work(
     connection: Connection, path: str | None, index: int, name: str, identities: tuple[Case, ...]
 ) -> None:
-    # Ctrl-C reaches the whole process group; dmlconf itself ends this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     began = perf_counter()
     status = CheckStatus.BROKEN
     try:

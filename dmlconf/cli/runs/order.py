@@ -11,6 +11,7 @@ import click
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.writing.export import exported_name
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
@@ -62,19 +63,22 @@ def diagnose_order(
     )
     suite, plan = load_chosen(
         paths,
-        identifiers=tuple(needed) if len(needed) < _MOST_SELECTED else (),
+        case_list=CaseList("the log", tuple(needed)) if len(needed) < _MOST_SELECTED else None,
         challenge=log.header.options.get("challenge"),
     )
     plan = [case for case in plan if case.identifier in needed]
     planned = {case.identifier: case for case in plan}
-    chosen = [verdict for verdict in chosen if verdict.case in planned]
-    if not chosen:
+    if not any(verdict.case in planned for verdict in chosen):
         return nothing_selected(paths, {"identifiers": tuple(v.case for v in failures[:most])})
     with open_bench(backend, timeout) as bench:
         against = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths)).against
     indices = {case.identifier: index for index, case in enumerate(plan)}
     every = True
     for number, verdict in enumerate(chosen, 1):
+        if verdict.case not in planned:
+            click.echo(f"{printable(verdict.case)}\n  order    unknown: the suite does not have it")
+            every = False
+            continue
         result = search_order(
             log,
             verdict,
@@ -90,7 +94,8 @@ def diagnose_order(
         if result.finding is OrderFinding.AFTER_OTHERS and folder is not None:
             _write(folder, number, result, backend, paths, indices)
     if len(failures) > most:
-        say(f"{len(failures) - most:,} more failures: --groups looks at more")
+        more = len(failures) - most
+        say(f"{more:,} more failure{'s' * (more != 1)}: --groups looks at more")
     if folder is None and every:
         say("With -o FOLDER, each sequence is also written as a list of cases")
     return ExitCode.SUCCESS if every else ExitCode.FAILED
@@ -106,7 +111,8 @@ def _print(result: OrderResult) -> None:
     elif result.finding is OrderFinding.NOT_AGAIN and result.before:
         click.echo(f"  order    it failed neither alone nor after the {before}")
     elif result.finding is OrderFinding.NOT_AGAIN:
-        click.echo("  order    it did not fail alone, and the log has no case before it")
+        whose = "suite has none of the cases that came" if result.missing else "log has no case"
+        click.echo(f"  order    it did not fail alone, and the {whose} before it")
     else:
         count = len(result.earlier)
         click.echo(f"  order    fails only after {count:,} of the {before}")
@@ -116,6 +122,9 @@ def _print(result: OrderResult) -> None:
             click.echo(f"           and {count - _MOST_NAMED:,} more")
         if not result.minimal:
             click.echo("  note     time ran out: not all of them may be needed; --time gives more")
+    if result.missing and result.finding is not OrderFinding.ALONE:
+        others = f"{result.missing:,} case{'s' * (result.missing != 1)}"
+        click.echo(f"  note     the suite does not have {others} of the log that came before it")
     click.echo(f"  runs     {result.runs:,} sequence{'s' * (result.runs != 1)}")
 
 

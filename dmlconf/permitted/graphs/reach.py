@@ -112,8 +112,8 @@ def open_elements(
         reach()
         chosen = _of_lines(right, _either(starts, reached))
         if chosen:
-            for slot, mask in chosen.items():
-                starts[slot] = reached[slot] = mask
+            # Other lines of the same output may be open already, as one that holds NaN in a sample.
+            starts, reached = _either(starts, chosen), _either(reached, chosen)
             reach()
     return Open(reached, _either(reached, starts))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -90,95 +90,179 @@ def batch_normalization_training_error_scale(
     over = shared_dimensions(desc.ScaleTensor)
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        size = sizes_of(desc.InputTensor)
-        mean_size = size.mean(over, keepdims=True)
-        of_sum = overflows(finite_sum(size, over))
-        size += mean_size
-        centred = wide(desc.InputTensor)
-        partial = partial_mean(centred, over)
-        mean = centred.mean(over, keepdims=True)
-        centred -= mean
+        moments = _Moments.of(desc.InputTensor, over, desc.Epsilon)
+        of_mean, of_variance = _mean_error_scale(moments), _variance_error_scale(moments)
+        values, error_scale = _sum_error_scale(desc, moments)
+        error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        quotients = saturated(
+            moments.centred,
+            moments.variance,
+            moments.squares.sum(over, keepdims=True),
+            desc.Epsilon,
+            dtype,
+        )
+        if dtype == np.float16:
+            spans = _training_spans(desc, over, moments.exact)
+            error_scale = error_scale.spanned(
+                *(fused_span(span, desc.FusedActivation) for span in spans)
+            )
+        if dtype == np.float16 and 0 in over and len(over) > 1:
+            mean, variance, quotient = _batches_first(desc.InputTensor, over, desc.Epsilon)
+            quotients.append(quotient)
+            of_mean = replace(of_mean, others=(mean,))
+            of_variance = replace(of_variance, others=(variance,))
+        undefined = of_rounding_alone(moments.partial, moments.deviation, moments.count)
+        return (
+            replace(
+                error_scale.open_where(undefined),
+                others=tuple(_output_of(desc, quotient) for quotient in quotients),
+                sums_shared=True,
+            ),
+            replace(of_mean, terms_vary=terms_vary(desc.InputTensor, over)),
+            replace(of_variance, terms_vary=terms_vary(moments.squares, over)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Mean and variance of the elements, and the sizes that their errors follow from, FLOAT64.
+
+    Attributes:
+        over: the dimensions in which elements share them; there the arrays of these have size 1.
+        count: how many elements share them.
+        mean: the means.
+        mean_size: the means of the elements' sizes.
+        partial: what `partial_mean` returns for the elements.
+        exact: which means are the same however they are computed.
+        overflows: where the sum on the way to a mean may overflow.
+        size: of each element, and of its mean.
+        centred: each element without its mean.
+        squares: of these.
+        variance: the means of the squares.
+        deviation: the roots of the variances and the operator's epsilon.
+    """
+
+    over: tuple[int, ...]
+    count: int
+    mean: Array
+    mean_size: Array
+    partial: Array
+    exact: Array
+    overflows: Array
+    size: Array
+    centred: Array
+    squares: Array
+    variance: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, tensor: Array, over: tuple[int, ...], epsilon: float) -> _Moments:
+        """Return the moments of elements along some dimensions, for an operator's epsilon."""
+        count = math.prod(tensor.shape[axis] for axis in over)
+        values, sizes = wide(tensor), sizes_of(tensor)
+        mean = values.mean(over, keepdims=True)
+        mean_size = sizes.mean(over, keepdims=True)
+        centred = values - mean
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
-        # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
-        of_mean = np.square(mean) * FLOAT16_EPSILON
-        cancellation = 8 * STEP * np.square(size)
-        spread = (squares + 2 * np.abs(centred) * size + cancellation).mean(over, keepdims=True)
-        count = math.prod(desc.InputTensor.shape[axis] for axis in over)
-        centred_size = np.abs(centred).mean(over, keepdims=True)
-        of_variance = ErrorScale(spread, of_mean, overflows=of_sum).at_most(
-            _variance_scale(variance, centred_size, partial, count)
+        return cls(
+            over=over,
+            count=count,
+            mean=mean,
+            mean_size=mean_size,
+            partial=partial_mean(values, over),
+            exact=exact_mean(tensor, mean, mean_size * count),
+            overflows=overflows(finite_sum(sizes, over)),
+            size=sizes + mean_size,
+            centred=centred,
+            squares=squares,
+            variance=variance,
+            deviation=deviation_of(variance, epsilon),
         )
-        of_sums = ErrorScale(mean_size, overflows=of_sum)
-        of_sums = of_sums.at_most(partial + steps_beside_sum(2 * mean_size, count))
-        deviation = deviation_of(variance, desc.Epsilon)
-        quotient = np.abs(centred) / deviation
-        # Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
-        exact = exact_mean(desc.InputTensor, mean, mean_size * (desc.InputTensor.size // mean.size))
-        held = store_sizes(mean, exact)
-        held = held + store_sizes(centred, exact & (held == 0))
-        held = held / deviation
-        root = store_sizes(deviation) + 0.5 * store_sizes(variance) / deviation
-        held = held + quotient * (root / deviation + 1)
-        sizes = sizes_of(desc.InputTensor), partial, centred, variance, deviation
-        undefined = of_rounding_alone(partial, deviation, count)
-        error_scale = ErrorScale(size / deviation + 3 * quotient, held)
-        factors = alike(desc.InputTensor, over), alike(squares, over)
-        error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
-        error_scale += variance_loss(quotient, variance, desc.Epsilon, dtype)
-        error_scale = error_scale.scaled(desc.ScaleTensor)
-        bias = sizes_of(desc.BiasTensor)
-        error_scale = error_scale.overflowing_where(overflows(error_scale.sums + bias))
-        error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
-        factor = wide(desc.ScaleTensor) / deviation
-        values = centred * factor + wide(desc.BiasTensor)
-        if desc.FusedAddTensor is not None:
-            error_scale = error_scale.holding(store_sizes(values)) + ErrorScale(
-                2 * sizes_of(desc.FusedAddTensor)
-            )
-            values += desc.FusedAddTensor
-        intermediate = np.fmax(
-            greatest_product(size, desc.ScaleTensor, 1 / deviation),
-            squares.sum(over, keepdims=True),
-        )
-        error_scale = error_scale.overflowing_where(overflows(intermediate) | of_sum)
-        # As in BATCH_NORMALIZATION.
-        error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
-        scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
-        if dtype == np.float16:
-            spans = _training_spans(
-                desc.InputTensor,
-                desc.ScaleTensor,
-                desc.BiasTensor,
-                desc.FusedAddTensor,
-                over,
-                exact,
-                desc.Epsilon,
-            )
-            scale = scale.spanned(*(fused_span(span, desc.FusedActivation) for span in spans))
-        added = wide(desc.BiasTensor) + (
-            0.0 if desc.FusedAddTensor is None else wide(desc.FusedAddTensor)
-        )
-        quotients = saturated(
-            centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
-        )
-        if dtype == np.float16 and 0 in over and len(over) > 1:
-            held_mean, held_variance, quotient = _batches_first(
-                desc.InputTensor, over, desc.Epsilon
-            )
-            quotients.append(quotient)
-            of_sums = replace(of_sums, others=(held_mean,))
-            of_variance = replace(of_variance, others=(held_variance,))
-        others = tuple(
-            fused(quotient * wide(desc.ScaleTensor) + added, desc.FusedActivation).astype(dtype)
-            for quotient in quotients
-        )
-        return (
-            replace(scale.open_where(undefined), others=others, sums_shared=True),
-            replace(of_sums, terms_vary=terms_vary(desc.InputTensor, over)),
-            replace(of_variance, terms_vary=terms_vary(squares, over)),
-        )
+
+
+def _mean_error_scale(moments: _Moments) -> ErrorScale:
+    """Return the error scale of the mean."""
+    steps = steps_beside_sum(2 * moments.mean_size, moments.count)
+    error_scale = ErrorScale(moments.mean_size, overflows=moments.overflows)
+    return error_scale.at_most(moments.partial + steps)
+
+
+def _variance_error_scale(moments: _Moments) -> ErrorScale:
+    """Return the error scale of the variance."""
+    # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
+    of_mean = np.square(moments.mean) * FLOAT16_EPSILON
+    centred = np.abs(moments.centred)
+    cancellation = 8 * STEP * np.square(moments.size)
+    spread = moments.squares + 2 * centred * moments.size + cancellation
+    error_scale = ErrorScale(
+        spread.mean(moments.over, keepdims=True), of_mean, overflows=moments.overflows
+    )
+    centred_size = centred.mean(moments.over, keepdims=True)
+    return error_scale.at_most(
+        _variance_scale(moments.variance, centred_size, moments.partial, moments.count)
+    )
+
+
+def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moments) -> ErrorScale:
+    """Return the error scale of `(x - mean) / deviation`."""
+    variance, deviation = moments.variance, moments.deviation
+    quotient = np.abs(moments.centred) / deviation
+    error_scale = ErrorScale(moments.size / deviation + 3 * quotient, _held(moments, quotient))
+    factors = alike(desc.InputTensor, moments.over), alike(moments.squares, moments.over)
+    sizes = sizes_of(desc.InputTensor), moments.partial, moments.centred, variance, deviation
+    error_scale = error_scale.at_most(quotient_scale(*sizes, moments.count, factors))
+    dtype = desc.OutputTensor.DataType.dtype
+    return error_scale + variance_loss(quotient, variance, desc.Epsilon, dtype)
+
+
+def _held(moments: _Moments, quotient: Array) -> Array:
+    """Return what the quotient takes of stores in FLOAT16.
+
+    Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
+
+    Args:
+        moments: of the elements.
+        quotient: the sizes of `(x - mean) / deviation`.
+    """
+    deviation = moments.deviation
+    held = store_sizes(moments.mean, moments.exact)
+    held = held + store_sizes(moments.centred, moments.exact & (held == 0))
+    root = store_sizes(deviation) + 0.5 * store_sizes(moments.variance) / deviation
+    of_quotient: Array = held / deviation + quotient * (root / deviation + 1)
+    return of_quotient
+
+
+def _sum_error_scale(
+    desc: BatchNormalizationTrainingDesc, moments: _Moments
+) -> tuple[Array, ErrorScale]:
+    """Return `(x - mean) * scale / deviation + bias + add`, FLOAT64, and its error scale."""
+    factor = wide(desc.ScaleTensor) / moments.deviation
+    values = moments.centred * factor + wide(desc.BiasTensor)
+    error_scale = _quotient_error_scale(desc, moments).scaled(desc.ScaleTensor)
+    bias = sizes_of(desc.BiasTensor)
+    error_scale = error_scale.overflowing_where(overflows(error_scale.sums + bias))
+    error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, moments.count)))
+    if desc.FusedAddTensor is not None:
+        added = ErrorScale(2 * sizes_of(desc.FusedAddTensor))
+        error_scale = error_scale.holding(store_sizes(values)) + added
+        values += desc.FusedAddTensor
+    intermediate = np.fmax(
+        greatest_product(moments.size, desc.ScaleTensor, 1 / moments.deviation),
+        moments.squares.sum(moments.over, keepdims=True),
+    )
+    error_scale = error_scale.overflowing_where(overflows(intermediate) | moments.overflows)
+    # As in BATCH_NORMALIZATION.
+    error_scale = error_scale.overflowing_where(unbounded(factor, moments.deviation))
+    return values, error_scale.overflowing_where(overflows(np.abs(factor)))
+
+
+def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:
+    """Return the output that follows from `(x - mean) / deviation`."""
+    added = 0.0 if desc.FusedAddTensor is None else wide(desc.FusedAddTensor)
+    values = quotient * wide(desc.ScaleTensor) + (wide(desc.BiasTensor) + added)
+    output: Array = fused(values, desc.FusedActivation).astype(desc.OutputTensor.DataType.dtype)
+    return output
 
 
 def _batches_first(
@@ -209,27 +293,22 @@ def _batches_first(
 
 
 def _training_spans(
-    tensor: Array,
-    scale: Array,
-    bias: Array,
-    add: Array | None,
-    over: tuple[int, ...],
-    exact: Array,
-    epsilon: float,
+    desc: BatchNormalizationTrainingDesc, over: tuple[int, ...], exact: Array
 ) -> Iterator[Span]:
     """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
 
     A kernel may also store `(x - mean) / deviation`, its product with the scale, or
     `scale / deviation`; and the sum with the bias if something is added to it.
     """
-    statistics = Statistics.of(wide(tensor), over, exact)
-    for centred, inverse in product(statistics.differences, statistics.inverse_roots(epsilon)):
-        factor = (inverse * wide(scale)).rounded()
+    add, scale = desc.FusedAddTensor, wide(desc.ScaleTensor)
+    statistics = Statistics.of(wide(desc.InputTensor), over, exact)
+    for centred, inverse in product(statistics.differences, statistics.inverse_roots(desc.Epsilon)):
+        factor = (inverse * scale).rounded()
         factor = factor.or_any([factor.held()])
         quotient = (centred * inverse).rounded()
         scaled = (centred * factor).rounded()
-        scaled = scaled.or_any([(quotient.held() * wide(scale)).rounded()]).held()
-        total = scaled + wide(bias)
+        scaled = scaled.or_any([(quotient.held() * scale).rounded()]).held()
+        total = scaled + wide(desc.BiasTensor)
         yield total if add is None else total.held() + wide(add)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.figure import FEW, tells_few
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
+from dmlconf.workers.mapping import Mapping as Applied
 from dmlconf.workers.mapping import in_processes
 
 __all__ = ["measure_drivers"]
@@ -53,33 +54,54 @@ def measure_drivers(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    applicability = applicability_of(
-        map(valid_case, plan), driver_defects() if defects is None else defects
-    )
+    tried = driver_defects() if defects is None else defects
+    applicability = applicability_of(map(valid_case, plan), tried)
     strength = DriverStrength()
     with in_processes(jobs, _Worker.start, (suite_paths,)) as mapped:
-
-        def measure(by_case: Mapping[int, list[OperatorDefect]], done: Callable[[], None]) -> None:
-            tries = [(plan[index], pairs) for index, pairs in by_case.items()]
-            chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
-            for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
-                strength.add(part)
-                for _ in chunk:
-                    done()
-
-        measure(applicability.chosen(sample, seed), advance)
+        chosen = applicability.chosen(sample, seed)
+        for cases, part in _measured(mapped, plan, chosen):
+            strength.add(part)
+            for _ in range(cases):
+                advance()
         if defects is None:
-            least = FEW if tells_few(sample) else 1
-            explained = {
-                OperatorDefect(d.name, name) for d in driver_defects() for name in d.survives
-            }
-            left = [
-                pair
-                for pair, tally in strength.pairs.items()
-                if tally.caught < least and pair not in explained
-            ]
-            measure(applicability.rest(sample, seed, left), lambda: None)
+            rest = applicability.rest(sample, seed, _noticed_by_few(strength, sample))
+            for _, part in _measured(mapped, plan, rest):
+                strength.add(part)
     return applicability, strength
+
+
+def _measured(
+    mapped: Applied, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
+) -> Iterator[tuple[int, DriverStrength]]:
+    """Yield how many cases were tried, and what they notice, chunk by chunk.
+
+    Args:
+        mapped: applies a function in the processes.
+        plan: the cases.
+        by_case: the defects to try, by the number of a case in the plan.
+    """
+    tries = [(plan[index], pairs) for index, pairs in by_case.items()]
+    chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
+    for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
+        yield len(chunk), part
+
+
+def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[OperatorDefect]:
+    """Return the defects that fewer cases of their sample notice than should.
+
+    Those of which the catalogue explains why are left out.
+    """
+    least = FEW if tells_few(sample) else 1
+    explained = {
+        OperatorDefect(defect.name, operator)
+        for defect in driver_defects()
+        for operator in defect.survives
+    }
+    return [
+        pair
+        for pair, tally in strength.pairs.items()
+        if tally.caught < least and pair not in explained
+    ]
 
 
 class _Worker:

@@ -6,7 +6,6 @@ Devices are opened in another process: a driver that ends it affects only its ad
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from dmlconf.backends.directml.api.library import DirectMLFile, Libraries, load
 from dmlconf.backends.directml.devices.adapters import Adapter, Adapters
 from dmlconf.backends.directml.devices.device import Device
 from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.survey import Survey, Surveyed
 
@@ -79,7 +79,8 @@ class _Process:
         self.end = ""
         self._connection, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_work, args=(theirs, path, first), daemon=True)
-        self._process.start()
+        with children_ignore_interrupts():
+            self._process.start()
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
@@ -104,8 +105,7 @@ class _Process:
 
 def _work(connection: Connection, path: str | None, first: int) -> None:
     """Send what was found, then a `Surveyed` for each adapter from `first`."""
-    # Ctrl-C reaches the whole process group; dmlconf itself ends this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     with suppress(BrokenPipeError):
         try:
             libraries = load(path)

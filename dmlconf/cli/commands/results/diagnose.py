@@ -133,7 +133,10 @@ def command(
         from dmlconf.cli.runs.order import diagnose_order
 
         if log is None:
-            raise click.UsageError("--order needs the LOG of a run: it says what came before")
+            raise click.UsageError(
+                "--order needs the LOG of a run, which says what came before; "
+                + printable(f"there is no file {failure}")
+            )
         if also:
             raise click.UsageError("--order runs no other backend: leave --also out")
         return diagnose_order(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -157,20 +158,23 @@ def command(
 def _folder_of_operators(paths: Sequence[Path]) -> Path:
     """Return the FOLDER of paths such as `FOLDER/gather` or `FOLDER/gather/documented.yaml`.
 
+    It is relative if they are.
+
     Raises:
         click.UsageError: they are not in one folder of operators.
     """
-    folders = set()
+    folders: dict[Path, Path] = {}  # By their absolute paths: messages name what the user typed.
     for path in paths:
-        own = path.absolute() if path.is_dir() else path.absolute().parent
+        own = path if path.is_dir() else path.parent
+        absolute = own.absolute()
         try:
-            operator_name(own.name)
+            operator_name(absolute.name)
         except UnknownOperatorError:
             break
-        folders.add(own.parent)
+        folders.setdefault(absolute.parent, own.parent if own.name else Path(os.pardir))
     else:
         if len(folders) == 1:
-            return folders.pop()
+            return next(iter(folders.values()))
     raise click.UsageError(
         "say where to write: -o NAME.dmlrec, -o FOLDER, or --into-case. Without it, PATHS must be "
         "folders of operators, such as cases/gather"

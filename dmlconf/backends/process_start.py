@@ -1,0 +1,84 @@
+"""Start processes that ignore Ctrl-C.
+
+A terminal sends it to all processes. What to end, and when, is up to dmlconf; a process that is
+still importing would end with a traceback of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+__all__ = ["INTERRUPTS", "children_ignore_interrupts", "ignore_interrupts"]
+
+INTERRUPTS: Final = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+)
+"""The signals that ask a program to end, of those that the platform has."""
+
+
+@contextmanager
+def children_ignore_interrupts() -> Iterator[None]:
+    """Let processes that start in the block ignore interrupts, from their first instruction on.
+
+    Where the platform has masks of signals, they and this thread block them: this thread until the
+    end of the block, they until `ignore_interrupts`. On Windows they never heed Ctrl-C, and this
+    process does not within the block, so the block should be short.
+    """
+    if sys.platform == "win32":
+        with _ignored_ctrl_c():
+            yield
+        return
+    from multiprocessing import resource_tracker  # Takes a while to import.
+
+    # It unblocks SIGINT and SIGTERM in the thread that starts it, as the first process does.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C, and heed other requests to end; the first call of a process started so."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+if sys.platform == "win32":
+    import ctypes
+
+    @contextmanager
+    def _ignored_ctrl_c() -> Iterator[None]:
+        """Ignore Ctrl-C in the block, and in processes that start in it.
+
+        Source: SetConsoleCtrlHandler: without a handler, TRUE causes the calling process to ignore
+        CTRL+C input; this attribute of ignoring or processing CTRL+C is inherited.
+        """
+        kernel = ctypes.WinDLL("kernel32")
+        before = _ignores_ctrl_c()  # As `start /b` starts a program.
+        kernel.SetConsoleCtrlHandler(None, 1)
+        try:
+            yield
+        finally:
+            kernel.SetConsoleCtrlHandler(None, int(before))
+
+    def _ignores_ctrl_c() -> bool:
+        """Return whether this process ignores Ctrl-C, which no function of Windows tells.
+
+        Source: PEB.ProcessParameters and RTL_USER_PROCESS_PARAMETERS.ConsoleFlags, whose lowest bit
+        it is, of ntpebteb.h and ntrtl.h as System Informer has them.
+        """
+        word = ctypes.sizeof(ctypes.c_void_p)
+        current = ctypes.WinDLL("ntdll").RtlGetCurrentPeb
+        current.restype = ctypes.c_void_p
+        parameters = ctypes.c_void_p.from_address(current() + 4 * word).value
+        assert parameters is not None
+        return bool(ctypes.c_uint32.from_address(parameters + 16 + word).value & 1)

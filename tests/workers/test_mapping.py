@@ -1,0 +1,90 @@
+"""A function applied in several processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.errors import ProcessError
+from dmlconf.workers.mapping import in_processes
+from tests.workers.processes import running
+
+
+class State:
+    added = 0
+
+    @classmethod
+    def start(cls, added: int) -> None:
+        if added < 0:
+            raise ValueError("less than nothing")
+        cls.added = added
+
+
+def sum_of(item: int) -> tuple[int, int]:
+    """Return the sum of an item and the state, and which process made it; large ones first."""
+    time.sleep(0.05 * item)
+    return item + State.added, os.getpid()
+
+
+def refuse(item: int) -> int:
+    raise LookupError(f"no {item}")
+
+
+def die(item: int) -> int:
+    os._exit(7)
+
+
+def until_another_works(item: tuple[Path, bool]) -> None:
+    """Return when another process is in here that stays."""
+    folder, stays = item
+    if stays:
+        (folder / str(os.getpid())).touch()
+        time.sleep(3600)
+    while not list(folder.iterdir()):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
+    with in_processes(jobs, State.start, (100,)) as mapped:
+        first = list(mapped(sum_of, [4, 2, 0, 1, 3]))
+        assert [result for result, _ in first] == [104, 102, 100, 101, 103]
+        assert [result for result, _ in mapped(sum_of, [1])] == [101]
+        assert list(mapped(sum_of, [])) == []
+    assert (os.getpid() in {process for _, process in first}) == (jobs == 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_the_function_raises_is_raised(jobs: int) -> None:
+    with in_processes(jobs, State.start, (0,)) as mapped:
+        with pytest.raises(LookupError, match="no 5") as caught:
+            list(mapped(refuse, [5]))
+        assert jobs == 1 or "in refuse" in "".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_the_start_raises_is_raised(jobs: int) -> None:
+    with (
+        pytest.raises(ValueError, match="less than nothing"),
+        in_processes(jobs, State.start, (-1,)) as mapped,
+    ):
+        list(mapped(sum_of, [5]))
+
+
+def test_a_process_that_dies_is_told() -> None:
+    with (
+        pytest.raises(ProcessError, match="a process ended with exit code 7"),
+        in_processes(2, State.start, (0,)) as mapped,
+    ):
+        list(mapped(die, [1, 2, 3]))
+
+
+def test_the_end_of_the_block_ends_what_is_at_work(tmp_path: Path) -> None:
+    with in_processes(2, State.start, (0,)) as mapped:
+        next(mapped(until_another_works, [(tmp_path, False), (tmp_path, True)]))
+        [process] = [int(each.name) for each in tmp_path.iterdir()]
+        assert running(process)
+    assert not running(process)
