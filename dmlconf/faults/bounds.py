@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
-_BITS = {"FLOAT64": 64, "FLOAT32": 32, "FLOAT16": 16}
+_FLOATS = {"FLOAT64": np.float64, "FLOAT32": np.float32, "FLOAT16": np.float16}
 
 
 def clipped(
@@ -68,21 +68,28 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return what CLIP gives of integers if an infinite bound becomes the number of an overflow.
+    """Return what CLIP gives of integers if a bound above them all becomes the number of an overflow.
 
     That is 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It is
     so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16 with
-    integers of 64 bits.
+    integers of 64 bits. Infinity is such a bound, and so is 2147483647 for INT32, which FLOAT32
+    rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
-    bits = _BITS.get(case.desc.get("MinMaxDataType", "FLOAT32"), 0)
-    if tensor.is_float or not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
+    held_as = _FLOATS.get(case.desc.get("MinMaxDataType", "FLOAT32"))
+    if tensor.is_float or held_as is None:
         return None
-    if not any(case.desc[name] == np.inf for name in ("Min", "Max")):
+    bits = 8 * np.dtype(held_as).itemsize
+    if not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
+        return None
+    with np.errstate(over="ignore"):
+        bounds = {name: float(held_as(case.desc[name])) for name in ("Min", "Max")}
+    above = {name for name, bound in bounds.items() if bound > int(tensor.maximum)}
+    if not above:
         return None
     overflow = 1 << 63 if tensor is DataType.UINT64 else int(tensor.minimum)
 
     def held(name: str, bound: Array) -> Array:
-        return np.full_like(bound, overflow) if case.desc[name] == np.inf else bound
+        return np.full_like(bound, overflow) if name in above else bound
 
     return Computed({"OutputTensor": clipped(case, held, lambda values: values)})
