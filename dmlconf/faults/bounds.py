@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
-_FLOATS = {"FLOAT64": np.float64, "FLOAT32": np.float32, "FLOAT16": np.float16}
+_FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 
 
 def clipped(
@@ -68,23 +68,23 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return what CLIP gives of integers if a bound above them all becomes the number of an overflow.
+    """Return what CLIP gives of integers if a bound above all of them overflows.
 
-    That is 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It is
-    so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16 with
-    integers of 64 bits. Infinity is such a bound, and so is 2147483647 for INT32, which FLOAT32
-    rounds to 2147483648.
+    It is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It
+    is so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16
+    with integers of 64 bits. Infinity is such a bound, and so is 2147483647 for INT32, which
+    FLOAT32 rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
-    held_as = _FLOATS.get(case.desc.get("MinMaxDataType", "FLOAT32"))
-    if tensor.is_float or held_as is None:
+    held_as = case.desc.get("MinMaxDataType", "FLOAT32")
+    if tensor.is_float or held_as not in _FLOATS:
         return None
-    bits = 8 * np.dtype(held_as).itemsize
+    bits = DataType[held_as].bits
     if not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
         return None
     with np.errstate(over="ignore"):
-        bounds = {name: float(held_as(case.desc[name])) for name in ("Min", "Max")}
-    above = {name for name, bound in bounds.items() if bound > int(tensor.maximum)}
+        bounds = {name: np.array(case.desc[name], held_as.lower()) for name in ("Min", "Max")}
+    above = {name for name, bound in bounds.items() if float(bound) > int(tensor.maximum)}
     if not above:
         return None
     overflow = 1 << 63 if tensor is DataType.UINT64 else int(tensor.minimum)
