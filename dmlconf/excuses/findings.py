@@ -32,11 +32,11 @@ class Finding:
     """Something that a runtime does wrong.
 
     Attributes:
-        wrong: its name, the cases that it concerns and, for wrong values, which elements.
+        wrong: the finding's name, the cases that it concerns and, for wrong values, which elements.
         title: what the runtime does.
         fails: the kind of the failure.
-        message: of a failure without values, what its message has.
-        example: the smallest case that fails so.
+        message: what the message of a failure without values contains.
+        example: the smallest case that fails in this way.
         code: the same in a few lines of the runtime's own API.
     """
 
@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """As verdicts have it."""
+        """The name that verdicts give."""
         return self.wrong.name
 
 
@@ -59,8 +59,8 @@ class Findings:
 
     Attributes:
         runtime: the backend's name; empty if there is no list for it.
-        version: in which they were seen.
-        details: what the environment must have besides.
+        version: the one in which they were seen.
+        details: entries that the environment's details must have.
         title: the runtime as people call it.
         findings: in the order of the file.
         runs: what was run, and how many cases had each outcome.
@@ -124,7 +124,7 @@ def _of_values(
     deviations: Deviations,
     judge: Callable[[Case, Outcome], Verdict],
 ) -> list[Finding]:
-    """Return the findings without whose elements the outputs are right; none if they are not."""
+    """Return the findings that explain all wrong elements; none if others are wrong, too."""
     if not isinstance(outcome, Outputs):
         return []
     together = [*deviations.covering(case), *(each.wrong for each in covering)]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,8 +86,8 @@ class NodeCondition:
     Attributes:
         operators: the names of operators, one of which the node has.
         when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
-            `GraphOutputs`, how many outputs of the graph it is, and `Sources`, how many inputs,
-            constants and nodes without inputs the graph has.
+            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `SourcesBefore`,
+            how many inputs and constants the graph has, and such nodes before this one.
     """
 
     operators: frozenset[str]
@@ -102,15 +103,17 @@ class NodeCondition:
         )
 
 
-def _joins_of(graph: Graph, node: Node) -> dict[str, int]:
+def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
     """Return how a node is joined with the others."""
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
-    begins = [each for each in graph.operator_nodes if not each.inputs]
+    outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
+    before = takewhile(lambda each: each.name != node.name, graph.operator_nodes)
+    alike = sum(each.operator_name == node.operator_name for each in before)
     return {
         "Consumers": len(consumers),
-        "GraphOutputs": sum(edge.node == node.name for edge in graph.output_edges),
-        "Sources": len(graph.inputs) + len(graph.constants) + len(begins),
+        "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
+        "SourcesBefore": len(graph.inputs) + len(graph.constants) + alike,
     }
 
 

@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
-_BITS = {"FLOAT64": 64, "FLOAT32": 32, "FLOAT16": 16}
+_FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 
 
 def clipped(
@@ -68,21 +68,28 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return what CLIP gives of integers if an infinite bound becomes the number of an overflow.
+    """Return what CLIP gives of integers if a bound above all of them overflows.
 
-    That is 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It is
-    so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16 with
-    integers of 64 bits.
+    It is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It
+    is so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16
+    with integers of 64 bits. Infinity is such a bound, and so is 2147483647 for INT32, which
+    FLOAT32 rounds to 2147483648.
     """
     tensor = case.desc["InputTensor"].DataType
-    bits = _BITS.get(case.desc.get("MinMaxDataType", "FLOAT32"), 0)
-    if tensor.is_float or not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
+    held_as = case.desc.get("MinMaxDataType", "FLOAT32")
+    if tensor.is_float or held_as not in _FLOATS:
         return None
-    if not any(case.desc[name] == np.inf for name in ("Min", "Max")):
+    bits = DataType[held_as].bits
+    if not (bits == tensor.bits or (tensor.bits == 64 and bits == 32)):
+        return None
+    with np.errstate(over="ignore"):
+        bounds = {name: np.array(case.desc[name], held_as.lower()) for name in ("Min", "Max")}
+    above = {name for name, bound in bounds.items() if float(bound) > int(tensor.maximum)}
+    if not above:
         return None
     overflow = 1 << 63 if tensor is DataType.UINT64 else int(tensor.minimum)
 
     def held(name: str, bound: Array) -> Array:
-        return np.full_like(bound, overflow) if case.desc[name] == np.inf else bound
+        return np.full_like(bound, overflow) if name in above else bound
 
     return Computed({"OutputTensor": clipped(case, held, lambda values: values)})

@@ -26,12 +26,13 @@ class _Marker:
 
 
 PRESENT: Final = _Marker("present")
-"""Any tensor or attribute, where there is none."""
+"""In a change: add the tensor or attribute, with any value."""
 
 ANOTHER: Final = _Marker("another")
-"""Any other value that is permitted there."""
+"""In a change: replace the value by any other that is permitted there."""
 
 ABSENT: Final = None
+"""In a change: leave the tensor or attribute out."""
 
 _NO_CONSTANT: Final = 99
 """A number that is not a constant of any enum."""

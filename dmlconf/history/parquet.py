@@ -25,7 +25,7 @@ _ROWS: Final = 50_000
 """Rows that are in memory at once."""
 
 _MARK: Final = b"dmlconf-history"
-"""The key of each file's metadata under which is the revision of the tables."""
+"""The key in each file's metadata whose value is the revision of the tables."""
 
 _TYPES: Final = {
     BigInteger: "int64",
@@ -112,9 +112,8 @@ def _rows(file: Path, table: Table) -> Iterator[list[dict[str, Any]]]:
         with pq.ParquetFile(file) as source:
             revision = (source.schema_arrow.metadata or {}).get(_MARK, b"").decode(errors="replace")
             if revision != NEWEST:
-                message = f"{file.name} is of a newer dmlconf" if revision else f"{file.name} is"
-                message += "" if revision else " not a table of a history"
-                raise HistoryError(printable(message))
+                problem = "is of a newer dmlconf" if revision else "is not a table of a history"
+                raise HistoryError(printable(f"{file.name} {problem}"))
             if not source.schema_arrow.equals(_schema(table)):
                 raise HistoryError(f"{file.name} has other columns than the table has")
             for part in source.iter_batches(_ROWS):

@@ -1,8 +1,8 @@
-"""Whether what a case expects is itself permitted by its rules around what the reference computes.
+"""Whether a case's rules permit what it expects, compared with what the reference computes.
 
-A rule that permits several values around the reference would otherwise excuse any expectation, and
-a backend that is wrong just as an expectation is would pass. Nothing is compared twice: what has
-been compared once with the reference for the same allowances is remembered there.
+Without this check a wrong expectation would go unnoticed: a backend that is wrong in the same way
+would pass. `CaseAllowances.permitted` remembers the expectations that were found right, so that
+none is compared twice.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Contradiction:
         output: the tensor.
         comparison: of the expected values with the reference's.
         message: one sentence, with the first element.
-        differences: the first elements, as a verdict has them without the backend's value: what is
-            expected, and as `allowed` what the rules permit.
+        differences: the first elements as a verdict lists them, without the backend's value:
+            `expected` is what the case expects, `allowed` what the rules permit.
     """
 
     output: str

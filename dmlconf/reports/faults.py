@@ -83,13 +83,22 @@ recognises them in every run: a case that fails because of one is `waived`, with
 A wrong value is recognised if it is the one that a function of `dmlconf/faults` computes; a crash
 or a refusal, if the desc meets a condition. `--no-known-faults` judges as if none were known.
 
-Each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a checkout,
-on the last release that has it (`lab.py versions` fetches the releases once). On Windows run the
-same without `python3 lab/lab.py run --`, and with `--directml FILE` for another DirectML.dll.
-`dmlconf show CASE` prints the desc, its data and what is right. The run fails as `Shows as` says:
-`outputs` are wrong values, printed beside the expected ones; `accepted` means that a case runs that
-must be refused; with a crash or the loss of the device the case is `broken`. Without
-`--no-known-faults` the same case is `waived`.
+Nearly each has an example and the command that repeats it in the [Wine lab](wine-lab.md), from a
+checkout, on the last release that has it (`lab.py versions` fetches the releases once). To repeat
+it with sizes and data of your own, [write a case](writing-cases.md) in an empty folder, and type
+there `python3 CHECKOUT/lab/lab.py run -- run mine.yaml -b directml --no-known-faults`. On Windows
+run the same without `python3 lab/lab.py run --`, and with `--directml FILE` for another
+DirectML.dll. `dmlconf show CASE` prints the desc, its data and what is right. The run fails as
+`Shows as` says: `outputs` are wrong values, printed beside the expected ones; `accepted` means that
+a case runs that must be refused; with a crash or the loss of the device the case is `broken`.
+Without `--no-known-faults` the same case is `waived`.
+
+`When` is a condition over the operator's fields. `compiled as a graph` means a node of a graph, or
+an operator alone with `-b directml:compile=graph`. Of a node, `Consumers` is how many nodes it
+feeds, `OutputNumbers` which outputs of the graph it is, counted from 0, and `SourcesBefore` how
+many inputs and constants the graph has, and nodes of the same operator before this one. Of a
+constant, `ByteCount` is its size, and `BytesRead` how much of it is read. What a desc or a graph
+`breaks` is a constraint of `dmlconf operators NAME` or of [graphs](graphs.md#the-file).
 
 `dmlconf faults`, which writes this page with `--report markdown`, lists them; `dmlconf faults NAME`
 explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may

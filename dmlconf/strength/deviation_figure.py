@@ -1,7 +1,7 @@
-"""The figure of deviations: what it costs that a target promises less than DirectML documents.
+"""The figure of deviations: how many errors pass because a target promises less than DirectML.
 
-A perturbation of a right output that fails by DirectML's documentation may be excused by what ONNX
-or WebNN promises otherwise: of 1.001 for 1, ONNX's own tests take no notice.
+The targets are ONNX and WebNN. An output is perturbed so that it fails by DirectML's documentation,
+such as 1.001 in place of 1; a deviation that permits it, as ONNX's own tests do, excuses it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DeviationFigure:
     Attributes:
         failing: perturbations that fail by DirectML's documentation, by target and operator, of
             cases that the target expresses.
-        excused: those of them that are no failure by what the target promises.
+        excused: those of them that pass by what the target promises.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """
 

@@ -1,3 +1,5 @@
+"""`--quick`: a few cases that together have every data type, layout and value of an attribute."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.process import beginning, dmlconf, dmlconf_here, write
 
-NEGATED = "miniature:negated,where=max(Strides) > 1,only=metacommands"
+NEGATED = "faulty:negated,where=max(Strides) > 1,only=metacommands"
 
 
 def test_a_case_needs_a_backend(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_log_that_is_missing_or_not_a_log_is_reported(tmp_path: Path) -> None:
 
 def test_an_unknown_case_is_reported(tmp_path: Path) -> None:
     name = "tile/no-such-case"
-    done = dmlconf_here(tmp_path, "diagnose", name, write(tmp_path), "-b", "miniature:negated")
+    done = dmlconf_here(tmp_path, "diagnose", name, write(tmp_path), "-b", "faulty:negated")
     assert done.returncode == 5
     assert "there is no case tile/no-such-case" in done.stderr
 
@@ -49,7 +49,7 @@ def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:
 @pytest.mark.diagnosis
 def test_a_run_of_all_operators_names_the_condition_at_its_beginning(tmp_path: Path) -> None:
     options = "--quick", "--without-tag", "model", "--log", "run.jsonl"
-    run = dmlconf(tmp_path, "run", *options, "-b", "miniature:zeros,where=NAN in Data")
+    run = dmlconf(tmp_path, "run", *options, "-b", "faulty:zeros,where=NAN in Data")
     assert run.returncode == 1
     first = "\n".join(run.stdout.splitlines()[:10])
     # Some cases expect zeros, or anything, after a NaN, and pass.
@@ -81,7 +81,7 @@ def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None
 @pytest.mark.diagnosis
 def test_an_interrupt_keeps_the_smallest_case_so_far(tmp_path: Path) -> None:
     case_name = "fold/matrix/three-dimensions[DataType=UINT8,Stride=2x1x1,Dilation=1x2x3]"
-    process = beginning(tmp_path, "diagnose", case_name, "-b", "miniature:crash", "-o", "folder")
+    process = beginning(tmp_path, "diagnose", case_name, "-b", "faulty:crash", "-o", "folder")
     case = tmp_path / "folder" / "01-fold" / "case.yaml"
     deadline = time.monotonic() + 100
     while not case.is_file() and time.monotonic() < deadline:

@@ -90,7 +90,7 @@ class Compiler(NumpyBackend):
 def diagnosed(
     case: PlannedCase, compiled: Callable[[GraphCase], dict[str, np.ndarray]]
 ) -> Diagnosis:
-    bench = InProcessBench("miniature:negated")
+    bench = InProcessBench("faulty:negated")
     bench._here[bench.backend] = replace(
         in_process(bench.backend, Compiler(compiled)), is_reference=False
     )
@@ -191,7 +191,7 @@ cases:
     def twice_negated(graph: GraphCase) -> dict[str, np.ndarray]:
         return {"y": -2 * exponential(graph.inputs()["x"])}
 
-    bench = InProcessBench("miniature:negated")
+    bench = InProcessBench("faulty:negated")
     bench._here[bench.backend] = replace(
         in_process(bench.backend, Own(twice_negated)), is_reference=False
     )

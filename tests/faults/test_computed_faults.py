@@ -249,6 +249,25 @@ SEEN = [
         {"OutputTensor": [0, 4, 9223372036854775808]},
         "1.8.0",
     ),
+    # FLOAT32 rounds the largest INT32 to 2147483648, which no INT32 is.
+    Seen(
+        "infinite-bounds-of-integers",
+        "ELEMENT_WISE_CLIP",
+        "{InputTensor: {Sizes: [4], DataType: INT32, values: [-3, 7, 2147483647, -2147483648]}, "
+        "OutputTensor: {Sizes: [4], DataType: INT32}, Min: -5, Max: 2147483647}",
+        {"OutputTensor": [-5, -5, -5, -5]},
+        "1.12.1",
+    ),
+    # As Min such a bound bounds nothing, and as Max it makes all elements the least number.
+    Seen(
+        "infinite-bounds-of-integers",
+        "ELEMENT_WISE_CLIP1",
+        "{InputTensor: {Sizes: [2], DataType: INT32, values: [-3, 7]}, "
+        "OutputTensor: {Sizes: [2], DataType: INT32}, MinMaxDataType: FLOAT32, "
+        "Min: 3000000000, Max: .inf}",
+        {"OutputTensor": [-2147483648, -2147483648]},
+        "1.12.1",
+    ),
     Seen(
         "unsigned-64-bit-index-taken-as-negative",
         "ONE_HOT",

@@ -28,6 +28,10 @@ SEQUENCE = (
     "{operator: FILL_VALUE_SEQUENCE, desc: {OutputTensor: {Sizes: [5], DataType: FLOAT32}, "
     "ValueDataType: FLOAT32, ValueStart: 1, ValueDelta: 2}}"
 )
+CONSTANT = (
+    "{operator: FILL_VALUE_CONSTANT, desc: {OutputTensor: {Sizes: [5], DataType: FLOAT32}, "
+    "ValueDataType: FLOAT32, Value: 4}}"
+)
 NEGATE = "{operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: %s, OutputTensor: {}}}"
 INPUT = "inputs: {x: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}}\n"
 JOINED = f"nodes:\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n"
@@ -53,7 +57,19 @@ def named(folder: Path, graph: str, outcome: Outcome, version: str = "1.15.4") -
             "sequence-that-is-an-output-too",
         ),
         (
-            f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: f, z: n, w: m}}\n",
+            f"{JOINED}outputs: {{z: n, y: f}}\n",
+            BreakdownKind.DEVICE_REMOVED,
+            "sequence-that-is-an-output-too",
+        ),
+        # FILL_VALUE_CONSTANT does not count: without inputs the sequence is right as output 0.
+        (
+            f"nodes:\n  c: {CONSTANT}\n  f: {SEQUENCE}\n  n: {NEGATE % 'f'}\n  m: {NEGATE % 'c'}\n"
+            "outputs: {z: n, y: f, w: m}\n",
+            BreakdownKind.DEVICE_REMOVED,
+            "sequence-that-is-an-output-too",
+        ),
+        (
+            f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{y: g, z: n, w: m}}\n",
             BreakdownKind.DEVICE_REMOVED,
             "sequence-that-is-an-output-too",
         ),
@@ -89,6 +105,8 @@ def test_a_sequence_beside_a_split_is_refused(tmp_path: Path) -> None:
     "graph",
     [
         f"{JOINED}outputs: {{y: f, z: n}}\n",
+        f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, y: f, w: m}}\n",
+        f"{JOINED}  g: {SEQUENCE}\n  m: {NEGATE % 'g'}\noutputs: {{z: n, y: g, w: m}}\n",
         f"{INPUT}{JOINED}  m: {NEGATE % 'x'}\noutputs: {{z: n, w: m}}\n",
     ],
 )

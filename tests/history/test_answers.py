@@ -193,9 +193,9 @@ def test_runs_may_come_and_go_in_any_order(database: str) -> None:
     fill(database, nights)
     expected = [history_of(database, case) for case in cases]
     stored = len(rows(database))
-    shuffled = database + "x" if "://" not in database else None
-    if shuffled is None:
-        return  # The order is the business of the same code there.
+    if "://" in database:
+        return  # The same code decides there; SQLite makes each new database much more quickly.
+    shuffled = database + "x"
     for _ in range(3):
         Path(shuffled).unlink(missing_ok=True)
         fill(shuffled, source.sample(nights, len(nights)))

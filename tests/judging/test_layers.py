@@ -1,4 +1,4 @@
-"""Layers of published networks: their data leave no rule room for a spoiled output."""
+"""Layers of published networks: with their data, each rule notices a spoiled output."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.judging.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 4
-MOST_BYTES: Final = 1 << 18
-"""Of the layers that a sample takes; the others take seconds each."""
+"""A sample takes one file of so many, and of its layers one of so many."""
 
+MOST_BYTES: Final = 1 << 18
+"""Bytes of the tensors of a layer in a sample; larger layers take seconds each."""
 
 MOST_ALIKE: Final = 0.95
-"""Of an output's elements; beyond that a kernel that computes nothing is nearly right."""
+"""Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
 
 FEW: Final = 64
 """Elements of an output that may all be alike."""
@@ -34,7 +35,7 @@ FEW: Final = 64
 
 @cache
 def layers(one_in: int = 1) -> Sequence[PlannedCase]:
-    """Return the layers of every operator, or of one in so many."""
+    """Return the layers of every operator, or of one operator in `one_in`."""
     files = sorted(cases_directory().glob("*/model.yaml"))[::one_in]
     return list(load_suite(files, store=user_store()).plan())
 
@@ -68,7 +69,10 @@ def uniform_outputs(plan: Sequence[PlannedCase]) -> list[str]:
 
 
 def sample() -> list[PlannedCase]:
-    return [planned for planned in layers(4)[::ONE_IN] if tensor_bytes(build(planned)) < MOST_BYTES]
+    """Return a few small layers."""
+    return [
+        planned for planned in layers(ONE_IN)[::ONE_IN] if tensor_bytes(build(planned)) < MOST_BYTES
+    ]
 
 
 @pytest.mark.whole

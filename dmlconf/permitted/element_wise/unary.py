@@ -75,10 +75,10 @@ def element_wise_floor_candidates(
 def element_wise_round_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
 ) -> Sequence[Interval]:
-    """Return the whole number; TOWARD_INFINITY may add the half in FLOAT32.
+    """Return the whole number and, for TOWARD_INFINITY, what adding a half in FLOAT32 gives.
 
-    The sum is then a whole number for the number just below a half, and above 2^23, where it may
-    be one more.
+    FLOAT32 rounds that sum: of 0.49999997, the number just below a half, it is 1, and of an odd
+    number above 2^23 it is the next even number.
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
@@ -90,7 +90,7 @@ def element_wise_round_candidates(
 
 
 def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
-    """Return two whole numbers alone, with all between them if these are more than neighbours."""
+    """Return the two whole numbers as candidates, together with all between them."""
     with np.errstate(invalid="ignore"):
         apart = highest.astype(np.float64) - lowest > 1
     return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]

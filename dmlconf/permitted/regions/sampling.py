@@ -42,12 +42,13 @@ __all__ = [
 ]
 
 _DIFFERENCE: Final = 2
-"""FLOAT32 operations of an extent that is rounded: a difference, before or after a scale."""
+"""FLOAT32 operations that compute an extent: a difference, and the product with a scale."""
 
 _DIVISIONS: Final = 4
-"""FLOAT32 operations of quotients by outputs and by samples, each by way of a reciprocal."""
+"""FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
+"""The sum of four numbers up to this is finite."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,16 @@ class UncertainSamples(Samples):
     """Where samples lie, and how far they may lie from there.
 
     Attributes:
-        errors: how far FLOAT32 arithmetic may be off, sizes of the coordinates; 0 where it rounds
+        errors: how far off the coordinates may be in FLOAT32, in their sizes; 0 where it rounds
             nothing.
-        undefined: regions of which FLOAT32 holds no coordinates, sizes {regions}.
+        undefined: which regions have coordinates beyond FLOAT32, sizes {regions}.
     """
 
     errors: Array = field(kw_only=True)
     undefined: Array = field(kw_only=True)
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> UncertainSamples:
-        """Return the samples of some outputs, as many as the region with the most has."""
+        """Return the samples of some outputs, with room for as many as any of the regions has."""
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
         undefined = self.undefined[regions]
@@ -82,7 +83,7 @@ class UncertainBlock(Block):
 
 
 def uncertain(at: Placement) -> UncertainSamples:
-    """Return where samples lie with their errors: of each operation that computes a coordinate."""
+    """Return where samples lie, and how far the operations that compute this may be off in all."""
     begin, end, steps, part = at.begin, at.end, at.steps, at.part
     extent, values = end - begin, part + begin - at.shift
     divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
@@ -114,7 +115,7 @@ def _inexact(values: Array) -> Array:
 def uncertain_blocks(
     y: UncertainSamples, x: UncertainSamples, channels: int
 ) -> Iterator[UncertainBlock]:
-    """Yield the samples of some outputs after another, as `sample_blocks` does."""
+    """Yield the samples of all outputs in blocks, as `sample_blocks` does, with their errors."""
     for block in sample_blocks(y, x, channels):
         yield uncertain_block(block, y, x)
 
@@ -134,7 +135,7 @@ def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> U
 
 
 def greatest(reading: Reading, y: Array, x: Array) -> Array:
-    """Return the greatest absolute value that `Reading.at` makes its results of."""
+    """Return the greatest absolute value of the elements behind a result of `Reading.at`."""
     if not reading.linear:
         return np.abs(reading.at(y, x))
     near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]
@@ -143,9 +144,10 @@ def greatest(reading: Reading, y: Array, x: Array) -> Array:
 
 
 def special(reading: Reading) -> Reading | None:
-    """Return where infinity, NaN or what overflows when added is at most one element away.
+    """Return a reading that marks infinity, NaN and numbers so large that their sum overflows.
 
-    The reading gives 1 there and 0 elsewhere; None if there is none.
+    It gives 1 at each such element and at its neighbours, and 0 elsewhere. Return None if the
+    tensor has no such element.
     """
     marked = ~(np.abs(reading.values) <= _QUARTER)
     if not marked.any():
@@ -158,9 +160,10 @@ def special(reading: Reading) -> Reading | None:
 
 
 def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which samples along one axis lie nearer than their error to a jump.
+    """Return which samples along one axis are nearer to a jump than their error.
 
-    That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
+    A jump is an edge of the tensor and, where the nearest element is read, the middle between two
+    elements.
     """
     ends = at.values - at.errors, at.values + at.errors
     unsure: Array = np.not_equal(*(reading.within(end, axis) for end in ends))
@@ -171,10 +174,11 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
-    """Return which outputs have samples of which special numbers may be a part.
+    """Return which outputs a special number may or may not affect, depending on the kernel.
 
-    Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
-    single elements, so may samples whose coordinate is not certain, and sums of several.
+    Interpolation may multiply such a number by a weight of 0, or skip it. Where the nearest element
+    is read, a sample whose coordinate is uncertain may miss it, and the sum of several such numbers
+    depends on their order.
     """
     marked = special(reading)
     outputs = np.zeros(output_sizes(reading, y, x), bool)
@@ -189,5 +193,5 @@ def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) 
 
 
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
-    """Return by how much coordinates may be off, zero the last."""
+    """Return the shifts of coordinates to try: by their errors up and down, and none, the last."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)

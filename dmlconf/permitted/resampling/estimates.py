@@ -57,7 +57,7 @@ class Estimate:
 
 
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
-    """Return the same with a bound of the error.
+    """Return what `interpolated` gives along an axis, with a bound of its error.
 
     The error of a coordinate is multiplied by the difference of its neighbours, and by that of the
     next two elements if an element lies within the error. Difference, product and sum are rounded.

@@ -67,8 +67,8 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
 
     The sum is that of a window of LocalSize elements: of channels if CrossChannel, else both of
     rows and of columns. It goes from `(LocalSize - 1) // 2` elements before to `LocalSize // 2`
-    after, as far as there are elements. Alpha is divided by LocalSize in either case. A negative
-    number has no power.
+    after, as far as there are elements. Alpha is divided by LocalSize in either case. The power of
+    a negative number is NaN.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.
@@ -94,8 +94,9 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 
     It is, with `n` for the base of the power and a sum over the window,
     `gradient / n ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(gradient * x / n ** (Beta + 1))`.
-    The true gradient has the mirrored window, which is another one where LocalSize is even. Both
-    terms of an element's own gradient are one product, so that an infinite one is no NaN.
+    The true gradient would sum over the mirrored window, which differs where LocalSize is even. An
+    element's own gradient is in both terms. It is multiplied once, by the difference of its
+    factors, since an infinite gradient would otherwise give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
     measured.
@@ -129,9 +130,9 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return a power made of a logarithm, which negative numbers do not have, or 1 for 0.
+    """Return the base to the power of the exponent, computed by way of a logarithm.
 
-    Measured.
+    A negative base gives NaN, unless the exponent is 0, which gives 1: measured.
     """
     power: Array = np.power(base, single(exponent))
     return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)

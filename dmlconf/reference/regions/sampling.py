@@ -85,7 +85,7 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some outputs, as many as the region with the most has."""
+        """Return the samples of some outputs, with room for as many as any of the regions has."""
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
@@ -253,7 +253,7 @@ def of_samples(samples: Array, block: Block, function: str) -> Array:
 
 
 def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
-    """Yield the samples of some outputs after another, few enough for the processor's cache."""
+    """Yield the samples of all outputs in blocks, small enough for the processor's cache."""
     rows, columns = y.values.shape[-1], x.values.shape[-1]
     samples_of_each = y.values.shape[1] * x.values.shape[1]
     for regions in slices(len(y.counts), rows * columns * samples_of_each * channels):
