@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from dmlconf.cli.entry_point import cli
 from tests.cli.process import dmlconf_here
 
 
+@cache
 def page(name: str) -> str:
     result = CliRunner().invoke(cli, ["operators", name, "--markdown"])
     assert result.exit_code == 0

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from dmlconf.backends import registry
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.engine.session import in_process, judged, make_header
 from dmlconf.reports.runs import terminal
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import RunLog
+from tests.bundled import bundled
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 
 FIRST_LINES: Final = 10
@@ -26,7 +26,7 @@ SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1
 
 def run_log(defect: Defect) -> RunLog:
     """Run the defect's operators on a backend that has the defect."""
-    suite = load_suite([cases_directory() / name.lower() for name in defect.operators])
+    suite = bundled(*map(str.lower, defect.operators))
     plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
     backend = in_process(registry.parse("miniature:zeros"), PlantedBackend(defect))
     expected = expectations(AUTO, backend, suite, plan, [cases_directory()])
