@@ -46,6 +46,7 @@ if sys.platform == "linux":
             # The server has those of when it started; its copies must have no threads.
             with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
                 forkserver.ensure_running()
+            # First, so that it is there before the module of what the process runs is imported.
             process.__dict__ = {"_environment": _Environment(), **process.__dict__}
             super().__init__(process)
 
