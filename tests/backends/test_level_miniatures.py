@@ -16,9 +16,9 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.judging.judge import judge, unsupported_reason
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.verdict import Status
+from tests.bundled import bundled
 
 OPERATORS = (
     "activation_softplus",
@@ -47,7 +47,7 @@ OPERATORS = (
 @cache
 def sample() -> tuple[Case, ...]:
     """Return every 7th case of operators that have levels of each kind."""
-    plan = load_suite([cases_directory() / name for name in OPERATORS]).plan()
+    plan = bundled(*OPERATORS).plan()
     return tuple(map(build, list(plan)[::7]))
 
 
@@ -113,7 +113,7 @@ def test_a_refusal_names_the_part_and_is_an_invalid_argument(tmp_path: Path) -> 
 
 
 def test_a_graph_needs_what_its_constants_and_compile_graph_need() -> None:
-    plan = load_suite([cases_directory() / "graphs" / "constants.yaml"]).plan()
+    plan = bundled("graphs/constants.yaml").plan()
     case = next(build(p) for p in plan if p.template.identifier.endswith("/constant-node"))
     assert refusal(FeatureLevel(2, 0), case) == "IDMLDevice1::CompileGraph"
     assert (refusal(FeatureLevel(6, 1), case) or "").startswith("the constant node ")

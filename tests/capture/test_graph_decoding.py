@@ -19,12 +19,12 @@ from dmlconf.backends.directml.dispatch.graph import (
 )
 from dmlconf.capture.graph_decoding import DecodedGraph, decoded_graph
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.plans import GraphPlan, plan
 from dmlconf.fuzzing.graphs import graph_case
 from dmlconf.graphs.model import Graph
-from dmlconf.resources import cases_directory
 from tests.backends.directml.com import FakeCom
+from tests.bundled import bundled
 
 OPERATORS = ("CONVOLUTION", "GEMM", "ELEMENT_WISE_ADD", "SPLIT", "JOIN", "ACTIVATION_RELU")
 
@@ -90,7 +90,7 @@ def form(graph: Graph) -> Any:
 
 
 def suite_graphs(file: str) -> list[GraphCase]:
-    planned = load_suite([cases_directory() / "graphs" / file]).plan()
+    planned = bundled(f"graphs/{file}").plan()
     valid = (p for p in planned if "rejected" not in p.template.data.get("expect", {}))
     cases = [valid_case(each) for each in valid]
     return [case for case in cases if isinstance(case, GraphCase)]

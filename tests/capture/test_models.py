@@ -12,6 +12,7 @@ from dmlconf.capture.models import write_models
 from dmlconf.capture.partition import captured_partitions
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import named_models
+from dmlconf.cli.common.cache import user_store
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
@@ -67,7 +68,7 @@ def test_every_pair_of_operators_that_models_have_is_in_another_graph_too(tmp_pa
 
 
 def test_every_captured_case_of_the_suite_names_its_models() -> None:
-    suite = load_suite(sorted(cases_directory().glob("*/captured.yaml")))
+    suite = load_suite(sorted(cases_directory().glob("*/captured.yaml")), store=user_store())
     models = {name for each in suite.plan() for name in named_models(each.template.about.note)}
     assert all("model" in each.tags for each in suite.templates)
     assert len(models) >= 30

@@ -10,6 +10,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.quick import quick_cases
 from dmlconf.cases.selecting.selection import Selection, select
+from tests.bundled import bundled
 
 MATRIX = """
 operator: TILE
@@ -98,8 +99,7 @@ def test_slow_cases_are_chosen_only_where_there_are_no_others(tmp_path: Path) ->
 
 @pytest.mark.parametrize("operator", ["GATHER", "CAST"])
 def test_cases_of_an_operator_do_not_depend_on_others(operator: str) -> None:
-    folders = [Path(__file__).parents[2] / "cases" / name for name in ("gather", "cast")]
-    plan = list(load_suite(folders).plan())
+    plan = list(bundled("gather", "cast").plan())
     alone = list(select(plan, Selection(operators=frozenset({operator}), quick=True)))
     together = list(select(plan, Selection(quick=True)))
     assert [case for case in together if case.template.operator_name == operator] == alone

@@ -10,7 +10,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.writing.scaffold import pattern_of, scaffold
-from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
 
@@ -94,7 +94,7 @@ def test_constraints_come_with_their_terms(tmp_path: Path) -> None:
 
 
 def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input() -> None:
-    plan = load_suite([cases_directory() / "convolution"]).plan()
+    plan = bundled("convolution").plan()
     pattern = pattern_of(map(build, plan))
     assert pattern is not None
     image, kernel = pattern.desc["InputTensor"].Sizes, pattern.desc["FilterTensor"].Sizes

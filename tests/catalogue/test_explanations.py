@@ -14,6 +14,7 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.explanations import explanations
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 
 GATHER = """\
 operator: GATHER
@@ -178,7 +179,7 @@ TEXTS = [
     ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
 )
 def test_texts(identifier: str, constraint: str, field: str, text: str) -> None:
-    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    suite = bundled(identifier.partition("/")[0])
     case = build(next(each for each in suite.plan() if each.identifier == identifier))
     assert isinstance(case, Case)
     (each,) = [

@@ -21,6 +21,7 @@ from dmlconf.certification.profiles import (
     required_cases,
     shortcomings,
 )
+from dmlconf.cli.common.cache import user_store
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
@@ -32,6 +33,7 @@ from dmlconf.verdicts.verdict import (
     Status,
     Verdict,
 )
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
@@ -71,7 +73,7 @@ def suite(folder: Path, **files: str) -> Path:
 
 
 def required(profile: str, folder: Path) -> list[str]:
-    plan = load_suite([folder]).plan()
+    plan = load_suite([folder], store=user_store()).plan()
     return [case.identifier for case in required_cases(read_profile(profile), plan)]
 
 
@@ -87,8 +89,7 @@ def test_every_feature_level_has_a_profile_without_problems() -> None:
 
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
 def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
-    folder = cases_directory() / "gather"
-    plan = list(load_suite([folder]).plan())
+    plan = list(bundled("gather").plan())
     names = [
         case.identifier
         for case in required_cases(read_profile(f"{level}+model+combinations+captured"), plan)
@@ -116,7 +117,7 @@ def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
         now = set(required(f"{name}+model+combinations+captured", folder))
         assert before <= now
         before = now
-    assert len(before) == len(list(load_suite([folder]).plan()))
+    assert len(before) == len(list(bundled("gather").plan()))
 
 
 def test_operators_of_a_later_level_are_left_out() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.options.outcome import Demands
 from dmlconf.cli.output.hints import outside_the_bundled_suite
@@ -17,8 +16,8 @@ from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.shards import selected
 from dmlconf.engine.target import local_target
 from dmlconf.reports.formats import Format, Report
-from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import RunLog
+from tests.bundled import bundled
 from tests.engine.cases import plan
 from tests.engine.runs import run_of
 
@@ -65,6 +64,6 @@ def test_nothing_holds_the_plan_while_reports_are_made(
 
 def test_only_cases_outside_the_bundled_suite_stay_for_hints(tmp_path: Path) -> None:
     own = plan(tmp_path)
-    bundled = list(load_suite([cases_directory() / "tile" / "documented.yaml"]).plan())
-    assert bundled
-    assert outside_the_bundled_suite([*bundled, *own]) == own
+    theirs = list(bundled("tile/documented.yaml").plan())
+    assert theirs
+    assert outside_the_bundled_suite([*theirs, *own]) == own

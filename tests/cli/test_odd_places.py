@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.run_log.log import read_log
-from tests.cli.process import DMLCONF, TILE, dmlconf, environment, write
+from tests.cli.process import DMLCONF, TILE, dmlconf, dmlconf_here, environment, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
 
@@ -54,7 +54,7 @@ def test_a_folder_with_more_than_files_reports_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["run", "list", "validate"])
 def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> None:
-    done = dmlconf(tmp_path, command, "a" * 300)
+    done = dmlconf_here(tmp_path, command, "a" * 300)
     assert done.returncode == 3
     assert "cannot be read: File name too long" in done.stderr
 

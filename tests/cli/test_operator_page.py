@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.entry_point import cli
+from dmlconf.cli.pages.operator_page import operator_page
 from tests.cli.process import dmlconf_here
+from tests.each import for_each
 
 
+@cache
 def page(name: str) -> str:
     result = CliRunner().invoke(cli, ["operators", name, "--markdown"])
     assert result.exit_code == 0
@@ -54,16 +58,10 @@ def test_the_page_counts_the_cases_of_each_file(tmp_path: Path) -> None:
     assert total[1] == len(listed.stdout.splitlines())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if number % 4 == 0 else pytest.mark.whole)
-        for number, name in enumerate(operator_names())
-    ],
-)
+@for_each(operator_names())
 def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None:
     columns = 0
-    for line in page(name).splitlines():
+    for line in operator_page(operator(name), Counter(documented=1, matrix=1000)).splitlines():
         cells = line.count("|") - 1
         if line.startswith("|---"):
             columns = cells

@@ -13,8 +13,8 @@ from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import Operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of, values_of
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
+from tests.bundled import bundled
 from tests.combinations.drafts import Draft, Pool, bases, case_of, changes
 from tests.combinations.noticing import notices
 from tests.combinations.search import covering
@@ -160,7 +160,7 @@ def test_sizes_that_follow_from_each_other_change_together(
     name: str, values: dict[str, str]
 ) -> None:
     entry = operator(name)
-    suite = load_suite([cases_directory() / name.lower() / "matrix.yaml"])
+    suite = bundled(f"{name.lower()}/matrix.yaml")
     drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
     others = [each for each in drafts if not values.items() & values_in(entry, each).items()]
     assert any(having(entry, draft, pool, values) for draft in others)

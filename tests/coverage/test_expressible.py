@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.coverage.expressible import measure_target
-
-CASES = Path(__file__).resolve().parents[2] / "cases"
+from tests.bundled import bundled
 
 
 def test_counts_cases_and_reasons() -> None:
-    files = [CASES / "gather" / "documented.yaml", CASES / "gather" / "invalid.yaml"]
-    plan = list(load_suite(files).plan())
+    plan = list(bundled("gather/documented.yaml", "gather/invalid.yaml").plan())
     [row] = measure_target(map(valid_case, plan), "onnx")
     refused = row.reasons["a desc that DirectML must refuse has no counterpart"]
     assert refused > 0
     assert row.expressible == len(plan) - refused == row.cases - row.reasons.total()
-    slices = list(load_suite([CASES / "slice_grad" / "documented.yaml"]).plan())
+    slices = list(bundled("slice_grad/documented.yaml").plan())
     [row] = measure_target(map(valid_case, slices), "onnx")
     assert row.expressible == 0
     assert dict(row.reasons) == {"SLICE_GRAD: ONNX has no gradient of Slice": len(slices)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cli.common.cache import user_store
 from dmlconf.coverage.networks import NetworkCoverage, network_coverage
 from dmlconf.resources import cases_directory
 
@@ -33,7 +34,7 @@ def test_a_layer_in_several_cases_is_one_layer(tmp_path: Path) -> None:
 
 
 def test_every_case_of_a_model_names_its_network() -> None:
-    suite = load_suite(sorted(cases_directory().glob("*/model.yaml")))
+    suite = load_suite(sorted(cases_directory().glob("*/model.yaml")), store=user_store())
     coverage = network_coverage(suite.plan())
     assert sum(each.cases for each in coverage) == sum(1 for _ in suite.plan())
     assert len(coverage) >= 25

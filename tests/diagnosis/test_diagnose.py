@@ -15,7 +15,7 @@ from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
 from dmlconf.engine.session import environment_record
 from dmlconf.reports.diagnoses.folder import write_diagnosis
 from dmlconf.reports.diagnoses.report import culprit_sentence
-from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 from tests.diagnosis.export.graph_cases import graph_of
 from tests.diagnosis.in_process import InProcessBench
 
@@ -23,7 +23,7 @@ from tests.diagnosis.in_process import InProcessBench
 def case_of(identifier: str) -> Case:
     """Return the first case that begins and, after a space, continues as given."""
     beginning, _, part = identifier.partition(" ")
-    plan = load_suite([cases_directory() / identifier.partition("/")[0]]).plan()
+    plan = bundled(identifier.partition("/")[0]).plan()
     names = (p for p in plan if p.identifier.startswith(beginning) and part in p.identifier)
     return valid_case(next(names))
 

@@ -11,8 +11,8 @@ from dmlconf.cases.model import Case, Provenance
 from dmlconf.diagnosis.dump import dump_cases
 from dmlconf.engine.session import in_process, reference
 from dmlconf.judging.judge import judge
-from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
+from tests.bundled import bundled
 
 CASES = [
     "gemm/matrix[DataType=FLOAT16,DimensionCount=2,TransA=NONE,TransB=NONE]",
@@ -26,8 +26,8 @@ REFERENCE = reference("numpy", ZEROS)
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    folders = [cases_directory() / name.partition("/")[0] for name in CASES]
-    plan = {planned.identifier: planned for planned in load_suite(folders).plan()}
+    folders = dict.fromkeys(name.partition("/")[0] for name in CASES)
+    plan = {planned.identifier: planned for planned in bundled(*folders).plan()}
     return [valid_case(plan[name]) for name in CASES]
 
 

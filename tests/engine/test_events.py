@@ -21,6 +21,8 @@ from tests.cli.process import write as write_file
 from tests.engine.cases import many, plan
 from tests.engine.runs import run_of
 
+LASTING = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-api.md"
 
 
@@ -94,9 +96,10 @@ def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:
     with Engine(run_of(tmp_path, many(tmp_path, 6), "miniature:slow,seconds=30")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
-        children = psutil.Process().children(recursive=True)
-        # Python's own resource tracker lives as long as this process.
-        children = [each for each in children if "resource_tracker" not in str(each.cmdline())]
+        here = psutil.Process()
+        # Python's resource tracker and the fork server of the tests live as long as this process.
+        lasting = [each for each in here.children() if LASTING.search(str(each.cmdline()))]
+        children = [each for each in here.children(recursive=True) if each not in lasting]
         assert children
         events.close()
     _, alive = psutil.wait_procs(children, timeout=20)

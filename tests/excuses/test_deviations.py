@@ -21,15 +21,15 @@ from dmlconf.judging.conclusion import Conclusion
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.bundled import bundled
 
-CASES: Final = Path(__file__).resolve().parents[2] / "cases"
 ONNX: Final = read_deviations("onnx")
 GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
 
 
 def case(name: str) -> Case:
     operator, file, _ = name.split("/", 2)
-    plan = load_suite([CASES / operator / f"{file}.yaml"]).plan()
+    plan = bundled(f"{operator}/{file}.yaml").plan()
     return valid_case(next(each for each in plan if each.identifier == name)).with_inputs()
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.protocol import Breakdown, Declined
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from dmlconf.workers.boundary import checked_outcome
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
@@ -57,6 +58,6 @@ def test_record_leaves_it_out(tmp_path: Path) -> None:
 
 
 def test_a_malformed_one_is_a_breakdown() -> None:
-    case = valid_case(next(iter(load_suite([CASES / "tile" / "documented.yaml"]).plan())))
+    case = valid_case(next(iter(bundled("tile/documented.yaml").plan())))
     assert isinstance(checked_outcome(Declined(None), case), Breakdown)  # type: ignore[arg-type]
     assert checked_outcome(Declined("no such operator"), case) == Declined("no such operator")

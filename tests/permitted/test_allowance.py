@@ -6,14 +6,13 @@ import gc
 import weakref
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 
 
 def test_limits_are_freed_with_the_allowances_and_not_when_garbage_is_collected() -> None:
     # Collections are rare in a run, and limits of a large case take hundreds of megabytes.
-    planned = next(load_suite([cases_directory() / "gemm" / "matrix.yaml"]).plan())
+    planned = next(bundled("gemm/matrix.yaml").plan())
     allowances = CaseAllowances(build(planned))
     assert allowances.of("OutputTensor").errors is not None
     right = weakref.ref(allowances.right["OutputTensor"])

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import Comparison, compare
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
+from tests.bundled import bundled
 
 SOFTMAX: Final = "activation_softmax/sizes/long-rows[Length=8195,DataType=FLOAT32]"
 EQUAL: Final = "activation_softmax1/sizes/equal-elements[Length=4099,DataType=FLOAT32]"
@@ -42,7 +41,7 @@ SUMS: Final[Mapping[str, Sum]] = {
 
 @cache
 def allowances(identifier: str) -> tuple[Case, CaseAllowances]:
-    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    suite = bundled(identifier.partition("/")[0])
     [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
     case = build(planned)
     return case, CaseAllowances(case)

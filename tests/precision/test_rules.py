@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.bundled import bundled
 
 FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
 
@@ -202,7 +201,7 @@ def test_signed_zeros_differ_where_the_rule_says_so() -> None:
 
 @pytest.mark.parametrize("operator", ["ceil", "floor", "round"])
 def test_operators_that_make_whole_numbers_keep_the_sign_of_zero(operator: str) -> None:
-    suite = load_suite([cases_directory() / f"element_wise_{operator}"])
+    suite = bundled(f"element_wise_{operator}")
     planned = [each for each in suite.plan() if "special-numbers" in each.identifier]
     dropped = 0
     for case in map(build, planned):

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
+from tests.bundled import bundled
 
 NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]"
 
@@ -40,7 +39,7 @@ RANDOM: Final = (
 
 @cache
 def case_of(identifier: str) -> Case:
-    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    suite = bundled(identifier.partition("/")[0])
     [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
     case = build(planned)
     return replace(case, data=case.inputs())

@@ -12,7 +12,6 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.building.build import build
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import varied
 from dmlconf.catalogue.desc import TensorDesc
@@ -24,9 +23,9 @@ from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs, seen_through
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.verdicts.verdict import Status
+from tests.bundled import bundled
 from tests.graphs.suites import TWO_NODES, graph_case
 
 PRODUCT = """
@@ -263,7 +262,7 @@ def test_a_kernel_may_hold_float32_between_some_nodes_only(
 
 
 def test_a_kernel_may_truncate_all_that_it_stores() -> None:
-    suite = load_suite([cases_directory() / "graphs" / "attention.yaml"])
+    suite = bundled("graphs/attention.yaml")
     [planned] = [
         planned
         for planned in suite.plan()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dmlconf.run_log.log import InvalidLogError, read_log
-from tests.cli.process import dmlconf, dmlconf_here, write
+from tests.cli.process import dmlconf_here, write
 
 Lines = list[dict[str, Any]]
 
@@ -132,7 +132,7 @@ def test_a_log_that_ends_early_contradicts_nothing(tmp_path: Path, lines: Lines,
 
 def test_report_refuses_it_with_a_sentence(tmp_path: Path, lines: Lines) -> None:
     lines[-1]["summary"]["failed"] = 0
-    done = dmlconf(tmp_path, "report", written(tmp_path, lines))
+    done = dmlconf_here(tmp_path, "report", written(tmp_path, lines))
     assert done.returncode == 3
     assert "the log contradicts itself: the footer counts 0 `failed`, but the log has 2" in (
         done.stderr

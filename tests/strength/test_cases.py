@@ -9,10 +9,10 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.reports.strength.cases import case_lines, case_share, useless_cases
-from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import CaseTally
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
 TILES = """
@@ -53,7 +53,7 @@ def test_cases_that_notice_nothing_are_named() -> None:
 
 
 def test_a_sample_has_cases_of_each_operator_and_a_seed_gives_it_again() -> None:
-    plan = list(load_suite([cases_directory() / name for name in ("tile", "join")]).plan())
+    plan = list(bundled("tile", "join").plan())
     some = sampled(plan, 7, 1)
     operators = [planned.template.operator_name for planned in some]
     assert (operators.count("TILE"), operators.count("JOIN")) == (7, 7)

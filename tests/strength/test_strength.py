@@ -16,6 +16,7 @@ from dmlconf.reports.strength.defects import closing_sentence, operator_strength
 from dmlconf.reports.strength.figure import Setting
 from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file
 
@@ -180,8 +181,7 @@ def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str,
 
 
 def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
-    paths = [cases_directory() / "tile"]
-    plan = [p for p in load_suite(paths).plan() if "invalid" not in p.template.tags][:40]
+    plan = [p for p in bundled("tile").plan() if "invalid" not in p.template.tags][:40]
     steps: list[int] = []
 
     @contextmanager

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
-
 import pytest
 
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.reader import read_document
@@ -16,12 +13,11 @@ from dmlconf.resources import schemas_directory
 from dmlconf.translation.program import NotExpressibleError
 from dmlconf.translation.tables import TARGETS, table
 from dmlconf.translation.translate import translated
-
-CASES: Final = Path(__file__).resolve().parents[2] / "cases"
+from tests.bundled import bundled
 
 
 def case(name: str, number: int = 0, file: str = "documented") -> Case:
-    plan = list(load_suite([CASES / name / f"{file}.yaml"]).plan())
+    plan = list(bundled(f"{name}/{file}.yaml").plan())
     return valid_case(plan[number])
 
 
@@ -63,14 +59,14 @@ def test_a_special_case_is_expressed_as_the_operator_that_it_specialises() -> No
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_scaled_number_is_not_rounded_to_float16_before_its_function(target: str) -> None:
-    plan = load_suite([CASES / "element_wise_sqrt" / "boundary.yaml"]).plan()
+    plan = bundled("element_wise_sqrt/boundary.yaml").plan()
     scaled = valid_case(next(p for p in plan if p.identifier.endswith("/bias-beyond-float16")))
     operations = [step.operation.lower() for step in translated(scaled, target).steps]
     assert operations == ["cast", "mul", "add", "sqrt", "cast"]  # 447.2 is the root of 200,000.
 
 
 def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn() -> None:
-    plan = load_suite([CASES / "lstm" / "matrix.yaml"]).plan()
+    plan = bundled("lstm/matrix.yaml").plan()
     name = (
         "lstm/matrix/sizes[DataType=FLOAT32,Length=1,Batch=1,Inputs=1,Hidden=1,Direction=FORWARD]"
     )
@@ -95,7 +91,7 @@ def test_a_graph_is_one_program_whose_nodes_read_one_another() -> None:
 
 
 def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program() -> None:
-    plan = load_suite([CASES / "graphs" / "wiring.yaml"]).plan()
+    plan = bundled("graphs/wiring.yaml").plan()
     of = valid_case(next(each for each in plan if "/exported-twice[" in each.identifier))
     program = translated(of, "onnx")
     assert len(program.outputs) == len(of.outputs()) > 1
@@ -106,7 +102,7 @@ def test_a_node_output_that_a_graph_exports_twice_is_two_outputs_of_the_program(
 def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str) -> None:
     [of] = [
         valid_case(each)
-        for each in load_suite([CASES / "convolution" / "boundary.yaml"]).plan()
+        for each in bundled("convolution/boundary.yaml").plan()
         if each.identifier == "convolution/boundary/output-padding-all-but-one"
     ]
     with pytest.raises(NotExpressibleError):
@@ -114,7 +110,7 @@ def test_output_padding_of_a_forward_convolution_has_no_counterpart(target: str)
 
 
 def test_composed_operators_of_float16_round_once() -> None:
-    plan = list(load_suite([CASES / "activation_linear" / "matrix.yaml"]).plan())
+    plan = list(bundled("activation_linear/matrix.yaml").plan())
     half = next(each for each in plan if "DataType=FLOAT16" in each.identifier)
     assert translated(valid_case(half), "onnx").operations == ("Cast", "Mul", "Add")
     single = next(each for each in plan if "DataType=FLOAT32" in each.identifier)

@@ -11,10 +11,10 @@ from dmlconf.backends.directml.api.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.api.hresult import HResultError
 from dmlconf.backends.directml.dispatch.case_flags import flags_of
 from dmlconf.backends.directml.dispatch.operators import OperatorCache
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.plans import plan
-from dmlconf.resources import cases_directory
 from tests.backends.directml.com import FakeCom
+from tests.bundled import bundled
 
 E_FAIL = -2147467259
 
@@ -47,7 +47,7 @@ def test_tags_add_flags_to_those_of_the_backend(
 
     device = FakeCom(dml.IDML_DEVICE, CreateOperator=create, CompileOperator=compile_operator)
     cache = OperatorCache(device, DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS)
-    case = valid_case(next(load_suite([cases_directory() / "tile" / "documented.yaml"]).plan()))
+    case = valid_case(next(bundled("tile/documented.yaml").plan()))
     with pytest.raises(HResultError):
         cache.get(plan(case), flags_of(tags))
     assert seen == [expected]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dmlconf.cases.graph_case import GraphCase
-from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.cases.loading.loader import valid_case
 from dmlconf.diagnosis.reduction.reduce import with_own_data
-from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 
 __all__ = ["graph_of"]
 
@@ -13,7 +13,7 @@ __all__ = ["graph_of"]
 def graph_of(beginning: str) -> GraphCase:
     """Return the first graph whose identifier begins so, behind `graphs/`."""
     file = beginning.partition("/")[0]
-    plan = load_suite([cases_directory() / "graphs" / f"{file}.yaml"]).plan()
+    plan = bundled(f"graphs/{file}.yaml").plan()
     named = (p for p in plan if p.identifier.startswith(f"graphs/{beginning}"))
     case = with_own_data(valid_case(next(named)))
     assert isinstance(case, GraphCase)

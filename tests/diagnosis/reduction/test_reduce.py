@@ -19,7 +19,7 @@ from dmlconf.diagnosis.reduction.number_ref import NumberRef, number_at, with_nu
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
 from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.expressions import Expression, ExpressionError
-from dmlconf.resources import cases_directory
+from tests.bundled import bundled
 
 CONDITIONS = [
     ("convolution/matrix/attributes", "GroupCount > 1 and Direction == BACKWARD", 16),
@@ -36,7 +36,7 @@ CONDITIONS = [
 def case_that_meets(beginning: str, condition: str) -> Case:
     operator = beginning.partition("/")[0]
     expression = Expression(condition)
-    for planned in load_suite([cases_directory() / operator]).plan():
+    for planned in bundled(operator).plan():
         if planned.identifier.startswith(beginning) and "invalid" not in planned.template.tags:
             case = valid_case(planned)
             if meets(case, expression):
@@ -91,7 +91,7 @@ def test_data_become_zeros_and_ones_but_for_what_the_failure_needs() -> None:
 
 
 def test_a_case_that_must_be_rejected_keeps_breaking_the_same_constraints() -> None:
-    suite = load_suite([cases_directory() / "gemm"])
+    suite = bundled("gemm")
     plan = [p for p in suite.plan() if "invalid" in p.template.tags]
     case = with_own_data(valid_case(plan[0]))
     reduced = reduce_case(case, lambda c: True).case
@@ -100,7 +100,7 @@ def test_a_case_that_must_be_rejected_keeps_breaking_the_same_constraints() -> N
 
 
 def test_nodes_that_the_failure_does_not_need_are_left_out() -> None:
-    suite = load_suite([cases_directory() / "graphs" / "attention.yaml"])
+    suite = bundled("graphs/attention.yaml")
     case = with_own_data(valid_case(next(iter(suite.plan()))))
     assert isinstance(case, GraphCase)
     first = case.graph.operator_nodes[0].operator_name

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.permitted.graphs.alternatives import PASS_SIGNS_ON
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
+from tests.bundled import bundled
 from tests.graphs.suites import graph_case
 from tests.permitted.graphs.accepted import Values, accepts, graph, single
 
@@ -216,7 +215,7 @@ def test_a_zero_has_either_sign_where_its_rule_leaves_it_open(
 
 @pytest.mark.parametrize("operator", sorted(PASS_SIGNS_ON))
 def test_operators_that_pass_signs_on_give_equal_numbers_for_both_zeros(operator: str) -> None:
-    plan = list(load_suite([cases_directory() / operator.lower() / "matrix.yaml"]).plan())
+    plan = list(bundled(f"{operator.lower()}/matrix.yaml").plan())
     for case in map(build, plan[:: max(1, len(plan) // 20)]):
         if case.violations() or any(array.size > 1000 for array in case.inputs().values()):
             continue

@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.numbers.half import STORES
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.numbers.half import Store
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
+from tests.bundled import bundled
 
 Outputs = Mapping[str, Array]
 Total = Callable[[Array], Array]
@@ -184,7 +183,7 @@ OPERATORS: Final = {
 
 @cache
 def case_of(identifier: str) -> Case:
-    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    suite = bundled(identifier.partition("/")[0])
     [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
     return build(planned)
 

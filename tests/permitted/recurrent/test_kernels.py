@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.recurrent import layers
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
 from dmlconf.workers.memory import tensor_bytes
+from tests.bundled import bundled
 
 ONE_IN = 24
 """Cases of a data type of which one is taken."""
@@ -26,7 +25,7 @@ JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
-    plan = load_suite([cases_directory() / operator]).plan()
+    plan = bundled(operator).plan()
     named = [planned for planned in plan if data_type in planned.identifier]
     cases = [build(planned) for planned in named[::ONE_IN]]
     return [

@@ -1,0 +1,46 @@
+"""Worker processes that tests start are copies, and otherwise like those that dmlconf starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
+
+
+def describe(file: Path) -> None:
+    about = {"variable": os.environ.get("DMLCONF_TEST"), "folder": str(Path.cwd())}
+    file.write_text(json.dumps({**about, "parent": psutil.Process().parent().cmdline()}), "utf-8")
+
+
+def end() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("value", ["one", "two"])
+def test_a_copy_has_the_variables_and_the_folder_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("DMLCONF_TEST", value)
+    monkeypatch.chdir(tmp_path)
+    process = get_context("spawn").Process(target=describe, args=(tmp_path / "about.json",))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    about = json.loads((tmp_path / "about.json").read_text("utf-8"))
+    assert (about["variable"], about["folder"]) == (value, str(tmp_path))
+    assert "multiprocessing.forkserver" in str(about["parent"])
+
+
+def test_the_signal_that_ends_a_copy_is_known() -> None:
+    process = get_context("spawn").Process(target=end)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
