@@ -15,18 +15,20 @@ from dmlconf.cases.model import About, Case, Fill, Location
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.coverage.combinations.classes import LARGE, REAL_CLASSES, data_input
+from dmlconf.coverage.combinations.classes import REAL_CLASSES, data_input
 from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
-from dmlconf.tensors.layout import LAYOUTS, as_stored, packed_strides
+from dmlconf.tensors.layout import LAYOUTS, as_stored, layout_class, packed_strides
 from tests.combinations.attention import is_attention, mask_values, with_other_heads
+from tests.combinations.data import fill_of
 from tests.combinations.moves import moves_windows, with_other_moves
 from tests.combinations.recurrent import is_recurrent, with_other_networks
 from tests.combinations.scatter import distinct_indices, with_other_tuples
 from tests.combinations.shapes import with_other_shapes
 from tests.combinations.sizes import SIZES
+from tests.combinations.starts import starts
 from tests.combinations.tensors import KINDS, with_tensors
 from tests.combinations.windows import has_windows, with_other_windows
 
@@ -39,14 +41,17 @@ __all__ = [
     "changes",
     "entry_of",
     "layout_name",
+    "may_have",
     "shared_buffers",
 ]
 
-MOST_ELEMENTS: Final = 40_000
+MOST_ELEMENTS: Final = 100_000
 """Elements of all tensors of a made case together: it is to be quick."""
 
 _CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
 _LISTED: Final = 64
+_FROM_ONE: Final = "ELEMENT_WISE_ACOSH"
+"""An operator that gives NaN for what is below 1."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +97,29 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
         kept = _fitting(draft.data.get(name), each, tensor)
         if each.bounds is not None and not tensor.DataType.is_float:
             entries[name] = _indices(operator, draft.desc, each, tensor, kept)
+        elif each.name == counts and operator.name == _FROM_ONE and draft.data_class == "whole":
+            entries[name] = {"fill": {"integers": {"low": 1, "high": 9, "seed": seed}}}
         elif each.name == counts:
             if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
-            entries[name] = {"fill": _fill(draft, tensor.DataType, seed)}
+            entries[name] = {"fill": fill_of(tensor, draft.data_class, draft.mild, seed)}
         elif kept is not None and (
             "fill" not in kept or tensor.DataType.is_float or "uniform" not in kept["fill"]
         ):
-            entries[name] = dict(kept)
+            entries[name] = _repeated(kept, tensor)
         else:
             low = -4 if tensor.DataType.is_signed else 1
             entries[name] = {"fill": {"integers": {"low": low, "high": 4, "seed": seed}}}
     return entries
+
+
+def _repeated(entry: Mapping[str, Any], tensor: TensorDesc) -> dict[str, Any]:
+    """Return listed data in which elements that share an address have the same value."""
+    listed = entry.get("values")
+    if listed is None or not tensor.OverlappingStrides or len(listed) != tensor.ElementCount:
+        return dict(entry)
+    array = np.array(listed, tensor.DataType.dtype).reshape(tensor.Sizes)
+    return {"values": as_stored(array, tensor.Strides).reshape(-1).tolist()}
 
 
 def _filled(entry: str | Mapping[str, Any], tensor: TensorDesc) -> Array:
@@ -134,7 +150,7 @@ def _indices(
         data = np.array(kept["values"]) if entry is None else _filled(entry, tensor)
         below = -most - 1 if each.bounds.from_end and tensor.DataType.is_signed else least
         if below <= data.min() and data.max() <= max(most, least):
-            return dict(kept)
+            return _repeated(kept, tensor)
     return {"fill": {"integers": {"low": least, "high": max(most, least), "seed": 1}}}
 
 
@@ -147,31 +163,6 @@ def _fitting(
     if entry is not None and listed and free and len(entry["values"]) != tensor.ElementCount:
         return None
     return entry
-
-
-def _fill(draft: Draft, data_type: DataType, seed: int) -> dict[str, Any]:
-    signed, mild = data_type.is_signed, draft.mild
-    whole = {"integers": {"low": -9 if signed else 0, "high": 8 if mild else 9, "seed": seed}}
-    match draft.data_class:
-        case "special":
-            return {"specials": {"seed": seed, "every": 23 if mild else 5}}
-        case "all -infinity":
-            return {"constant": {"value": float("-inf")}}
-        case "fractions":
-            return {"uniform": {"low": -2, "high": 1.75 if mild else 2, "seed": seed}}
-        case "small" if data_type.is_float:
-            return {"uniform": {"low": -0.003, "high": 0.003, "seed": seed}}
-        case "small":
-            return {"integers": {"low": -1 if signed else 0, "high": 1, "seed": seed}}
-        case "large" if data_type.is_float:
-            high = (1.25 if mild else 2) * LARGE[data_type]
-            return {"uniform": {"low": -high, "high": high, "seed": seed}}
-        case "large":
-            low, high = int(data_type.minimum), int(data_type.maximum)
-            return {"integers": {"low": low, "high": high, "seed": seed}}
-    if data_type.bits == 4:
-        return {"integers": {"low": -5 if signed else 0, "high": 5, "seed": seed}}
-    return whole
 
 
 def case_of(operator: Operator, draft: Draft) -> Case:
@@ -218,7 +209,22 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
         desc = with_tensors(operator, case.desc, lambda _, t: TensorDesc(t.DataType, t.Sizes))
         data = {name: entry for name in case.data if (entry := _kept(case, name))}
         drafts.append(Draft(desc, data))
+    drafts += [
+        _refitted(operator, each, desc)
+        for each in _templates(operator, drafts)
+        for desc in starts(operator, each.desc)
+    ]
     return drafts, Pool({k: list(v.values())[:60] for k, v in values.items()}, nested)
+
+
+def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
+    """Return drafts to take data types and flags from: of real numbers, with many tensors."""
+
+    def rank(draft: Draft) -> tuple[bool, int]:
+        tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc, *KINDS)]
+        return not any(each.DataType.is_float for each in tensors), -len(tensors)
+
+    return sorted(drafts, key=rank)[:1]
 
 
 def _kept(case: Case, name: str) -> dict[str, Any] | None:
@@ -407,6 +413,16 @@ def layout_name(tensor: TensorDesc) -> str:
     if tensor.Strides is None:
         return "implicit"
     return next(k for k, make in _LAYOUTS.items() if make(tensor.Sizes) == tensor.Strides)
+
+
+def may_have(draft: Draft, name: str, value: str) -> bool:
+    """Return whether a parameter is a layout that its tensor has with other strides."""
+    value_of = draft.desc.get(name.removeprefix("layout of "))
+    tensor = value_of[0] if isinstance(value_of, tuple) and value_of else value_of
+    if not name.startswith("layout of ") or not isinstance(tensor, TensorDesc):
+        return False
+    layouts = (_LAYOUTS[each] for each in _CHOICES.get(value, (value,)))
+    return any(layout_class(tensor.Sizes, make(tensor.Sizes)) == value for make in layouts)
 
 
 def _owners(operator: Operator, desc: Desc) -> list[set[str]]:

@@ -21,7 +21,7 @@ _MOST_LISTED: Final = 96
 """Indices that are listed; more of them count up."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
-_TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2))
+_TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
 """Sizes of indices before the size of a tuple."""
 
 

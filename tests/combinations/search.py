@@ -12,25 +12,29 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Final
 
 from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
 from dmlconf.coverage.combinations.parameters import Parameter, values_of
 from dmlconf.judging.unjudged import judges_nothing
-from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes
+from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes, may_have
 from tests.combinations.noticing import notices
-from tests.judging.wrong_results import fails_wrong_results
+from tests.judging.wrong_results import CHANGES, fails_wrong_results
 
 __all__ = ["covering"]
 
-_BASES = 12
+_BASES = 40
 _VALUES = 3
 _MOST_TRIED = 200
 """Drafts in which a value that no draft has is tried."""
 
 _FAILURES = 6
 """After so many pairs without a case, a value that no case has is not tried again."""
+
+_TELLING: Final = ("special", "fractions", "large", "whole")
+"""Classes of data that are tried where those of a draft give outputs that say nothing."""
 
 _Values = tuple[str | None, ...]
 
@@ -44,11 +48,13 @@ class _Search:
         self.missing = dict.fromkeys(coverage.missing)
         self.pool = pool
         self.drafts: list[tuple[Draft, _Values]] = []
-        seen: set[_Values] = set()
+        seen: set[tuple[_Values, tuple[tuple[int, ...], ...]]] = set()
         for draft in drafts:
             values = self.values(draft)
-            if values is not None and values not in seen:
-                seen.add(values)
+            tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            sizes = tuple(tensor.Sizes for _, _, tensor in tensors)
+            if values is not None and (values, sizes) not in seen:
+                seen.add((values, sizes))
                 self.drafts.append((draft, values))
         self.add_rare_values()
 
@@ -106,7 +112,10 @@ class _Search:
         wanted = dict(pair)
 
         def rank(each: tuple[Draft, _Values]) -> tuple[int, int, int]:
-            matches = sum(each[1][self.at[name]] == value for name, value in pair)
+            matches = sum(
+                each[1][self.at[name]] == value or may_have(each[0], name, value)
+                for name, value in pair
+            )
             absent = sum(each[1][self.at[name]] is None for name, _ in pair)
             return -matches, absent, zlib.crc32(repr((pair, each[1])).encode())
 
@@ -122,20 +131,40 @@ class _Search:
                         break
                 kept.add(name)
             if current is not None:
-                made, values = self.enriched(*current, kept)
-                for each in (made, replace(made, mild=True)):
-                    if self.judges(each) and self.values(each) == values:
-                        return each, values
+                for made, values in (self.enriched(*current, set(kept)), current):
+                    for each in (made, replace(made, mild=True)):
+                        if self.judges(each) and self.values(each) == values:
+                            return each, values
+                found = None if "data" in wanted else self.with_other_data(*current, kept)
+                if found is not None:
+                    return found
+        return None
+
+    def with_other_data(
+        self, draft: Draft, values: _Values, kept: set[str]
+    ) -> tuple[Draft, _Values] | None:
+        """Return the draft with data that its outputs tell apart, as IS_NAN does only NaN."""
+        parameter = next((each for each in self.parameters if each.name == "data"), None)
+        for value in _TELLING if parameter is not None else ():
+            if parameter is not None and value in parameter.values:
+                found = self.changed(draft, values, parameter, value, kept)
+                if found is not None and self.judges(found[0]):
+                    return found
         return None
 
     def judges(self, draft: Draft) -> bool:
-        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes."""
+        """Return whether the data of a draft fit its tensors, and a case of it notices mistakes.
+
+        A tenth more than infinity, or than the lowest number, is as right as that.
+        """
         case = case_of(self.operator, draft)
         try:
             case = case.with_inputs()
         except (ValueError, OverflowError):
             return False
-        return not judges_nothing(case) and fails_wrong_results(case) and notices(case)
+        infinite = draft.data_class == "all -infinity"
+        changes = {k: v for k, v in CHANGES.items() if k != "scaled" or not infinite}
+        return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
         """Give the other parameters the values that bring most missing pairs."""

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 from dmlconf.cases.loading.loader import load_suite, valid_case
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import Operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of, values_of
-from dmlconf.tensors.datatypes import Array
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import fill
 from tests.bundled import bundled
+from tests.combinations.data import fill_of
 from tests.combinations.drafts import Draft, Pool, bases, case_of, changes
 from tests.combinations.noticing import notices
 from tests.combinations.search import covering
@@ -193,7 +197,7 @@ def indices_of(path: Path, text: str) -> Array:
     path.write_text(text, encoding="utf-8")
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)
-    [draft], _ = bases(case.operator, [case])
+    [draft, *_], _ = bases(case.operator, [case])
     return case_of(case.operator, draft).with_inputs().inputs()["IndicesTensor"]
 
 
@@ -209,3 +213,31 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
     tuples = indices_of(tmp_path / "one.yaml", SCATTER_ND).reshape(6, 2).tolist()
     assert len({tuple(each) for each in tuples}) == 6
     assert all(row < 4 and column < 3 for row, column in tuples)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("TOP_K1", {"dimensions": "7", "last size": "large"}),
+        ("SPLIT", {"dimensions": "1", "last size": "tile + 1"}),
+        ("TILE", {"dimensions": "6", "last size": "large"}),
+        ("GATHER_ND1", {"dimensions": "8", "last size": "prime"}),
+        ("REDUCE", {"last size": "large", "reduced elements": "tile - 1"}),
+        ("RESAMPLE1", {"dimensions": "1", "scales": "up"}),
+        ("NONZERO_COORDINATES", {"dimensions": "8", "last size": "tile"}),
+        ("CONVOLUTION_INTEGER", {"dimensions": "3", "input channels": "tile + 1"}),
+        ("GEMM", {"rows": "tile", "inner size": "large"}),
+    ],
+)
+def test_starts_have_sizes_that_no_case_has(name: str, values: dict[str, str]) -> None:
+    entry = operator(name)
+    plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
+    [_, *drafts], _ = bases(entry, [valid_case(next(iter(plan)))])
+    valid = [each for each in drafts if not case_of(entry, each).documented_violations()]
+    assert any(values.items() <= values_in(entry, each).items() for each in valid)
+
+
+def test_few_special_numbers_begin_with_infinity() -> None:
+    tensor = TensorDesc(DataType.FLOAT32, (1, 3))
+    [(kind, arguments)] = fill_of(tensor, "special", False, 1).items()
+    assert fill(kind, (1, 3), DataType.FLOAT32, arguments)[0, 0] == np.inf

@@ -90,7 +90,8 @@ def test_impossible_pairs_follow_from_tables_and_constraints() -> None:
     assert flat == "a transposed layout needs 2 dimensions"
     infinite = "data", "all -infinity"
     assert why("CAST", ("data type of InputTensor", "INT8"), infinite) is not None
-    assert why("CAST", ("data type of OutputTensor", "INT8"), infinite) is None
+    assert why("CAST", ("data type of OutputTensor", "INT32"), infinite) is None
+    assert why("CAST", ("data type of OutputTensor", "INT8"), infinite) is not None
     indices = "OutputIndicesTensor"
     absent = why("MAX_POOLING1", (f"data type of {indices}", "UINT32"), (indices, "absent"))
     assert absent == "an absent tensor has no data type"

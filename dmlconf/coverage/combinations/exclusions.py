@@ -54,10 +54,13 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
         # Where others are tied to its data type, they have one.
         if absent and tied(operator, "DataType")[tensor] == (tensor,):
             return "an absent tensor has no data type"
+    data = data_input(operator)
+    if "data" in values and values.get(data or "") == ABSENT:
+        return "an absent tensor has no data"
     why = _not_in_place(operator, values) if values.get("in place") == "true" else None
     if why is not None:
         return why
-    types = (values.get(each) for each in ("data type", f"data type of {data_input(operator)}"))
+    types = (values.get(each) for each in ("data type", f"data type of {data}"))
     if values.get("data") in REAL_CLASSES and any("INT" in each for each in types if each):
         return "integers are whole and finite"
     return None
