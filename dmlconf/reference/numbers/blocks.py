@@ -18,13 +18,6 @@ __all__ = ["in_blocks", "in_slices"]
 _BLOCK: Final = 1 << 15
 """Elements that are computed at once."""
 
-_BUFFER: Final = 256
-"""Elements of NumPy's buffers; by default they have 8,192.
-
-An operation of a tensor and one number for each of its rows copies that number for every element
-if a row is shorter than a buffer, which takes longer than the operation.
-"""
-
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:
     """Return what a function makes of each element, or of those at the same index.
@@ -76,20 +69,18 @@ def in_slices(
         return function(*tensors).astype(dtype, copy=False)
     axis, result = axes[0], None
     step = max(1, _BLOCK * first.shape[axis] // first.size)
-    with np.errstate():  # This restores the size of the buffers, too.
-        np.setbufsize(_BUFFER)
-        for start in range(0, first.shape[axis], step):
-            part = (slice(None),) * axis + (slice(start, start + step),)
-            elements = function(
-                *(
-                    tensor if tensor is None or tensor.shape[axis] == 1 else tensor[part]
-                    for tensor in tensors
-                )
+    for start in range(0, first.shape[axis], step):
+        part = (slice(None),) * axis + (slice(start, start + step),)
+        elements = function(
+            *(
+                tensor if tensor is None or tensor.shape[axis] == 1 else tensor[part]
+                for tensor in tensors
             )
-            if result is None:
-                sizes = list(elements.shape)
-                sizes[axis] = first.shape[axis]
-                result = np.empty(sizes, dtype)
-            result[part] = elements
+        )
+        if result is None:
+            sizes = list(elements.shape)
+            sizes[axis] = first.shape[axis]
+            result = np.empty(sizes, dtype)
+        result[part] = elements
     assert result is not None
     return result
