@@ -3,9 +3,9 @@
 `python -m benchmarks.operators [--small] [FAMILY ...]`, in an environment that has onnx and
 onnxruntime too. With `--small` each workload runs once on the reference and on ONNX Runtime, which
 takes seconds and times nothing; the exit code is 1 if results differ.
-Everything runs in one process, in turn, and ratios are taken pair by pair. If results differ by
-more than rounding, it says so, because then the work is not the same. OPENBLAS_NUM_THREADS applies
-to both NumPy and ONNX Runtime.
+Everything runs in one process, in turn, and ratios of processor time, since the machine may be
+shared, are taken pair by pair. If results differ by more than rounding, it says so, because then
+the work is not the same. OPENBLAS_NUM_THREADS applies to both NumPy and ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ SLOW: Final = 0.3
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Return the seconds of a call."""
-    began = time.perf_counter()
+    """Return the processor seconds that a call takes, in all threads."""
+    began = time.process_time()
     function()
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def reference(workload: Workload) -> Callable[[], Any]:

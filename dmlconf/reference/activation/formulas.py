@@ -28,7 +28,9 @@ def _celu(x: Array, Alpha: float) -> Array:
 def _elu(x: Array, Alpha: float) -> Array:
     if 0 < Alpha < np.inf:
         # Without a choice, in half the time. The sign is that of x, of zero as well.
-        return np.copysign(np.maximum(x, 0) + Alpha * np.expm1(np.minimum(x, 0)), x)
+        above, below = np.clip(x, 0, np.inf), np.clip(x, -np.inf, 0)
+        value: Array = np.copysign(above + Alpha * np.expm1(below), x)
+        return value
     return np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0)), x)
 
 
@@ -39,7 +41,9 @@ def _gelu(x: Array) -> Array:
 
 
 def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
-    return np.fmax(0.0, np.minimum(Alpha * x + Beta, 1.0))
+    value: Array = np.clip(Alpha * x + Beta, 0.0, 1.0)
+    value[np.isnan(value)] = 0.0
+    return value
 
 
 def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:

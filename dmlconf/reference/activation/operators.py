@@ -103,10 +103,10 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Source: the page of DML_ACTIVATION_RELU_OPERATOR_DESC; NaN was measured.
     """
-    zero = InputTensor.dtype.type(0)
-    output: Array = np.fmax(InputTensor, zero)
+    # Of two tensors `fmax` takes many elements at once, of a tensor and a number one at a time.
+    output: Array = np.fmax(InputTensor, np.zeros_like(InputTensor))
     # This makes -0 +0.
-    output += zero
+    output += InputTensor.dtype.type(0)
     return output
 
 

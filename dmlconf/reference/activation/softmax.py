@@ -92,7 +92,7 @@ def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
 def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return how far each element is below the largest of its row, FLOAT64, and its power."""
     below = tensor.astype(np.float64)
-    below -= tensor.max(distinct_axes(axes), keepdims=True)
+    below -= below.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 

@@ -53,7 +53,8 @@ def batch_normalization(desc: BatchNormalizationDesc) -> Array:
     """
 
     def normalized(tensor: Array, mean: Array, variance: Array, scale: Array, bias: Array) -> Array:
-        values = wide(tensor) - wide(mean)
+        values = wide(tensor)
+        values -= wide(mean)
         values *= wide(scale) / deviation_of(variance, desc.Epsilon)
         values += wide(bias)
         return fused(values, desc.FusedActivation)

@@ -9,6 +9,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.quantization.exact_sums import exact_product
 from dmlconf.reference.quantization.quotients import quantized
 from dmlconf.tensors.datatypes import Array
 
@@ -106,7 +107,8 @@ def matrix_multiply_integer(
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
     """
-    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+    a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
+    sums = exact_product(a, b)
     return sums.astype(np.int64).astype(np.int32)
 
 
@@ -163,7 +165,7 @@ def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
     """
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
-    return quantized_sum(a @ b, scales, desc.OutputZeroPointTensor, desc.OutputTensor)
+    return quantized_sum(exact_product(a, b), scales, desc.OutputZeroPointTensor, desc.OutputTensor)
 
 
 def quantized_sum(

@@ -18,8 +18,9 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.quantization.arithmetic import centred, quantized_sum
+from dmlconf.reference.quantization.exact_sums import exact_convolution
 from dmlconf.reference.quantization.quotients import quantized
-from dmlconf.reference.windows.convolution import FilterGeometry, forward
+from dmlconf.reference.windows.convolution import FilterGeometry
 from dmlconf.reference.windows.sliding import elements, sums, windows
 from dmlconf.tensors.datatypes import Array
 
@@ -190,10 +191,10 @@ def convolved(
     start: Sequence[int],
     groups: int,
 ) -> Array:
-    """Return the convolution, FLOAT64, of 4 dimensions like its arguments."""
+    """Return the convolution of centred bytes, FLOAT64, of 4 dimensions like its arguments."""
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
-    return forward(values, filter_, sizes, window)
+    return exact_convolution(values, filter_, sizes, window)
 
 
 def centred_filter(filter_: Array, zero_point: Array | None) -> Array:

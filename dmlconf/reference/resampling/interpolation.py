@@ -70,10 +70,15 @@ def nearest(values: Array, size: int, rounding: str) -> Array:
 def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
     """Return the elements at indices along each axis."""
     growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
+
+    def cost(axis: int) -> tuple[float, int]:
+        """Axes that shrink come first. Whole rows are copied fastest, so as many as there are."""
+        return growth[axis], axis if growth[axis] < 1 else -axis
+
     taken = tensor
-    for axis in np.argsort(growth, kind="stable"):
+    for axis in sorted(range(tensor.ndim), key=cost):
         if not np.array_equal(indices[axis], np.arange(tensor.shape[axis])):
-            taken = taken.take(indices[axis], int(axis))
+            taken = taken.take(indices[axis], axis)
     return taken.copy() if taken is tensor else taken
 
 

@@ -145,11 +145,11 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
-    """Return the sum, over the window at each position, of the values times the filter, FLOAT64.
+    """Return the sum, over the window at each position, of the values times the filter.
 
     Args:
         values: sizes {batches, channels, ...}; beyond its edges there are zeros.
-        filter_: sizes {output channels, channels of a group, ...}, FLOAT64.
+        filter_: sizes {output channels, channels of a group, ...}; its type is that of the sums.
         sizes: of the result: {batches, output channels, ...}.
         window: how the filter moves over the values.
     """
@@ -158,12 +158,12 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     _, outputs, channels, *kernel = parts.shape
     positions = tuple(sizes[2:])
     batches = (sizes[0], window.groups)
-    padded = np.zeros((*batches, channels, *window.reach(kernel, positions)))
+    padded = np.zeros((*batches, channels, *window.reach(kernel, positions)), filter_.dtype)
     into, taken = _overlap(padded.shape[3:], values.shape[2:], window.start)
     padded[into] = values.reshape(*padded.shape[:3], *values.shape[2:])[taken]
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
-    sums = np.empty((*batches, outputs, *positions))
+    sums = np.empty((*batches, outputs, *positions), filter_.dtype)
     # Each block reads the weights again.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):

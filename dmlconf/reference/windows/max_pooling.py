@@ -104,4 +104,6 @@ def comparable(tensor: Array) -> tuple[Array, Any]:
 def stored_maxima(maxima: Array, output: TensorDesc) -> Array:
     """Return the results in the output's type, whose lowest finite number is the least."""
     dtype = output.DataType.dtype
-    return np.maximum(maxima, np.finfo(dtype).min).astype(dtype) if dtype.kind == "f" else maxima
+    if maxima.dtype == dtype:
+        return maxima
+    return np.maximum(maxima, np.finfo(dtype).min).astype(dtype)

@@ -81,7 +81,7 @@ def window_means(desc: AveragePooling1Desc, tensor: Array) -> Array:
     """Return the mean of what the window sees at each position, FLOAT64."""
     over = desc.windows()
     totals = sums(tensor, over)
-    totals /= prod(desc.WindowSize) if desc.IncludePadding else elements(over)
+    totals /= prod(desc.WindowSize) if desc.IncludePadding else elements(over).astype(np.float64)
     return totals
 
 
@@ -112,7 +112,7 @@ def average_pooling_grad(
             within = windows(padded, sizes[1], Strides, WindowSize, (0,) * len(Strides))
             shares /= np.maximum(elements(within), 1)
         else:
-            shares /= elements(over)
+            shares /= elements(over).astype(np.float64)
         return spread(shares, over).astype(OutputGradientTensor.DataType.dtype)
 
 
