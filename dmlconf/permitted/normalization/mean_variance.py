@@ -22,6 +22,7 @@ from dmlconf.permitted.normalization.parameters import (
 )
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.numbers.rounding import greatest_product, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
@@ -110,6 +111,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             intermediate = np.fmax(intermediate, error_scale.sums + bias)
             error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
         error_scale = error_scale.overflowing_where(overflows(added) | overflows(intermediate))
+        if dtype == np.float16:
+            others += _averaged_in_passes(desc, over)
         values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
         fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         if dtype == np.float16:
@@ -134,6 +137,44 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 for other in others
             ),
         )
+
+
+def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
+    """Return what kernels give that average adjacent dimensions in one pass, others in a further.
+
+    Measured: DirectML 1.8.0 holds the averages of each pass in FLOAT16, truncated, and may hold the
+    inverse of the root. Either pass may be the first: along the dimensions 0 and 2 it is 0, and
+    along 0, 1 and 3 it is 3.
+
+    Args:
+        desc: the operator's fields.
+        over: the dimensions that share mean and variance, in ascending order.
+    """
+    passes: list[tuple[int, ...]] = []
+    for axis in over:
+        if passes and passes[-1][-1] == axis - 1:
+            passes[-1] += (axis,)
+        else:
+            passes.append((axis,))
+    if len(passes) == 1:
+        return []
+
+    def averaged(values: Array, order: list[tuple[int, ...]]) -> Array:
+        for axes in order:
+            values = toward_zero(values.mean(axes, keepdims=True))
+        return values
+
+    given = []
+    for order in (passes, passes[::-1]):
+        values = wide(desc.InputTensor)
+        if desc.UseMean:
+            values = toward_zero(values - averaged(values, order))
+        if desc.UseVariance:
+            root = np.sqrt(averaged(np.square(values), order) + single(desc.Epsilon))
+            given.append(values * toward_zero(1 / root))
+            values = values / root
+        given.append(values)
+    return given
 
 
 def _normalized_spans(

@@ -1,11 +1,15 @@
-"""A FLOAT16 variance whose batches are averaged first, as DirectML 1.8.0 does."""
+"""FLOAT16 means and variances whose batches are averaged first, as DirectML 1.8.0 does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.tensors.datatypes import Array
 from tests.permitted.graphs.accepted import accepts, single
 
 PARAMETERS = "{DataType: FLOAT16, Sizes: [1, 3, 1, 1]"
@@ -31,3 +35,28 @@ def test_a_variance_of_averaged_batches_is_right(
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", DESC.replace("HIGH", high))
     assert accepts(case, "OutputVarianceTensor", measured)
     assert not accepts(case, "OutputVarianceTensor", wrong)
+
+
+NORMALIZED = """
+  InputTensor: {DataType: FLOAT16, Sizes: [3, 4, 5, 2],
+                fill: {uniform: {low: -3, high: 3, step: 0.125, seed: 1}}},
+  OutputTensor: {DataType: FLOAT16, Sizes: [3, 4, 5, 2]}, Axes: [0, 2],
+  NormalizeVariance: true, Epsilon: 0.0625"""
+
+
+def test_a_mean_of_averaged_batches_is_right(tmp_path: Path) -> None:
+    """DirectML 1.8.0 gives 0.05756 for the element [1, 0, 1, 1], and 1.15.4 0.05725."""
+    case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", NORMALIZED)
+
+    def averaged(values: Array) -> Array:
+        of_batches = toward_zero(values.mean(0, keepdims=True))
+        return toward_zero(of_batches.mean(2, keepdims=True))
+
+    values = wide(case.inputs()["InputTensor"])
+    centred = toward_zero(values - averaged(values))
+    root = np.sqrt(averaged(np.square(centred)) + 0.0625)
+    output = toward_zero(centred * toward_zero(1 / root)).astype(np.float16)
+    output[1, 0, 1, 1] = 0.05756
+    assert accepts(case, "OutputTensor", output.ravel().tolist())
+    output[1, 0, 1, 1] = 0.0578
+    assert not accepts(case, "OutputTensor", output.ravel().tolist())
