@@ -5,14 +5,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol, TypeVar
 
 from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
-from dmlconf.workers.working_folder import existing_working_folder
+from dmlconf.workers.spawning import spawned
 
 __all__ = ["Mapping", "in_processes"]
 
@@ -70,17 +69,8 @@ class _Process:
     """One process, which applies functions to items as they come."""
 
     def __init__(self, start: Callable[..., None], state: tuple[Any, ...]) -> None:
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, start, state), daemon=True)
-        try:
-            with existing_working_folder(), children_ignore_interrupts():
-                self._process.start()
-        except BaseException:
-            self.connection.close()
-            raise
-        finally:
-            theirs.close()
+        with children_ignore_interrupts():
+            self._process, self.connection = spawned(_serve, start, state)
 
     def send(self, function: Callable[[Any], Any], item: Any) -> None:
         """Give the next item; that the process has died, `received` tells."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections import deque
@@ -10,15 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.registry import BackendName
+from dmlconf.workers.spawning import spawned
 from dmlconf.workers.worker import Ready, Stop, Task, work
-from dmlconf.workers.working_folder import existing_working_folder
 
 __all__ = ["START_SECONDS", "Ran", "WorkerProcess", "wait_for_messages"]
 
@@ -81,24 +79,13 @@ class WorkerProcess:
         Raises:
             OSError: the system lets no process start.
         """
-        context = multiprocessing.get_context("spawn")
         self._number = number
         self._results = 0
         self._diagnostics = directory / f"worker-{number}.stderr"
         self._diagnostics.touch()
         self._timeout = timeout
         self._earlier_diagnostics = b""
-        self.connection, theirs = context.Pipe()
-        arguments = (theirs, backend, task, self._diagnostics, timeout)
-        self._process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
-        try:
-            with existing_working_folder():
-                self._process.start()
-        except BaseException:
-            self.connection.close()
-            raise
-        finally:
-            theirs.close()
+        self._process, self.connection = spawned(work, backend, task, self._diagnostics, timeout)
         self.ready: Ready | None = None
         self.batch: deque[Any] = deque()
         self.idle = False

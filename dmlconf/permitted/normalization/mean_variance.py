@@ -156,7 +156,7 @@ def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, .
             passes[-1] += (axis,)
         else:
             passes.append((axis,))
-    if len(passes) == 1:
+    if len(passes) < 2:
         return []
 
     def averaged(values: Array, order: list[tuple[int, ...]]) -> Array:
@@ -164,17 +164,17 @@ def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, .
             values = toward_zero(values.mean(axes, keepdims=True))
         return values
 
-    given = []
+    quotients = []
     for order in (passes, passes[::-1]):
         values = wide(desc.InputTensor)
         if desc.UseMean:
             values = toward_zero(values - averaged(values, order))
         if desc.UseVariance:
             root = np.sqrt(averaged(np.square(values), order) + single(desc.Epsilon))
-            given.append(values * toward_zero(1 / root))
+            quotients.append(values * toward_zero(1 / root))
             values = values / root
-        given.append(values)
-    return given
+        quotients.append(values)
+    return quotients
 
 
 def _normalized_spans(

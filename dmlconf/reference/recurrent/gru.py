@@ -93,7 +93,7 @@ def gru_direction(
             reset = hold(reset_state.times_matrix(recurrence_h), "product")
         ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
         mixed = hold(zt.complement() * ht, "share") + hold(zt * hidden, "share")
-        return (arithmetic.undefined(mixed, _made_of_infinities(mixed, zt, ht, hidden)),)
+        return (arithmetic.undefined(mixed, _of_infinite_operands(mixed, zt, ht, hidden)),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
     biases = []
@@ -106,10 +106,10 @@ def gru_direction(
     return sequences.run(step, sums, (first,), backward, arithmetic)
 
 
-def _made_of_infinities(result: Values, *operands: Values) -> Array:
+def _of_infinite_operands(result: Values, *operands: Values) -> Array:
     """Return where a result is infinite or NaN, an operand is infinite, and none is NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
-    given = np.logical_or.reduce([np.isnan(value) for value in each])
-    found: Array = ~np.isfinite(result.value) & infinite & ~given
-    return found
+    nan = np.logical_or.reduce([np.isnan(value) for value in each])
+    where: Array = ~np.isfinite(result.value) & infinite & ~nan
+    return where
