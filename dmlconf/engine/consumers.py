@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from typing import Final, TypeVar
 
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Judged, Opened, Retried
-from dmlconf.run_log.log import Footer, LogWriteError, LogWriter
+from dmlconf.run_log.log import Footer, Header, LogWriteError, LogWriter, RunLog, read_back
+from dmlconf.run_log.packed import packing
+from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["Consumer", "logging_to", "run_through", "run_to_end"]
+__all__ = ["Consumer", "LogKeeper", "logging_to", "run_through", "run_to_end"]
 
 Consumer = Callable[[Event], None]
 """Takes each event of a run, in order."""
+
+_Item = TypeVar("_Item")
+
+_PICKLED_AT_ONCE: Final = 256
+"""Verdicts that are pickled together share what they have in common."""
 
 
 def logging_to(log: LogWriter) -> Consumer:
@@ -40,6 +49,53 @@ def logging_to(log: LogWriter) -> Consumer:
             raise
 
     return consume
+
+
+class LogKeeper:
+    """A consumer that keeps what the log has, so that nobody has to read it again.
+
+    Until the run ends its verdicts are pickled, as its plan takes much memory, too.
+    """
+
+    def __init__(self) -> None:
+        self._header: Header | None = None
+        self._footer: Footer | None = None
+        self._latest: list[tuple[int, Verdict]] = []
+        self._earlier: list[bytes] = []
+
+    def __call__(self, event: Event) -> None:
+        """Keep what an event says."""
+        match event:
+            case Opened(header, resumed=False):
+                self._header = read_back(header)
+            case Judged(verdict, place):
+                self._latest.append((place, verdict))
+                if len(self._latest) == _PICKLED_AT_ONCE:
+                    self._earlier.append(pickle.dumps(self._latest, pickle.HIGHEST_PROTOCOL))
+                    self._latest = []
+            case Finished(footer):
+                self._footer = footer
+
+    def log(self) -> RunLog | None:
+        """Return the log, or None where it began with another run; what was kept is gone then."""
+        if self._header is None:
+            return None
+        pack = packing()
+        verdicts = {place: pack(verdict) for place, verdict in self._all()}
+        return RunLog(
+            self._header, tuple(verdicts[each] for each in sorted(verdicts)), self._footer
+        )
+
+    def _all(self) -> Iterator[tuple[int, Verdict]]:
+        for content in _taken(self._earlier):
+            yield from pickle.loads(content)  # It never leaves the process.
+        yield from _taken(self._latest)
+
+
+def _taken(items: list[_Item]) -> Iterator[_Item]:
+    """Take the items out of a list, the last first."""
+    while items:
+        yield items.pop()
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:

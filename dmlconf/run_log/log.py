@@ -32,6 +32,7 @@ __all__ = [
     "RunLog",
     "footer_of",
     "header_of",
+    "read_back",
     "read_log",
     "rewrite",
     "verdict_data",
@@ -226,7 +227,7 @@ def read_log(
     """
     logged: list[LoggedVerdict] = []
     attempts: dict[str, LoggedVerdict] = {}
-    read: Callable[[Mapping[str, Any]], Verdict] = verdict_of
+    pack: Callable[[Verdict], Verdict] = _unpacked
     header: Header | None = None
     footer: tuple[int, Footer] | None = None
     for number, record, _ in log_lines(path, own=own):
@@ -239,11 +240,11 @@ def read_log(
             raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
         if kind == "header":
             header = header_of(record)
-            read = packing() if header.selected > MANY else verdict_of
+            pack = packing() if header.selected > MANY else _unpacked
         elif kind == "footer":
             footer = number, footer_of(record)
         else:
-            entry = LoggedVerdict(number, record.get("place"), keep(read(record)))
+            entry = LoggedVerdict(number, record.get("place"), keep(pack(verdict_of(record))))
             if kind == "verdict":
                 logged.append(entry)
                 attempts.pop(entry.verdict.case, None)
@@ -257,6 +258,10 @@ def read_log(
     verdicts = {entry.verdict.case: entry for entry in logged}
     in_order = sorted(verdicts.values(), key=_order)
     return RunLog(header, tuple(entry.verdict for entry in in_order), footer and footer[1])
+
+
+def _unpacked(verdict: Verdict) -> Verdict:
+    return verdict
 
 
 def _not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
@@ -278,6 +283,11 @@ def _check_consistency(
     if problem is not None:
         message = f"the log contradicts itself: {problem.message}"
         raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+
+
+def read_back(header: Header) -> Header:
+    """Return a header as it is once it was written and read: its options are plain values."""
+    return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 
 def header_of(record: Mapping[str, Any]) -> Header:

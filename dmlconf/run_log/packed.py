@@ -1,94 +1,84 @@
-"""Verdicts that take less memory: what only some reports read is kept as text.
+"""Verdicts that take less memory: what only some reports read is kept packed.
 
-A verdict's figures, facts and digests take kilobytes as dictionaries, and some hundred bytes as
-JSON; equal ones of several cases are stored once.
+A verdict's facts and digests take kilobytes as dictionaries, and some hundred bytes packed; equal
+ones of several cases are stored once, and so are equal figures.
 """
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final
 
-from dmlconf.verdicts.figures import Figures
-from dmlconf.verdicts.record import value_of
-from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Verdict
+from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["MANY", "Packed", "PackedFigures", "packing"]
+__all__ = ["MANY", "Packed", "packing"]
 
 MANY: Final = 20_000
 """Logs with more verdicts are read packed."""
 
+_PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
+
 
 class Packed(Mapping[str, Any]):
-    """A mapping of plain values, kept as JSON."""
+    """A mapping that is kept pickled; the bytes are this process's own."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_content",)
 
-    def __init__(self, text: str) -> None:
-        """Take the JSON of the mapping; infinities and NaN are written as Python's `json` does."""
-        self._text = text
+    def __init__(self, content: bytes) -> None:
+        """Take the pickled mapping."""
+        self._content = content
 
     def __getitem__(self, key: str) -> Any:
-        return self._unpacked()[key]
+        return _unpacked(self._content)[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._unpacked())
+        return iter(_unpacked(self._content))
 
     def __len__(self) -> int:
-        return len(self._unpacked())
-
-    def _unpacked(self) -> Mapping[str, Any]:
-        return _plain(self._text)
-
-
-class PackedFigures(Packed):
-    """A verdict's figures, kept as JSON."""
-
-    __slots__ = ()
-
-    def _unpacked(self) -> Mapping[str, Any]:
-        return _figures(self._text)
+        return len(_unpacked(self._content))
 
 
 @lru_cache(maxsize=256)
-def _plain(text: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(text)
-    return data
+def _unpacked(content: bytes) -> Mapping[str, Any]:
+    mapping: Mapping[str, Any] = pickle.loads(content)  # It never leaves the process.
+    return mapping
 
 
-@lru_cache(maxsize=256)
-def _figures(text: str) -> dict[str, Figures]:
-    return {name: value_of(Figures, record) for name, record in json.loads(text).items()}
-
-
-def packing() -> Callable[[Mapping[str, Any]], Verdict]:
-    """Return a function that reads packed verdicts from records; equal parts share one object."""
-    known: dict[str, Packed] = {}
+def packing() -> Callable[[Verdict], Verdict]:
+    """Return a function that packs verdicts; equal parts of them share one object."""
+    known: dict[bytes, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def packed(mapping: Mapping[str, Any], kind: type[Packed] = Packed) -> Mapping[str, Any]:
+    def packed(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
         if not mapping:
             return _NOTHING
-        text = json.dumps(mapping, separators=(",", ":"))
-        return known.setdefault(text, kind(text))
+        content = pickle.dumps(mapping, _PROTOCOL)
+        return known.setdefault(content, Packed(content))
 
-    def read(record: Mapping[str, Any]) -> Verdict:
-        plain = {**record, "tags": tags.setdefault(tuple(record["tags"]), tuple(record["tags"]))}
-        for name in ("operator", "location"):
-            plain[name] = intern(record[name])
-        facts, files = (packed(plain.pop(name, _NOTHING)) for name in ("facts", "files"))
-        figures = packed(plain.pop("figures"), PackedFigures)
-        digests = packed(plain.pop("output_digests", _NOTHING))
+    def pack(verdict: Verdict) -> Verdict:
+        identity, judgement, execution = verdict.identity, verdict.judgement, verdict.execution
         return Verdict(
-            value_of(Identity, plain, facts=facts, files=files),
-            value_of(Judgement, plain, figures=figures),
-            value_of(Execution, plain, output_digests=digests),
+            replace(
+                identity,
+                operator=intern(identity.operator),
+                location=intern(identity.location),
+                tags=tags.setdefault(identity.tags, identity.tags),
+                facts=packed(identity.facts),
+                files=packed(identity.files),
+            ),
+            replace(judgement, figures=packed(judgement.figures)),
+            replace(
+                execution,
+                seconds=round(execution.seconds, 6),
+                output_digests=packed(execution.output_digests),
+            ),
         )
 
-    return read
+    return pack
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from dmlconf.backends.protocol import Outputs
-from dmlconf.engine.consumers import logging_to, run_through, run_to_end
+from dmlconf.engine.consumers import LogKeeper, logging_to, run_through, run_to_end
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged, Opened
 from dmlconf.run_log.log import LogWriter, read_log
@@ -20,6 +20,7 @@ from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.cli.process import write as write_file
 from tests.engine.cases import many, plan
 from tests.engine.runs import run_of
+from tests.reports.logs import everything, run_log, text_of, write
 
 LASTING = re.compile(r"multiprocessing\.(resource_tracker|forkserver) import main")
 
@@ -125,6 +126,33 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
     assert written.complete
     assert len(written.verdicts) == 6
     assert len([event for event in seen if isinstance(event, Judged)]) == 6
+
+
+def test_what_is_kept_is_what_the_log_has(tmp_path: Path) -> None:
+    """Verdicts of every kind, more than are pickled at once, as workers reach them."""
+    every = everything().verdicts
+    verdicts = [each.of_case(case=f"case/{n}/{each.case}") for n in range(40) for each in every]
+    written = run_log(*verdicts, options={"tags": ("a", "b")})
+    keeper = LogKeeper()
+    keeper(Opened(written.header, len(verdicts)))
+    places = sorted(range(len(verdicts)), key=lambda place: place % 7)
+    for place in places:
+        keeper(Judged(verdicts[place], place))
+    assert written.footer is not None
+    keeper(Finished(written.footer))
+    kept = keeper.log()
+    assert kept is not None
+    read = read_log(write(tmp_path / "run.jsonl", written))
+    assert (kept.header, kept.footer) == (read.header, read.footer)
+    assert text_of(kept) == text_of(read)
+
+
+def test_nothing_is_kept_of_a_run_that_was_continued() -> None:
+    written = everything()
+    keeper = LogKeeper()
+    keeper(Opened(written.header, 1, resumed=True))
+    keeper(Judged(written.verdicts[0], 0))
+    assert keeper.log() is None
 
 
 def test_the_documented_script_runs(tmp_path: Path) -> None:

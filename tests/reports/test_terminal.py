@@ -152,8 +152,8 @@ def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str)
 def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
     two = {**logs.figures(3.0), "OutputIndices": logs.figures(None)["OutputTensor"]}
     verdicts = [logs.PASSED.judged(figures=two), logs.PASSED_NEAR, logs.PASSED_INTEGERS]
-    assert summary.worst_ulp(verdicts) == 3.0
-    assert summary.worst_ulp([logs.PASSED_INTEGERS]) is None
+    assert summary.operator_totals(logs.run_log(*verdicts))[1].worst_ulp == 3.0
+    assert summary.operator_totals(logs.run_log(logs.PASSED_INTEGERS))[1].worst_ulp is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dmlconf.run_log.log import read_log, verdict_data
-from dmlconf.run_log.packed import MANY, PackedFigures
+from dmlconf.run_log.packed import MANY, Packed
 from dmlconf.verdicts.verdict import Verdict
 from tests.reports.logs import EVERY_STATUS, FAILED, dead, run_log, write
 
@@ -26,7 +26,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
 
 
 def test_packed_verdicts_say_what_was_written(verdicts: tuple[Verdict, ...]) -> None:
-    assert isinstance(verdicts[0].figures, PackedFigures)
+    assert isinstance(verdicts[0].figures, Packed)
     for verdict, original in zip(verdicts, (*EVERY_STATUS, DETAILED), strict=False):
         assert verdict_data(verdict) == verdict_data(original)
 

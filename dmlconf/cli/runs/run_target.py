@@ -21,7 +21,7 @@ from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.announcement import announcement, graphs_note
 from dmlconf.cli.runs.history import add_to_history
 from dmlconf.cli.runs.logged_run import default_log, is_in_memory
-from dmlconf.engine.consumers import Consumer, logging_to, run_through
+from dmlconf.engine.consumers import Consumer, LogKeeper, logging_to, run_through
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Repeated
 from dmlconf.engine.run import Run
@@ -39,6 +39,9 @@ _MOST_UNSAVED: Final = 4096
 
 LARGEST_HINTED_PLAN: Final = 100_000
 """Cases of a plan, at most, for hints on them; a larger plan is freed before its reports."""
+
+_MOST_KEPT: Final = 100_000
+"""Verdicts of a run, at most, that stay in memory; the log of a larger run is read again."""
 
 _MOST_DUMPED: Final = 100
 """Each has several files; with more failures than this, groups are what to look at."""
@@ -83,12 +86,14 @@ class _Ended:
     Attributes:
         log: its log.
         footer: the log's last line.
+        keeper: has what the log has; None where it must be read.
         slower_lines: what is said about operators that take longer than in an earlier run.
         slower: complaints about operators that take longer than in an earlier run.
     """
 
     log: Path
     footer: Footer
+    keeper: LogKeeper | None = None
     slower_lines: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
 
@@ -143,7 +148,8 @@ def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
     """Report on a run from its log; return whether every report could be written."""
-    written = read_log(ended.log, own=True)
+    kept = ended.keeper and ended.keeper.log()
+    written = kept or read_log(ended.log, own=True)
     reports = [replace(each, file=labelled(each.file, label)) for each in shown.reports]
     could_write = show(written, reports, **shown.details)
     if ended.footer.summary[Status.UNCHECKED] and not shown.quiet:
@@ -179,7 +185,10 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
                 say(each)
         color = str(shown.details["color"])
         with progress(engine.total, quiet=shown.quiet, color=color) as advance:
-            consumers = [_announcing(shown.quiet), advancing(advance), _noting_end(log, ends)]
+            few = engine.total is not None and engine.total <= _MOST_KEPT
+            keeper = LogKeeper() if few else None
+            consumers = [_announcing(shown.quiet), advancing(advance)]
+            consumers.append(_noting_end(log, ends, keeper))
             if run.how.cache is not None:
                 consumers.append(_saving(run.how.cache))
             if earlier is not None and earlier.complete:
@@ -198,12 +207,14 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
                 warn(recording.stale_note(list(map(Path, run.paths))))
 
 
-def _noting_end(log: Path, ends: list[_Ended]) -> Consumer:
+def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Consumer:
     """Return a consumer that notes how the run ended."""
 
     def consume(event: Event) -> None:
+        if keeper is not None:
+            keeper(event)
         if isinstance(event, Finished):
-            ends.append(_Ended(log, event.footer))
+            ends.append(_Ended(log, event.footer, keeper))
 
     return consume
 

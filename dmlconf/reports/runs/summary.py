@@ -34,7 +34,6 @@ __all__ = [
     "shown_statuses",
     "slowest_lines",
     "status_counts",
-    "worst_ulp",
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
@@ -74,38 +73,42 @@ class OperatorTotals:
         return sum(self.counts.values())
 
 
-def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
-    """Return the greatest distance in ULP of outputs judged by ULP; None where there are none."""
-    distances = [
-        figures.worst_ulp
-        for verdict in verdicts
-        for figures in verdict.figures.values()
-        if figures.worst_ulp is not None and figures.rule == "ulp"
-    ]
-    return max(distances, default=None)
-
-
 def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
-    counts = Counter(verdict.status for verdict in verdicts)
-    seconds = sum(verdict.seconds for verdict in verdicts)
+    distances: list[float] = []
+    margins: list[float] = []
     histogram: Counter[str] = Counter()
     for verdict in verdicts:
+        passed = verdict.status is Status.PASSED
         for figures in verdict.figures.values():
             histogram.update(figures.histogram)
+            if figures.worst_ulp is not None and figures.rule == "ulp":
+                distances.append(figures.worst_ulp)
+            if passed and figures.margin is not None and figures.rule != "exact":
+                margins.append(figures.margin)
     return OperatorTotals(
-        name, counts, worst_ulp(verdicts), _greatest_margin(verdicts), seconds, histogram
+        name,
+        Counter(verdict.status for verdict in verdicts),
+        max(distances, default=None),
+        max(margins, default=None),
+        sum(verdict.seconds for verdict in verdicts),
+        histogram,
     )
 
 
-def _greatest_margin(verdicts: Sequence[Verdict]) -> float | None:
-    margins = [
-        figures.margin
-        for verdict in verdicts
-        if verdict.status is Status.PASSED
-        for figures in verdict.figures.values()
-        if figures.rule != "exact" and figures.margin is not None
-    ]
-    return max(margins, default=None)
+def _sum(name: str, rows: Sequence[OperatorTotals]) -> OperatorTotals:
+    counts: Counter[Status] = Counter()
+    histogram: Counter[str] = Counter()
+    for row in rows:
+        counts.update(row.counts)
+        histogram.update(row.histogram)
+    return OperatorTotals(
+        name,
+        counts,
+        max((row.worst_ulp for row in rows if row.worst_ulp is not None), default=None),
+        max((row.margin for row in rows if row.margin is not None), default=None),
+        sum(row.seconds for row in rows),
+        histogram,
+    )
 
 
 def margin_cell(margin: float | None) -> str:
@@ -119,16 +122,16 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     for verdict in log.verdicts:
         by_operator.setdefault(verdict.operator, []).append(verdict)
     rows = [_totals(name, by_operator[name]) for name in sorted(by_operator)]
-    return rows, _totals("total", log.verdicts)
+    return rows, _sum("total", rows)
 
 
-def family_totals(log: RunLog) -> list[OperatorTotals]:
-    """Return the totals of each family of operators, the largest first, instead of operators."""
+def family_totals(operators: Sequence[OperatorTotals]) -> list[OperatorTotals]:
+    """Return the totals of each family of operators, the largest first, from those of operators."""
     known = families()
-    by_family: dict[str, list[Verdict]] = {}
-    for verdict in log.verdicts:
-        by_family.setdefault(known.get(verdict.operator, OTHER), []).append(verdict)
-    rows = [_totals(name, verdicts) for name, verdicts in by_family.items()]
+    by_family: dict[str, list[OperatorTotals]] = {}
+    for row in operators:
+        by_family.setdefault(known.get(row.operator, OTHER), []).append(row)
+    rows = [_sum(name, rows) for name, rows in by_family.items()]
     return sorted(rows, key=lambda row: (-row.cases, row.operator))
 
 

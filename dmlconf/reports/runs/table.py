@@ -104,7 +104,7 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
         return
     failing = [row for row in rows if any(s.fails_run and n for s, n in row.counts.items())]
     if not failing:
-        yield OperatorsTable(summary.family_totals(log), total, "Family")
+        yield OperatorsTable(summary.family_totals(rows), total, "Family")
         return
     shown = failing[:MOST_FAILING_ROWS]
     yield OperatorsTable(shown, total)
