@@ -33,6 +33,9 @@ from dmlconf.tensors.scalar import scalar_value
 __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
+_MOST_READS: Final = 8
+"""How many times its size a file's parts may have together."""
+
 _LONGEST_NAME: Final = 80
 """Characters of an operator, a field or a data type; the longest of DirectML has 53."""
 
@@ -99,17 +102,39 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
     return struct.unpack_from(form, content, position)
 
 
+class _Content:
+    """The bytes of a file, and how many of them may still be read.
+
+    Parts of a FlatBuffer may refer to the same bytes. Those of a partition hardly do, so a file of
+    which many times its size would be read is damaged, or made to take long.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.bytes = content
+        self._left = _MOST_READS * len(content)
+
+    def read(self, size: int) -> None:
+        """Count bytes that are read.
+
+        Raises:
+            _DamageError: they are too many for the file.
+        """
+        self._left -= size
+        if self._left < 0:
+            raise _DamageError(f"its parts have more than {_MOST_READS} times its size together")
+
+
 class _Table:
     """A table of a FlatBuffer; every position is checked against the file's end."""
 
-    def __init__(self, content: bytes, position: int) -> None:
+    def __init__(self, content: _Content, position: int) -> None:
         try:
             from flatbuffers.table import Table
         except ImportError as error:
             message = f"flatbuffers is missing ({error}): {install_command('capture')}"
             raise PartitionError(message) from error
-        _unpacked("<i", content, position)
-        self._table = Table(content, position)
+        _unpacked("<i", content.bytes, position)
+        self._table = Table(content.bytes, position)
         self._content = content
 
     def _position(self, slot: int) -> int | None:
@@ -123,7 +148,7 @@ class _Table:
     def number(self, slot: int, form: str) -> int:
         """Return a number in a slot; 0 if it is absent."""
         position = self._position(slot)
-        return 0 if position is None else int(_unpacked(form, self._content, position)[0])
+        return 0 if position is None else int(_unpacked(form, self._content.bytes, position)[0])
 
     def text(self, slot: int) -> str:
         """Return a string; empty if it is absent."""
@@ -156,7 +181,8 @@ class _Table:
             return None
         size = struct.calcsize(form)
         return tuple(
-            _unpacked(form, self._content, position)[0] for position in self._items(slot, size)
+            _unpacked(form, self._content.bytes, position)[0]
+            for position in self._items(slot, size)
         )
 
     def has(self, slot: int) -> bool:
@@ -164,12 +190,13 @@ class _Table:
         return self._position(slot) is not None
 
     def _referred(self, position: int) -> int:
-        return position + int(_unpacked("<I", self._content, position)[0])
+        return position + int(_unpacked("<I", self._content.bytes, position)[0])
 
     def _string(self, position: int) -> str:
         start = self._referred(position)
-        (length,) = _unpacked("<I", self._content, start)
-        text = self._content[start + 4 : start + 4 + length]
+        (length,) = _unpacked("<I", self._content.bytes, start)
+        self._content.read(length)
+        text = self._content.bytes[start + 4 : start + 4 + length]
         if len(text) != length:
             raise _DamageError(
                 f"it has a text of {length:,} bytes, of which it ends after {len(text):,}"
@@ -181,11 +208,12 @@ class _Table:
         if position is None:
             return
         start = self._referred(position)
-        (count,) = _unpacked("<I", self._content, start)
+        (count,) = _unpacked("<I", self._content.bytes, start)
         if count > _MOST_PARTS:
             raise _DamageError(
                 f"it has a list of {count:,} parts; at most {_MOST_PARTS:,} are read"
             )
+        self._content.read(count * size)
         yield from range(start + 4, start + 4 + count * size, size)
 
 
@@ -193,11 +221,11 @@ class _Partition:
     """One file. Slots are the header's: 4 for the first field of a table, 6 for the second."""
 
     def __init__(self, content: bytes) -> None:
-        self._content = content
+        self._content = _Content(content)
         if not content:
             raise _DamageError("it is empty")
         (root,) = _unpacked("<I", content, 0)
-        self._root = _Table(content, root)
+        self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
         """Return the graph; weights in files beside it are inputs."""
@@ -305,30 +333,30 @@ class _Partition:
             return nested if field.is_array else nested[0]
         if kind is AttributeKind.SCALAR_UNION:
             inner = value.target(6)
-            stored = self._content[inner : inner + 8] if inner is not None else b""
+            stored = self._content.bytes[inner : inner + 8] if inner is not None else b""
             return scalar_value(stored.ljust(8, b"\0"), _data_type(desc[field.type_field or ""]))
         return self._plain(field, position)
 
     def _plain(self, field: Field, position: int) -> Any:
         match field.attribute_kind:
             case AttributeKind.FLOAT:
-                return shortest(_unpacked("<f", self._content, position)[0])
+                return shortest(_unpacked("<f", self._content.bytes, position)[0])
             case AttributeKind.BOOL:
-                return bool(_unpacked("<B", self._content, position)[0])
+                return bool(_unpacked("<B", self._content.bytes, position)[0])
             case AttributeKind.INT:
-                return _unpacked("<i", self._content, position)[0]
+                return _unpacked("<i", self._content.bytes, position)[0]
             case AttributeKind.SIZE_2D:
                 return dict(
                     zip(
                         ("Width", "Height"),
-                        _unpacked("<II", self._content, position),
+                        _unpacked("<II", self._content.bytes, position),
                         strict=True,
                     )
                 )
             case AttributeKind.SCALE_BIAS:
-                scale, bias = _unpacked("<ff", self._content, position)
+                scale, bias = _unpacked("<ff", self._content.bytes, position)
                 return {"Scale": shortest(scale), "Bias": shortest(bias)}
-        (number,) = _unpacked("<I", self._content, position)
+        (number,) = _unpacked("<I", self._content.bytes, position)
         if field.attribute_kind is not AttributeKind.ENUM:
             return number
         known = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import flatbuffers
 import pytest
 
 from dmlconf.capture.partition import PartitionError, captured_partitions
@@ -71,6 +72,43 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         except PartitionError:
             refused += 1
     assert refused > 20
+
+
+def _table(builder: flatbuffers.Builder, slots: dict[int, int]) -> int:
+    builder.StartObject(max(slots) + 1)
+    for slot, offset in slots.items():
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    return int(builder.EndObject())
+
+
+def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
+    builder.StartVector(4, count, 4)
+    for _ in range(count):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def test_parts_that_are_shared_too_often_are_refused(tmp_path: Path) -> None:
+    """64 nodes that share 60,000 attributes: reading them all would take a minute."""
+    builder = flatbuffers.Builder(0)
+    attributes = _vector(builder, _table(builder, {0: builder.CreateString("Value")}), 60_000)
+    name, data_type = builder.CreateString("y"), builder.CreateString("DML_TENSOR_DATA_TYPE_INT8")
+    builder.StartVector(4, 1, 4)
+    builder.PrependUint32(3)
+    output = _table(builder, {0: data_type, 1: int(builder.EndVector())})
+    operator = builder.CreateString("DML_OPERATOR_FILL_VALUE_CONSTANT")
+    desc = _table(builder, {0: operator, 2: _vector(builder, output, 1), 3: attributes})
+    outputs = _vector(builder, name, 1)
+    builder.StartObject(5)
+    builder.PrependUint8Slot(0, 1, 0)
+    builder.PrependUOffsetTRelativeSlot(1, desc, 0)
+    builder.PrependUOffsetTRelativeSlot(4, outputs, 0)
+    node = int(builder.EndObject())
+    builder.Finish(_table(builder, {0: _vector(builder, node, 64)}))
+    path = tmp_path / "shared.bin"
+    path.write_bytes(builder.Output())
+    with pytest.raises(PartitionError, match="more than 8 times its size together"):
+        captured_partitions([path])
 
 
 @pytest.mark.parametrize(

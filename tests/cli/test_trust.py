@@ -64,7 +64,7 @@ def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
     [
         'report = ["json:out/x.json", "junit:x.xml"]',
         'log = "run.jsonl"',
-        'backend = "numpy"\nmin-passed = 98\ntimeout = 5',
+        'backend = "numpy"\nmin-passed = 98\ntimeout = 60',
     ],
 )
 def test_what_stays_in_its_folder_needs_no_permission(checkout: Path, setting: str) -> None:
