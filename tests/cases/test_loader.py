@@ -395,6 +395,23 @@ def test_finds_case_files_in_the_order_of_paths_then_names(tmp_path: Path) -> No
     assert names == ["z.yaml", "b/1.yml", "b/2.yaml", "a/inner/3.yaml"]
 
 
+def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite's own: ACTIVATION_IDENTITY has cases of its own, and some of `cases/shared`."""
+    monkeypatch.chdir(Path(__file__).parents[2])
+    folder = Path("cases", "activation_identity")
+    once = load_suite([folder])
+    for others in (
+        [folder.absolute()],
+        [folder / ".." / folder.name],
+        [folder.absolute() / "matrix.yaml"],
+    ):
+        both = load_suite([folder, *others])
+        assert [each.identifier for each in both.plan()] == [
+            each.identifier for each in once.plan()
+        ]
+        assert both.digest == once.digest
+
+
 def test_a_file_may_have_any_name(tmp_path: Path) -> None:
     path = write(tmp_path, TILE, "cases.txt")
     assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]

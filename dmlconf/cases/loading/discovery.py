@@ -16,6 +16,8 @@ __all__ = ["case_files", "files_under"]
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
     """Return the case files under the paths, in the order of the paths and then by name.
 
+    A file in a folder that several paths lead to is returned once, as the first of them names it.
+
     Args:
         paths: files and folders.
         elsewhere: files of operators that need not exist, since shared files hold their cases.
@@ -42,7 +44,19 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return list(dict.fromkeys(files))
+    return distinct(files)
+
+
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Return each path once, as the first that leads to its folder names it."""
+    folders: dict[str, str] = {}
+    found: dict[str, Path] = {}
+    for path in dict.fromkeys(paths):
+        folder, name = os.path.split(path)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        found.setdefault(os.path.join(folders[folder], name), path)  # noqa: PTH118  # Text is faster.
+    return list(found.values())
 
 
 def files_under(path: Path) -> list[Path] | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dmlconf.cases.building.build import build
 from dmlconf.cases.errors import CaseError
-from dmlconf.cases.loading.discovery import case_files
+from dmlconf.cases.loading.discovery import case_files, distinct
 from dmlconf.cases.loading.expansion import Expansion
 from dmlconf.cases.loading.graph_problems import node_problems, relation_problems
 from dmlconf.cases.loading.matrix import MatrixBudget, expand
@@ -131,7 +131,7 @@ def load_suite(
     of_paths = dict.fromkeys(
         case_files(paths, elsewhere=[path for path in paths if shared_files([path])])
     )
-    for path in of_paths | dict.fromkeys(beside):
+    for path in distinct([*of_paths, *beside]):
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name)

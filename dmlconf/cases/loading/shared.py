@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.loading.discovery import files_under
+from dmlconf.cases.loading.discovery import distinct, files_under
 from dmlconf.cases.loading.scope import shared_operators
 from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue import loader as catalogue
@@ -146,7 +146,7 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
         InvalidFilesError: a folder cannot be read.
     """
     files: dict[Path, frozenset[str]] = {}
-    for path in paths:
+    for path in distinct(paths):
         try:
             for file, operator in _shared_beside(path):
                 files[file] = files.get(file, frozenset()) | {operator}
