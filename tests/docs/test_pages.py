@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.docs.__main__ import command
 from tests.docs.pages import DOCS, PAGES
-from tests.docs.tutorials import TUTORIALS, lasting, retyped
+from tests.docs.tutorials import LAB_TUTORIALS, TUTORIALS, lasting, retyped
 from tests.each import for_each
 
 
@@ -28,10 +28,22 @@ def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
     assert re.search("^PASSED: ", page, re.M)
 
 
+@pytest.mark.lab
+@pytest.mark.parametrize("tutorial", LAB_TUTORIALS, ids=lambda path: path.stem)
+def test_the_tutorial_is_as_it_was_typed_in_the_lab(tutorial: Path) -> None:
+    page = tutorial.read_text("utf-8")
+    assert lasting(retyped(page)) == lasting(page)
+    assert re.search("^PASSED: ", page, re.M)
+
+
 def test_the_command_that_writes_pages_says_which_there_are() -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
-    missing = [name for name in (*PAGES, *(p.name for p in TUTORIALS)) if name not in shown.output]
+    missing = [
+        name
+        for name in (*PAGES, *(p.name for p in (*TUTORIALS, *LAB_TUTORIALS)))
+        if name not in shown.output
+    ]
     assert missing == []
     assert CliRunner().invoke(command, ["glossary.md"]).exit_code == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -15,7 +16,7 @@ from typing import Final
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here, environment
 
-__all__ = ["TUTORIALS", "lasting", "retyped"]
+__all__ = ["LAB_TUTORIALS", "TUTORIALS", "lasting", "retyped"]
 
 _DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
@@ -31,6 +32,13 @@ TUTORIALS: Final = tuple(
 )
 """Pages whose commands are run in an empty folder."""
 
+LAB_TUTORIALS: Final = (_DOCS / "first-run-on-windows.md",)
+"""Pages whose commands are run in an empty folder of the Wine lab."""
+
+_FOLDERS_OF_TESTS: Final = ("DMLCONF_CACHE", "DMLCONF_LOG_DIRECTORY")
+
+_LAB: Final = _DOCS.parent / "lab" / "lab.py"
+
 _BLOCK: Final = re.compile(
     r"^```(?:(yaml|toml|python|diff) (\S+)|console)\n(.*?)^```$", re.M | re.S
 )
@@ -43,10 +51,11 @@ _CHANGING: Final = re.compile(r"(tested|run) ")
 """Lines of a report that name the machine and the time."""
 
 _STAND_INS: Final = (
+    (r"(run logs|cache) +[0-9,]+ (files )?in (\S+), [0-9.]+ MB", r"\1 in \3"),
     (r" +[0-9.]+ (m|µ)?s\b", " TIME"),
     (r"run-[0-9T.]+-[0-9]+\.jsonl", "LOG"),
     (r" +", " "),  # A longer time makes a wider column.
-    (r"─+", "─"),
+    (r"─+|-{3,}", "─"),
 )
 
 
@@ -56,6 +65,8 @@ def retyped(page: str) -> str:
         folder = Path(name).resolve() / "here"
         folder.mkdir()
         run = _run_installed if "$ pip install" in page else _run_here
+        if re.search("^> dmlconf", page, re.M):
+            run = _run_in_lab
         return _BLOCK.sub(lambda block: _typed(folder, block, run), page)
 
 
@@ -71,7 +82,7 @@ def _typed(folder: Path, block: re.Match[str], run: _Run) -> str:
         (folder / file).write_text(content, encoding="utf-8")
         return block[0]
     command = content.partition("\n")[0]
-    program, *arguments = shlex.split(command.removeprefix("$ "))
+    program, *arguments = shlex.split(command.removeprefix("$ ").removeprefix("> "))
     if program == "cat":
         shown = (folder / arguments[0]).read_text("utf-8")
     elif program == "pip":
@@ -98,6 +109,19 @@ def _run_here(folder: Path, arguments: Sequence[str]) -> str:
     """Return what dmlconf prints, run in this process."""
     done = dmlconf_here(folder, *arguments, COLUMNS="80", HOME=str(folder))
     return done.stdout + done.stderr
+
+
+def _run_in_lab(folder: Path, arguments: Sequence[str]) -> str:
+    """Return what dmlconf prints in the Wine lab, to which the checkout is `Z:\\checkout`."""
+    done = subprocess.run(
+        [sys.executable, _LAB, "run", "--", *arguments],
+        cwd=folder,
+        env={name: text for name, text in os.environ.items() if name not in _FOLDERS_OF_TESTS},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.stdout.replace(r"Z:\checkout", r"Z:\dmlconf")
 
 
 def _run_installed(folder: Path, arguments: Sequence[str]) -> str:
