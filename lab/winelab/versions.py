@@ -35,7 +35,7 @@ __all__ = [
 INSIDE: Final = "/directml"
 """Where the lab sees the libraries, read-only."""
 
-_MEMBER: Final = "onnxruntime/capi/DirectML.dll"
+_USUAL_MEMBER: Final = "onnxruntime/capi/DirectML.dll"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Release:
         wheel_sha256: that file's SHA-256.
         sha256: SHA-256 of DirectML.dll.
         date: when the package was built.
+        member: how the library's path in the wheel ends.
     """
 
     version: str
@@ -55,6 +56,7 @@ class Release:
     wheel_sha256: str
     sha256: str
     date: datetime.date
+    member: str = _USUAL_MEMBER
 
     @property
     def package(self) -> str:
@@ -138,7 +140,7 @@ def _unpacked(release: Release, wheel: Path) -> bytes:
     verified(packed, release.wheel_sha256, release.wheel)
     with zipfile.ZipFile(wheel) as archive:
         # In older wheels the package lies in a separate folder, NAME.data/purelib.
-        [member] = [name for name in archive.namelist() if name.endswith(_MEMBER)]
+        [member] = [name for name in archive.namelist() if name.endswith(release.member)]
         return verified(archive.read(member), release.sha256, member)
 
 

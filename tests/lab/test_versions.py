@@ -45,6 +45,7 @@ class TestReleases:
         known = releases()
         assert [r.version for r in known] == [
             "1.8.0",
+            "1.8.2",
             "1.9.0",
             "1.9.1",
             "1.10.1",
@@ -52,15 +53,18 @@ class TestReleases:
             "1.12.1",
             "1.13.1",
             "1.14.1",
+            "1.14.2",
             "1.15.1",
+            "1.15.2",
             "1.15.4",
         ]
         for release in known:
-            assert re.fullmatch(r"onnxruntime_directml-[\w.-]+-win_amd64\.whl", release.wheel)
+            assert re.fullmatch(r"\w+_directml-[\w.-]+-win_amd64\.whl", release.wheel)
             assert re.fullmatch("[0-9a-f]{64}", release.wheel_sha256)
             assert re.fullmatch("[0-9a-f]{64}", release.sha256)
-        assert len({digest for r in known for digest in (r.sha256, r.wheel_sha256)}) == 20
-        assert sorted(known, key=lambda release: release.date) == known
+        assert len({digest for r in known for digest in (r.sha256, r.wheel_sha256)}) == 26
+        numbers = [tuple(map(int, release.version.split("."))) for release in known]
+        assert sorted(numbers) == numbers
 
     def test_the_latest_is_the_lab_s_own(self) -> None:
         recipe = Recipe.load()
