@@ -86,7 +86,7 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
         ),
         (
             "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
-            "[DataType=FLOAT32,MinMaxDataType=FLOAT16]",
+            "[DataType=FLOAT16,MinMaxDataType=FLOAT32]",
             "infinite bounds of another data type",
         ),
     ],
