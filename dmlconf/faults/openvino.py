@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.graphs.model import Node
 from dmlconf.reference.evaluation import evaluate
 
 __all__ = [
     "default_for_attributes_of_0",
     "integers_in_float32",
+    "products_merged_with_the_transposed",
     "saturating_integers",
 ]
 
@@ -49,3 +52,27 @@ def saturating_integers(case: Case) -> Computed | None:
     limits = np.iinfo(a.dtype)
     exact = combine(a.astype(np.int32), b.astype(np.int32))
     return Computed({"OutputTensor": np.clip(exact, limits.min, limits.max).astype(a.dtype)})
+
+
+def products_merged_with_the_transposed(case: Case) -> Computed | None:
+    """Return what a graph gives if a product with B is taken for one with B transposed, or back.
+
+    That of the same A and C that comes first counts for both.
+    """
+    graph = case.graph
+    sources = graph.sources()
+    first: dict[tuple[object, ...], str] = {}
+    changed: dict[str, Node] = {}
+    for node in graph.operator_nodes:
+        if node.operator_name != "GEMM":
+            continue
+        read = tuple(sources.get((node.name, name)) for name in ("ATensor", "BTensor", "CTensor"))
+        others = tuple(str(node.desc[name]) for name in ("TransA", "Alpha", "Beta"))
+        of_first = first.setdefault((*read, *others), node.desc["TransB"])
+        if node.desc["TransB"] != of_first:
+            changed[node.name] = replace(node, desc={**node.desc, "TransB": of_first})
+    if not changed:
+        return None
+    nodes = tuple(changed.get(each.name, each) for each in graph.nodes)
+    wrong = with_graph(case, replace(graph, nodes=nodes))
+    return Computed(evaluate(wrong), around=wrong)
