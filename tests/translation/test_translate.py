@@ -82,7 +82,7 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
         ("reduce/combinations/pairs-7", "an axis that is given twice"),
         (
             "element_wise_clip1/boundary/bounds-of-4-bits[DataType=FLOAT32,MinMaxDataType=INT4]",
-            "bounds of another data type",
+            "bounds of 4 bits",
         ),
         (
             "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
