@@ -256,12 +256,20 @@ def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual:
 
 
 def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that GATHER takes by an index beyond its axis: 4 of 4 rows."""
-    tensor, indices, axis = inputs["InputTensor"], inputs["IndicesTensor"], case.desc["Axis"]
-    size = tensor.shape[axis]
+    """Elements that a kind of GATHER takes by an index beyond its axis: 4 of 4 rows."""
+    tensor, indices, desc = inputs["InputTensor"], inputs["IndicesTensor"], case.desc
     wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
+    if "Axis" not in desc:
+        tensor = tensor.reshape(tensor.shape[tensor.ndim - desc["InputDimensionCount"] :])
+        sizes = np.array(tensor.shape[: indices.shape[-1]])
+        beyond = np.asarray((wide < -sizes) | (wide >= sizes), bool).any(axis=-1)
+        apart = right.reshape(beyond.size, -1)
+        return np.broadcast_to(beyond.reshape(-1, 1), apart.shape).reshape(right.shape)
+    axis, size = desc["Axis"], tensor.shape[desc["Axis"]]
     beyond = np.asarray((wide < -size) | (wide >= size), bool)
-    kept = beyond.shape[beyond.ndim - case.desc["IndexDimensions"] :]
+    if beyond.shape == right.shape and "IndexDimensions" not in desc:
+        return beyond
+    kept = beyond.shape[beyond.ndim - desc["IndexDimensions"] :]
     whole = (*tensor.shape[:axis], *kept, *tensor.shape[axis + 1 :])
     if prod(whole) != right.size:
         return np.zeros(right.shape, bool)

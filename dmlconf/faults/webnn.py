@@ -21,6 +21,7 @@ __all__ = [
     "interpolations_with_the_next_element",
     "logarithms_up_to_88",
     "no_quotients_beside_a_zero_divisor",
+    "powers_of_subnormal_numbers",
     "powers_up_to_the_greatest_number",
     "products_up_to_the_greatest_number",
     "roots_of_large_numbers",
@@ -142,6 +143,21 @@ def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
     with np.errstate(over="ignore"):
         finite = np.clip(right.astype(np.float32), limits.min, limits.max).astype(right.dtype)
     return Computed({"OutputTensor": finite})
+
+
+@of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
+def powers_of_subnormal_numbers(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives if subnormal numbers are 2^-150."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
+    if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:
+        return None
+    small = (np.abs(base) < np.finfo(np.float32).tiny) & (base != 0)
+    with np.errstate(all="ignore"):
+        taken = np.where(small, np.copysign(2.0**-150, base), base.astype(np.float64))
+        power = np.power(taken, np.asarray(exponent, np.float64)).astype(np.float32)
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(small, power, right)})
 
 
 @of_operators("ELEMENT_WISE_DIVIDE")

@@ -124,6 +124,7 @@ SPECIALS: Final = "quantize/boundary/specials[FloatType=FLOAT16,IntegerType=INT8
 DEVIATIONS: Final = [
     ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),
     (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),
+    ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", {0: 3}, None),
     ("gather/boundary/index-keeps-low-32-bits", {0: 3}, None),  # No index is within the axis.
 ]
 
@@ -137,5 +138,8 @@ def test_what_the_specification_leaves_open_is_waived(
         assert reached(name, given, other).status is Status.FAILED
 
 
-def test_an_index_within_the_axis_gives_what_is_there() -> None:
-    assert reached("gather/boundary/indices-int64", {0: 77}).status is Status.FAILED
+@pytest.mark.parametrize(
+    "name", ["gather/boundary/indices-int64", "gather_nd1/boundary/whole-rows"]
+)
+def test_an_index_within_the_axis_gives_what_is_there(name: str) -> None:
+    assert reached(name, {0: 77}).status is Status.FAILED
