@@ -17,9 +17,11 @@ __all__ = [
     "averages_of_nan",
     "averages_that_count_padding",
     "exponentials_up_to_88",
+    "factors_of_0",
     "greatest_of_infinities_as_0",
     "interpolations_with_the_next_element",
     "logarithms_up_to_88",
+    "no_powers_beside_a_negative_exponent",
     "no_quotients_beside_a_zero_divisor",
     "powers_of_subnormal_numbers",
     "powers_up_to_the_greatest_number",
@@ -74,6 +76,12 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
     """Return what a case gives if sums of products are finite, and NaN is the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
+
+
+@of_operators("GEMM")
+def factors_of_0(case: Case) -> Computed | None:
+    """Return what GEMM gives if an Alpha or a Beta of 0 leaves out what it multiplies."""
+    return with_flaw(case, Flaw.FACTORS)
 
 
 @of_operators(*_POOLS)
@@ -154,7 +162,8 @@ def powers_of_subnormal_numbers(case: Case) -> Computed | None:
         return None
     small = (np.abs(base) < np.finfo(np.float32).tiny) & (base != 0)
     with np.errstate(all="ignore"):
-        taken = np.where(small, np.copysign(2.0**-150, base), base.astype(np.float64))
+        wide = base.astype(np.float64)
+        taken = np.where(small, np.copysign(2.0**-150, wide), wide)
         power = np.power(taken, np.asarray(exponent, np.float64)).astype(np.float32)
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(small, power, right)})
@@ -167,6 +176,16 @@ def no_quotients_beside_a_zero_divisor(case: Case) -> Computed | None:
     if divisor.dtype != np.int32 or divisor.all():
         return None
     return Computed({"OutputTensor": np.zeros_like(divisor)})
+
+
+@of_operators("ELEMENT_WISE_POW")
+def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives of INT32 if a negative exponent makes all powers 0."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
+    if base.dtype != np.int32 or exponent.dtype != np.int32 or not (exponent < 0).any():
+        return None
+    return Computed({"OutputTensor": np.zeros_like(base)})
 
 
 @of_operators("ELEMENT_WISE_ROUND")

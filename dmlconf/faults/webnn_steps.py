@@ -33,6 +33,8 @@ class Flaw(Enum):
     ROOT = auto()
     SOFTPLUS = auto()
     PRODUCTS = auto()
+    FACTORS = auto()
+    """Factors of 0, which leave out what they multiply."""
     WINDOWS = auto()
     """The roots of squares of windows with padding."""
 
@@ -113,15 +115,30 @@ class _Kernels:
 
     def products(self, step: Step) -> Array:
         """Return what conv2d, convTranspose2d or gemm adds up, before an activation."""
+        if step.operation == "gemm":
+            return self._gemm(clamped=step.inputs[1] not in self.owned)
         desc = {**self.case.desc, "FusedActivation": None}
         total = evaluate(replace(self.case, desc=desc))["OutputTensor"].astype(np.float32)
         if Flaw.PRODUCTS not in self.flaws or step.inputs[1] in self.owned:
             return total
-        finite = np.clip(total, -_GREATEST, _GREATEST)
-        groups = step.attributes.get("groups", 1)
-        if groups not in (1, self.case.inputs()["InputTensor"].shape[1] if groups > 1 else 1):
-            return finite  # NaN stays NaN in groups of several channels.
-        return np.where(np.isnan(total), _GREATEST, finite)
+        groups, channels = desc["GroupCount"], self.case.inputs()["InputTensor"].shape[1]
+        if groups not in (1, channels):
+            return np.clip(total, -_GREATEST, _GREATEST)  # Here NaN stays NaN.
+        return _clamped(total)
+
+    def _gemm(self, *, clamped: bool) -> Array:
+        desc = {**self.case.desc, "FusedActivation": None, "CTensor": None}
+        data = {name: each for name, each in self.case.data.items() if name != "CTensor"}
+        product = evaluate(replace(self.case, desc=desc, data=data))["OutputTensor"]
+        total = product.astype(np.float32)
+        if clamped and Flaw.PRODUCTS in self.flaws:
+            total = _clamped(total)
+        if desc["Alpha"] == 0 and Flaw.FACTORS in self.flaws:
+            total = np.zeros_like(total)
+        added = self.case.inputs().get("CTensor")
+        if added is None or (desc["Beta"] == 0 and Flaw.FACTORS in self.flaws):
+            return total
+        return total + np.float32(desc["Beta"]) * added.astype(np.float32)
 
     def l2Pool2d(self, step: Step) -> Array:
         desc, tensor = self.case.desc, self.case.inputs()["InputTensor"]
@@ -167,6 +184,10 @@ _BINARY: Final[Mapping[str, Callable[[Array, Array], Array]]] = {
     "lesserOrEqual": lambda a, b: (a <= b).astype(np.float32),
 }
 _PRODUCTS: Final = frozenset({"conv2d", "convTranspose2d", "gemm"})
+
+
+def _clamped(total: Array) -> Array:
+    return np.where(np.isnan(total), _GREATEST, np.clip(total, -_GREATEST, _GREATEST))
 
 
 def _softmax(x: Array, axis: int) -> Array:
