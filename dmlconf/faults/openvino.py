@@ -11,11 +11,15 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.graphs.model import Node
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "default_for_attributes_of_0",
     "integers_in_float32",
+    "low_words_of_int64",
+    "powers_in_float32",
     "products_merged_with_the_transposed",
+    "quotients_in_float32",
     "saturating_integers",
 ]
 
@@ -39,6 +43,54 @@ def integers_in_float32(case: Case) -> Computed | None:
     return Computed(
         {"OutputTensor": np.where(beyond, np.iinfo(np.int32).min, real).astype(np.int32)}
     )
+
+
+@of_operators("ELEMENT_WISE_POW")
+def powers_in_float32(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives of INT32 by way of FLOAT32, or the lowest integer."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
+    if base.dtype != np.int32 or exponent.dtype != np.int32:
+        return None
+    with np.errstate(all="ignore"):
+        power = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(np.float32)
+    return Computed({"OutputTensor": _int32(power)})
+
+
+@of_operators("ELEMENT_WISE_DIVIDE")
+def quotients_in_float32(case: Case) -> Computed | None:
+    """Return quotients of integers by way of their low 32 bits, signed, and of FLOAT32.
+
+    What INT32 does not hold is its lowest integer. Those of 8 bits are rounded in some layouts.
+    """
+    inputs = case.inputs()
+    a, b = inputs["ATensor"], inputs["BTensor"]
+    if a.dtype.kind not in "iu":
+        return None
+    with np.errstate(all="ignore"):
+        words = [each.astype(np.int32).astype(np.float32) for each in (a, b)]
+        quotient = words[0] / words[1]
+        truncated, rounded = (_int32(f(quotient)).astype(a.dtype) for f in (np.trunc, np.rint))
+    nearest = Computed({"OutputTensor": rounded})
+    others = (lambda: iter([nearest])) if a.dtype.itemsize == 1 else None
+    return Computed({"OutputTensor": truncated}, others=others)
+
+
+@of_operators("CAST", "ELEMENT_WISE_IDENTITY", "GATHER", "PADDING1", "SLICE1")
+def low_words_of_int64(case: Case) -> Computed | None:
+    """Return what a copy of INT64 gives if only its low 32 bits count: -1 for 2^63 - 1."""
+    tensor = case.inputs()["InputTensor"]
+    if tensor.dtype != np.int64:
+        return None
+    low = tensor.astype(np.int32).astype(np.int64)
+    return Computed(evaluate(replace(case, data={**case.data, "InputTensor": low})))
+
+
+def _int32(real: Array) -> Array:
+    """Return whole numbers as INT32, and its lowest for what it does not hold."""
+    wide = real.astype(np.float64)
+    held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
+    return np.where(held, wide, -(2.0**31)).astype(np.int32)
 
 
 @of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+import pytest
+
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Environment, Outputs, Rejection
 from dmlconf.excuses.findings import findings_of
@@ -45,6 +48,38 @@ def test_a_product_that_is_taken_for_the_transposed_one_is_named() -> None:
     wrong = y.copy()
     wrong[0, 0, 0, 0] = outcome.arrays["z"][0, 0, 0, 0]
     assert "known finding" not in reason(MERGED, Outputs({"y": wrong, "z": -y}))
+
+
+INTEGERS: Final = [
+    (
+        "element_wise_pow/boundary/int32-wrap-around",
+        "openvino-powers-in-float32",
+        [-(2**31)] * 6,
+        [-(2**31)] * 5 + [131072],
+    ),
+    (
+        "element_wise_divide/boundary/uint32-quotients-are-truncated",
+        "openvino-quotients-in-float32",
+        [3, 4294967295, 1, 2, 0, 3221225472, 4294967295],
+        [4, 4294967295, 1, 2, 0, 3221225472, 4294967295],
+    ),
+    (
+        "cast/boundary/64-bit-integers-to-themselves",
+        "openvino-low-words-of-int64",
+        [-1, 0, 1],
+        [-1, 0, 2],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "finding", "given", "other"), INTEGERS)
+def test_integers_are_what_openvino_gives(
+    name: str, finding: str, given: list[int], other: list[int]
+) -> None:
+    for values, named in ((given, True), (other, False)):
+        array = np.array(values, case(name).desc["OutputTensor"].DataType.dtype)
+        found = reason(name, Outputs({"OutputTensor": array}))
+        assert found.startswith(f"known finding {finding} ") is named, found
 
 
 def test_a_refusal_is_named_by_its_cause() -> None:
