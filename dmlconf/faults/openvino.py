@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -32,17 +34,44 @@ def default_for_attributes_of_0(case: Case) -> Computed | None:
     return Computed(evaluate(other), around=other)
 
 
-@of_operators("ACTIVATION_RELU")
+_REDUCED: Final[Mapping[str, np.ufunc]] = {
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+    "MULTIPLY": np.multiply,
+    "SUM": np.add,
+}
+
+
+@of_operators(
+    *("ACTIVATION_RELU", "ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"),
+    *("ELEMENT_WISE_LOGICAL_EQUALS", "REDUCE"),
+)
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return what ACTIVATION_RELU gives of INT32 by way of FLOAT32: 16777216 of 16777217."""
-    tensor = case.inputs()["InputTensor"]
-    if tensor.dtype != np.int32:
+    """Return what is made of integers by way of their low 32 bits, signed, and of FLOAT32.
+
+    16777216 of 16777217, the lowest INT32 of sums that it does not hold, and no maximum of UINT32
+    beyond 2^31.
+    """
+    desc, inputs = case.desc, case.inputs()
+    if any(array.dtype.kind not in "iu" for array in inputs.values()):
         return None
-    real = np.maximum(tensor.astype(np.float32), 0).astype(np.float64)
-    beyond = real > np.iinfo(np.int32).max
-    return Computed(
-        {"OutputTensor": np.where(beyond, np.iinfo(np.int32).min, real).astype(np.int32)}
-    )
+    words = [array.astype(np.int32).astype(np.float32) for array in inputs.values()]
+    with np.errstate(all="ignore"):
+        match case.operator_name:
+            case "ACTIVATION_RELU":
+                real = np.maximum(words[0], np.float32(0))
+            case "ELEMENT_WISE_LOGICAL_EQUALS":
+                real = (words[0] == words[1]).astype(np.float32)
+            case "REDUCE":
+                if desc["Function"] not in _REDUCED:
+                    return None
+                combine = _REDUCED[desc["Function"]]
+                real = combine.reduce(words[0], axis=tuple(desc["Axes"]), keepdims=True)
+            case _:
+                low, high = np.float32(desc["Min"]), np.float32(desc["Max"])
+                real = np.maximum(np.minimum(words[0], high), low)
+    output = desc["OutputTensor"].DataType.dtype
+    return Computed({"OutputTensor": _int32(real).astype(output)})
 
 
 @of_operators("ELEMENT_WISE_POW")
