@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -84,6 +85,11 @@ def _nan_before_activation(
         return np.zeros(right.shape, bool)
     nan: Array = np.isnan(before) | np.isnan(right)
     return nan
+
+
+def _all(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """All elements, for named cases in which memory beyond a tensor is read."""
+    return np.ones(right.shape, bool)
 
 
 def _nan(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
@@ -228,7 +234,51 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
     return wide
 
 
+def _large_angle(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
+) -> Array:
+    """Elements whose scaled input is beyond a number, as an angle of cos: 1e10."""
+    angle, by = inputs["InputTensor"].astype(np.float64), case.desc["ScaleBias"]
+    if by is not None:
+        angle = angle * by["Scale"] + by["Bias"]
+    large: Array = np.isfinite(angle) & (np.abs(angle) > beyond)
+    return large
+
+
+def _nan_quotient(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements whose quotient by the scale is NaN: of NaN, or of infinity by infinity."""
+    scale = inputs["ScaleTensor" if "ScaleTensor" in inputs else "QuantizationTensors[0]"]
+    for axis, size in enumerate(right.shape):
+        scale = np.repeat(scale, size // scale.shape[axis], axis)
+    with np.errstate(all="ignore"):
+        undefined: Array = np.isnan(inputs["InputTensor"] / scale)
+    return undefined
+
+
+def _gathered_beyond(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Elements that a kind of GATHER takes by an index beyond its axis: 4 of 4 rows."""
+    tensor, indices, desc = inputs["InputTensor"], inputs["IndicesTensor"], case.desc
+    wide = indices.astype(object) if indices.dtype == np.uint64 else indices.astype(np.int64)
+    if "Axis" not in desc:
+        tensor = tensor.reshape(tensor.shape[tensor.ndim - desc["InputDimensionCount"] :])
+        sizes = np.array(tensor.shape[: indices.shape[-1]])
+        beyond = np.asarray((wide < -sizes) | (wide >= sizes), bool).any(axis=-1)
+        apart = right.reshape(beyond.size, -1)
+        return np.broadcast_to(beyond.reshape(-1, 1), apart.shape).reshape(right.shape)
+    axis, size = desc["Axis"], tensor.shape[desc["Axis"]]
+    beyond = np.asarray((wide < -size) | (wide >= size), bool)
+    if beyond.shape == right.shape and "IndexDimensions" not in desc:
+        return beyond
+    kept = beyond.shape[beyond.ndim - desc["IndexDimensions"] :]
+    whole = (*tensor.shape[:axis], *kept, *tensor.shape[axis + 1 :])
+    if prod(whole) != right.size:
+        return np.zeros(right.shape, bool)
+    rows = beyond.reshape(*kept, *(1,) * (tensor.ndim - axis - 1))
+    return np.broadcast_to(rows, whole).reshape(right.shape)
+
+
 ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
+    "all": _all,
     "near": _near,
     "ulp": _ulp,
     "error of a sigmoid": _sigmoid,
@@ -249,5 +299,8 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "halfway region": _halfway_region,
     "next integer": _next_integer,
     "wide shift": _wide_shift,
+    "large angle": _large_angle,
+    "quotient that is not a number": _nan_quotient,
+    "gathered beyond the axis": _gathered_beyond,
 }
 """The functions by the words of `schemas/targets/*.yaml`."""

@@ -7,7 +7,11 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 
-__all__ = ["greatest_of_crossed_bounds", "shrink_of_negative_thresholds"]
+__all__ = [
+    "greatest_of_crossed_bounds",
+    "logarithms_of_sums_as_written",
+    "shrink_of_negative_thresholds",
+]
 
 
 @of_operators("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
@@ -36,3 +40,15 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
     below, above = numbers < -desc["Threshold"], numbers > desc["Threshold"]
     shrunk = np.where(below, numbers + bias, np.where(above, numbers - bias, np.float32(0)))
     return Computed({"OutputTensor": shrunk.astype(tensor.dtype)})
+
+
+@of_operators("REDUCE")
+def logarithms_of_sums_as_written(case: Case) -> Computed | None:
+    """Return what REDUCE gives if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -inf of -512."""
+    desc = case.desc
+    if desc["Function"] != "LOG_SUM_EXP":
+        return None
+    tensor = case.inputs()["InputTensor"].astype(np.float32)
+    with np.errstate(all="ignore"):
+        logarithm = np.log(np.sum(np.exp(tensor), axis=tuple(desc["Axes"]), keepdims=True))
+        return Computed({"OutputTensor": logarithm.astype(desc["OutputTensor"].DataType.dtype)})

@@ -3,77 +3,101 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.faults.webnn_steps import Flaw, with_flaw
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.windows.sliding import elements, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "averages_of_nan",
     "averages_that_count_padding",
-    "exponential_of_nan_as_0",
+    "exponentials_up_to_88",
+    "factors_of_0",
+    "greatest_of_infinities_as_0",
+    "interpolations_with_the_next_element",
     "logarithms_up_to_88",
+    "no_powers_beside_a_negative_exponent",
+    "no_quotients_beside_a_zero_divisor",
+    "powers_of_subnormal_numbers",
+    "powers_up_to_the_greatest_number",
+    "products_up_to_the_greatest_number",
     "roots_of_large_numbers",
     "roots_scaled_to_whole_windows",
     "softplus_up_to_88",
     "transpositions_of_constants_left_out",
+    "updates_added_to_0",
     "zero_minus_numbers",
+    "zeros_without_sign_beyond_six_dimensions",
 ]
 
-_HIGHEST: Final = np.float32(88.37626647949219)
-"""127.5 times the logarithm of 2."""
-_OF_NAN: Final = np.float32(88.78173065185547)
-_LARGE: Final = 2.0**126
-"""Its reciprocal is the smallest normal number of FLOAT32."""
+_MEANS: Final = (
+    "MEAN_VARIANCE_NORMALIZATION",
+    "MEAN_VARIANCE_NORMALIZATION1",
+    "MEAN_VARIANCE_NORMALIZATION2",
+)
+_FUSED: Final = ("BATCH_NORMALIZATION", "CONVOLUTION", "ELEMENT_WISE_ADD1", "GEMM", *_MEANS)
+"""The operators that an activation is fused into."""
+_POOLS: Final = ("LP_POOLING", "LP_POOLING1")
+_SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_SOFTMAX1")
 
 
-def _scaled(case: Case) -> Array:
-    """Return what the operator takes: its input, scaled, FLOAT32, with 0 for subnormal numbers."""
-    tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
-    with np.errstate(all="ignore"):
-        if by is not None:
-            tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
-    small = np.abs(tensor) < np.finfo(np.float32).tiny
-    return np.where(small, np.float32(0), tensor)
+@of_operators(*_SOFTMAX, "ELEMENT_WISE_EXP", "GEMM", "REDUCE")
+def exponentials_up_to_88(case: Case) -> Computed | None:
+    """Return what a case gives if exp of more than 88.376 is infinite, and that of NaN 0."""
+    return with_flaw(case, Flaw.EXPONENTIAL)
 
 
-@of_operators("ELEMENT_WISE_LOG")
+@of_operators(*_SOFTMAX, "ELEMENT_WISE_LOG", "GEMM", "REDUCE")
 def logarithms_up_to_88(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_LOG gives if no logarithm exceeds 88.376, but for 88.782 of NaN."""
-    tensor = _scaled(case)
-    with np.errstate(all="ignore"):
-        logarithm = np.minimum(np.log(tensor), _HIGHEST)
-    logarithm = np.where(np.isnan(tensor), _OF_NAN, logarithm)
-    return Computed({"OutputTensor": logarithm.astype(case.desc["OutputTensor"].DataType.dtype)})
+    """Return what a case gives if no logarithm exceeds 88.376, but for 88.782 of NaN."""
+    return with_flaw(case, Flaw.LOGARITHM)
 
 
-@of_operators("ACTIVATION_SOFTPLUS", "ACTIVATION_PARAMETRIC_SOFTPLUS")
+@of_operators(*_FUSED, "ACTIVATION_PARAMETRIC_SOFTPLUS", "ACTIVATION_SOFTPLUS")
 def softplus_up_to_88(case: Case) -> Computed | None:
-    """Return what ACTIVATION_SOFTPLUS gives if its logarithm is 88.376 at most, and 0 of NaN."""
-    desc, right = case.desc, evaluate(case)["OutputTensor"]
-    if desc.get("Steepness") == 0:
-        return None
-    factor = desc["Alpha"] if "Alpha" in desc else 1 / desc["Steepness"]
-    with np.errstate(all="ignore"):
-        logarithm = np.minimum(right.astype(np.float64) / factor, _HIGHEST)
-        whole = np.where(np.isnan(right), 0, logarithm) * factor
-    return Computed({"OutputTensor": whole.astype(right.dtype)})
+    """Return what a case gives if softplus is 88.376 at most, and 0 of NaN."""
+    return with_flaw(case, Flaw.SOFTPLUS)
 
 
-@of_operators("ELEMENT_WISE_SQRT")
+@of_operators(
+    *_MEANS, *_POOLS, "BATCH_NORMALIZATION", "ELEMENT_WISE_SQRT", "LP_NORMALIZATION", "REDUCE"
+)
 def roots_of_large_numbers(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_SQRT gives: beyond 2^126 half as much again, and NaN of infinity."""
-    tensor = _scaled(case)
-    with np.errstate(all="ignore"):
-        root = np.sqrt(tensor)
-        root = np.where(tensor > _LARGE, root * np.float32(1.5), root)
-    root = np.where(np.isposinf(tensor), np.float32(np.nan), root)
-    return Computed({"OutputTensor": root.astype(case.desc["OutputTensor"].DataType.dtype)})
+    """Return what a case gives if roots beyond 2^126 are half as much again, of infinity NaN."""
+    return with_flaw(case, Flaw.ROOT)
+
+
+@of_operators("CONVOLUTION", "GEMM")
+def products_up_to_the_greatest_number(case: Case) -> Computed | None:
+    """Return what a case gives if sums of products are finite, and NaN is the greatest number."""
+    return with_flaw(case, Flaw.PRODUCTS)
+
+
+@of_operators("GEMM")
+def factors_of_0(case: Case) -> Computed | None:
+    """Return what GEMM gives if an Alpha or a Beta of 0 leaves out what it multiplies."""
+    return with_flaw(case, Flaw.FACTORS)
+
+
+@of_operators(*_POOLS)
+def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
+    """Return what LP_POOLING gives if a window with padding counts for as much as a whole one.
+
+    Of 1 and 2 in a window of 3 that is the root of (1 + 4) * 3 / 2, not of 1 + 4.
+    """
+    return with_flaw(case, Flaw.WINDOWS)
+
+
+@of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
+def averages_of_nan(case: Case) -> Computed | None:
+    """Return what AVERAGE_POOLING gives if the average of NaN is the negative infinity."""
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(-np.inf), right)})
 
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
@@ -83,21 +107,6 @@ def averages_that_count_padding(case: Case) -> Computed | None:
         return None
     other = replace(case, desc={**case.desc, "IncludePadding": True})
     return Computed(evaluate(other), around=other)
-
-
-@of_operators("LP_POOLING", "LP_POOLING1")
-def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
-    """Return what LP_POOLING gives if a window with padding counts for as much as a whole one.
-
-    Of 1 and 2 in a window of 3 that is the root of (1 + 4) * 3 / 2, not of 1 + 4.
-    """
-    desc, tensor = case.desc, case.inputs()["InputTensor"]
-    sizes = desc["Strides"], desc["WindowSize"], desc["StartPadding"], desc.get("Dilations")
-    over = windows(tensor.shape, desc["OutputTensor"].Sizes, *sizes)
-    right = evaluate(case)["OutputTensor"]
-    with np.errstate(all="ignore"):
-        root = right * np.sqrt(prod(desc["WindowSize"]) / elements(over))
-    return Computed({"OutputTensor": root.astype(right.dtype)})
 
 
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
@@ -120,8 +129,106 @@ def zero_minus_numbers(case: Case) -> Computed | None:
     return Computed({"OutputTensor": np.where(small, zero, zero - tensor)})
 
 
-@of_operators("ELEMENT_WISE_EXP")
-def exponential_of_nan_as_0(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_EXP gives if the exponential of NaN is 0."""
+@of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
+def greatest_of_infinities_as_0(case: Case) -> Computed | None:
+    """Return what MAX_POOLING gives with padding if the greatest of negative infinities is 0."""
+    desc, right = case.desc, evaluate(case)
+    if not any((*desc["StartPadding"], *desc["EndPadding"])):
+        return None
+    greatest = right["OutputTensor"]
+    if greatest.dtype.kind != "f":
+        return None
+    lowest = greatest <= np.finfo(greatest.dtype).min  # So DirectML has it for infinities.
+    zero = greatest.dtype.type(0)
+    return Computed({**right, "OutputTensor": np.where(lowest, zero, greatest)})
+
+
+@of_operators("ELEMENT_WISE_CONSTANT_POW")
+def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_CONSTANT_POW gives if infinite powers are the greatest numbers."""
     right = evaluate(case)["OutputTensor"]
-    return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(0), right)})
+    limits = np.finfo(np.float32)
+    with np.errstate(over="ignore"):
+        finite = np.clip(right.astype(np.float32), limits.min, limits.max).astype(right.dtype)
+    return Computed({"OutputTensor": finite})
+
+
+@of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
+def powers_of_subnormal_numbers(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives if subnormal numbers are 2^-150."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
+    if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:
+        return None
+    small = (np.abs(base) < np.finfo(np.float32).tiny) & (base != 0)
+    with np.errstate(all="ignore"):
+        wide = base.astype(np.float64)
+        taken = np.where(small, np.copysign(2.0**-150, wide), wide)
+        power = np.power(taken, np.asarray(exponent, np.float64)).astype(np.float32)
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(small, power, right)})
+
+
+@of_operators("ELEMENT_WISE_DIVIDE")
+def no_quotients_beside_a_zero_divisor(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_DIVIDE gives of INT32 if one zero divisor makes all quotients 0."""
+    divisor = case.inputs()["BTensor"]
+    if divisor.dtype != np.int32 or divisor.all():
+        return None
+    return Computed({"OutputTensor": np.zeros_like(divisor)})
+
+
+@of_operators("ELEMENT_WISE_POW")
+def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives of INT32 if a negative exponent makes all powers 0."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
+    if base.dtype != np.int32 or exponent.dtype != np.int32 or not (exponent < 0).any():
+        return None
+    return Computed({"OutputTensor": np.zeros_like(base)})
+
+
+@of_operators("ELEMENT_WISE_ROUND")
+def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_ROUND gives of many dimensions: 0, not -0, for -0.3."""
+    right = evaluate(case)["OutputTensor"]
+    return None if right.ndim <= 6 else Computed({"OutputTensor": right + right.dtype.type(0)})
+
+
+@of_operators("SCATTER_ND")
+def updates_added_to_0(case: Case) -> Computed | None:
+    """Return what SCATTER_ND gives if updates are added to 0: 0 of -0 and of subnormal numbers."""
+    updates = case.inputs()["UpdatesTensor"]
+    if updates.dtype.kind != "f":
+        return None
+    small = np.abs(updates.astype(np.float32)) < np.finfo(np.float32).tiny
+    data = {**case.data, "UpdatesTensor": np.where(small, updates.dtype.type(0), updates)}
+    return Computed(evaluate(replace(case, data=data)))
+
+
+@of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
+def interpolations_with_the_next_element(case: Case) -> Computed | None:
+    """Return what RESAMPLE gives if a place at an element adds 0 times the distance to the next.
+
+    That is a + (b - a) * 0, which is NaN where b is infinite.
+    """
+    if case.desc["InterpolationMode"] != "LINEAR":
+        return None
+    tensor, sizes = case.inputs()["InputTensor"], case.desc["OutputTensor"].Sizes
+    result = tensor.astype(np.float32)
+    with np.errstate(all="ignore"):
+        for axis in (3, 2):
+            result = _interpolated(result, axis, sizes[axis])
+        return Computed({"OutputTensor": result.astype(tensor.dtype)})
+
+
+def _interpolated(tensor: Array, axis: int, size: int) -> Array:
+    before = tensor.shape[axis]
+    at = np.clip((np.arange(size) + 0.5) * before / size - 0.5, 0, before - 1)
+    first = np.floor(at).astype(np.int64)
+    shape = tuple(size if each == axis else 1 for each in range(tensor.ndim))
+    share = (at - first).astype(np.float32).reshape(shape)
+    one = np.take(tensor, first, axis)
+    other = np.take(tensor, np.minimum(first + 1, before - 1), axis)
+    result: Array = one + (other - one) * share
+    return result

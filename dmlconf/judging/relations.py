@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
+from dmlconf.backends.protocol import Breakdown, Declined, Outcome, Outputs, Rejection
 from dmlconf.backends.recording.digest import outputs_problem
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.cases.graph_case import GraphCase, node_case, with_graph
@@ -75,6 +75,8 @@ class Stopped:
     def __str__(self) -> str:
         if isinstance(self.outcome, Rejection):
             return f"{self.step} is rejected with {self.outcome.hresult} by {self.outcome.stage}"
+        if isinstance(self.outcome, Declined):
+            return f"{self.step} cannot be expressed: {self.outcome.reason}"
         message = getattr(self.outcome, "message", "it gave no such outputs")
         return f"{self.step} did not run: {message}"
 
@@ -176,6 +178,11 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
     other = yield from in_other_form(case, case.relation)
     if not isinstance(other, Stopped) and outputs_problem(case, Outputs(other)) is not None:
         other = Stopped(form, Outputs(other))
+    if isinstance(other, Stopped) and isinstance(other.outcome, Declined):
+        if verdict.status.fails_run:
+            return verdict
+        reason = Reason(ReasonKind.NOT_EXPRESSIBLE, f"relation {case.relation}: {other}")
+        return verdict.judged(status=Status.UNSUPPORTED, expectation=None, reason=reason)
     verdict = verdict.judged(expectation=Provenance.RELATION, unchecked_outputs=())
     if isinstance(other, Stopped) and other.unknown:
         message = f"relation {case.relation}: the recording does not hold the other form"

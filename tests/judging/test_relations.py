@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import NumpyBackend, run_case
-from dmlconf.backends.protocol import Breakdown, BreakdownKind, Outcome, Outputs
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Declined, Outcome, Outputs
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.graph_case import GraphCase
@@ -106,6 +106,35 @@ def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
 ) -> None:
     verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", Recorded())
     assert verdict.status is Status.UNCHECKED
+
+
+class DeclinesOperators(NumpyBackend):
+    """Takes graphs and no operator alone; graphs are right, or halved."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self._factor = factor
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            assert isinstance(outcome, Outputs)
+            scaled = {name: array * self._factor for name, array in outcome.arrays.items()}
+            alone = not isinstance(case, GraphCase)
+            yield Declined("no such node") if alone else replace(outcome, arrays=scaled)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1, Status.UNSUPPORTED), (0.5, Status.FAILED)])
+def test_a_node_that_cannot_be_expressed_breaks_no_relation(
+    tmp_path: Path, factor: float, status: Status
+) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", DeclinesOperators(factor))
+    assert verdict.status is status
+    assert verdict.reason is not None
+    if status is Status.UNSUPPORTED:
+        assert verdict.reason.kind is ReasonKind.NOT_EXPRESSIBLE
+        alone = "relation unfused: the node double alone cannot be expressed: no such node"
+        assert verdict.reason.message == alone
 
 
 def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) -> None:

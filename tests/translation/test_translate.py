@@ -75,6 +75,30 @@ def test_an_lstm_whose_output_gate_sees_the_new_cell_has_no_counterpart_in_webnn
         translated(peephole, "webnn")
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("resample/sizes/image[Scale=1.5]", "takes the quotient of the sizes"),
+        ("reduce/combinations/pairs-7", "an axis that is given twice"),
+        (
+            "element_wise_clip1/boundary/bounds-of-4-bits[DataType=FLOAT32,MinMaxDataType=INT4]",
+            "bounds of 4 bits",
+        ),
+        (
+            "element_wise_clip1/boundary/infinite-bounds-of-another-data-type"
+            "[DataType=FLOAT16,MinMaxDataType=FLOAT32]",
+            "infinite bounds of another data type",
+        ),
+    ],
+)
+def test_what_webnn_means_otherwise_has_no_counterpart(name: str, reason: str) -> None:
+    operator, file, _ = name.split("/", 2)
+    plan = bundled(f"{operator}/{file}.yaml").plan()
+    of = valid_case(next(each for each in plan if each.identifier == name))
+    with pytest.raises(NotExpressibleError, match=reason):
+        translated(of, "webnn")
+
+
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
     with pytest.raises(NotExpressibleError, match="must refuse"):
         translated(case("gather", file="invalid"), "onnx")

@@ -334,4 +334,9 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:500] if str(error) else type(error).__name__
+    """Return what an error says first, and where that is long, its end, which has the cause."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    cut = f"{lines[0][:500]} ... {lines[-1][:200]}"
+    return cut if len(lines) > 1 and len(lines[0]) > 500 else lines[0][:500]

@@ -1,0 +1,145 @@
+"""Findings and deviations of WebNN name what Chromium 153 gives, and no other wrong result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Environment, Outputs
+from dmlconf.excuses.deviations import read_deviations
+from dmlconf.excuses.findings import findings_of
+from dmlconf.judging.conclusion import Conclusion
+from dmlconf.verdicts.verdict import Status, Verdict
+from tests.excuses.test_deviations import case, right
+
+INF: Final = np.inf
+NAN: Final = np.nan
+GREATEST: Final = 3.4028234663852886e38
+CHROMIUM: Final = Environment("webnn", "153.0.8010.0", details={"target": "webnn"})
+
+
+def reached(name: str, *changes: Mapping[int, float]) -> Verdict:
+    """Return the verdict on the right outputs with other elements, by their index."""
+    of = case(name)
+    output = right(of)
+    for changed in changes:
+        for index, value in changed.items():
+            output.reshape(-1)[index] = value
+    conclusion = Conclusion(
+        run_case, deviations=read_deviations("webnn"), findings=findings_of(CHROMIUM)
+    )
+    outcome = Outputs({"OutputTensor": output})
+    return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+
+
+GEMM: Final = (
+    "gemm/combinations/pairs-1[Values=1031x17xFLOAT32x0x-infximplicitx17x9xnonex-2:2:2ximplicit"
+    "x1031x9x-3:3:3ximplicitximplicitxNONExNONEx0.5x0.25xACTIVATION_LEAKY_RELU:0.25]"
+)
+
+# What Chromium gives, by index, and one element more that it does not give.
+FINDINGS: Final = [
+    (
+        "average_pooling/boundary/not-a-number-and-infinities",
+        "webnn-averages-of-nan",
+        {0: -INF, 4: -INF},
+        {1: 1.75},
+    ),
+    (
+        "gemm/boundary/nan-and-infinity-in-one-row[DataType=FLOAT16]",
+        "webnn-products-that-are-clamped",
+        {0: INF, 1: INF, 5: INF},
+        {6: 12},
+    ),
+    (
+        "lp_pooling/boundary/not-a-number-and-infinities",
+        "webnn-root-of-infinity",
+        {2: NAN, 3: NAN, 4: NAN, 5: NAN, 6: NAN},
+        {1: 3},
+    ),
+    (
+        "element_wise_constant_pow/boundary/float32-special-numbers",
+        "webnn-constant-powers-that-are-clamped",
+        {2: GREATEST, 3: -GREATEST},
+        {3: GREATEST},
+    ),
+    (
+        "element_wise_cos/boundary/beyond-100-pi",
+        "webnn-large-angles",
+        {2: -4901.76, 3: NAN, 4: NAN},
+        {5: 0.5},
+    ),
+    (
+        "element_wise_exp/boundary/float32-overflow",
+        "webnn-exponential-of-nan",
+        {0: INF},
+        {0: 3.3e38},
+    ),
+    (
+        "scatter_nd/matrix/special-values[DataType=FLOAT32]",
+        "webnn-scattered-zeros",
+        {},
+        {0: 0.25},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "finding", "given", "other"), FINDINGS)
+def test_a_finding_names_what_chromium_gives_and_no_other_wrong_result(
+    name: str, finding: str, given: Mapping[int, float], other: Mapping[int, float]
+) -> None:
+    if not given:
+        output = right(case(name)).reshape(-1)
+        small = (np.abs(output) < np.finfo(output.dtype).tiny) & (output != 0)
+        given = {int(index): 0.0 for index in np.flatnonzero(small)[-2:]}
+    verdict = reached(name, given)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith(f"known finding {finding} "), verdict
+    verdict = reached(name, given, other)
+    assert verdict.reason is not None
+    assert not verdict.reason.message.startswith("known finding"), verdict
+
+
+def test_an_activation_is_computed_of_what_is_clamped() -> None:
+    of = case(GEMM)
+    before = right(of)
+    of_chromium = {
+        index: -GREATEST / 4 if value < 0 else GREATEST
+        for index, value in enumerate(before.reshape(-1))
+    }
+    verdict = reached(GEMM, of_chromium)
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith("known finding webnn-products-that-are-clamped ")
+    verdict = reached(GEMM, of_chromium, {0: 1.0})
+    assert verdict.reason is not None
+    assert not verdict.reason.message.startswith("known finding")
+
+
+SPECIALS: Final = "quantize/boundary/specials[FloatType=FLOAT16,IntegerType=INT8,Scale=0.75]"
+DEVIATIONS: Final = [
+    ("cast/boundary/floats-are-clamped-to-int32", {9: 2147483647}, {0: 1}),
+    (SPECIALS, {9: 127, 22: 127, 35: 127}, {2: -128}),
+    ("gather_nd1/boundary/beyond-the-axis-into-the-next-row", {0: 3}, None),
+    ("gather/boundary/index-keeps-low-32-bits", {0: 3}, None),  # No index is within the axis.
+]
+
+
+@pytest.mark.parametrize(("name", "given", "other"), DEVIATIONS)
+def test_what_the_specification_leaves_open_is_waived(
+    name: str, given: Mapping[int, float], other: Mapping[int, float] | None
+) -> None:
+    assert reached(name, given).status is Status.WAIVED
+    if other is not None:
+        assert reached(name, given, other).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    "name", ["gather/boundary/indices-int64", "gather_nd1/boundary/whole-rows"]
+)
+def test_an_index_within_the_axis_gives_what_is_there(name: str) -> None:
+    assert reached(name, {0: 77}).status is Status.FAILED
