@@ -10,7 +10,7 @@ from pathlib import Path
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.limits import MOST_FOLDERS
 
-__all__ = ["case_files", "files_under"]
+__all__ = ["case_files", "distinct", "files_under"]
 
 
 def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[Path]:
