@@ -242,6 +242,21 @@ class Execution(Positional):
     sequence: int | None = field(default=None, compare=False)
     lost_processes: tuple[LostProcess, ...] = field(default=(), compare=False)
 
+    @property
+    def last_process(self) -> int:
+        """The highest number of a process that it names; 0 for none."""
+        return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
+
+    def with_processes_after(self, last: int) -> Execution:
+        """Return it with processes that are counted from another number on.
+
+        Args:
+            last: the number of the last process before them.
+        """
+        lost = tuple(replace(each, process=each.process + last) for each in self.lost_processes)
+        process = None if self.process is None else self.process + last
+        return replace(self, process=process, lost_processes=lost)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Positional):
