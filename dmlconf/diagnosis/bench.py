@@ -82,7 +82,7 @@ class Bench:
             for _ in tested.execute(supported):
                 ran = tested.latest()
                 if ran is not None and ran.lost:
-                    return any(each.kind == kind for each in ran.lost)
+                    return any(each.kind.value == kind.value for each in ran.lost)
         return False
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
