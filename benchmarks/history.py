@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -47,8 +47,14 @@ _LOADED: Final = 10_000
 """From so many cases on, not every night is added."""
 
 
-def fill(database: Database, size: Size) -> list[float]:
-    """Put all nights into a history, and return the seconds that adding took, without the log."""
+def fill(database: Database, size: Size, so_far: Callable[[], float]) -> list[float]:
+    """Put all nights into a history, and return the processor time of adding each.
+
+    Args:
+        database: the history.
+        size: of the history.
+        so_far: returns the processor time of the server so far.
+    """
     seconds = []
     before, rows = None, Rows()
     for night in nights(size):
@@ -56,10 +62,10 @@ def fill(database: Database, size: Size) -> list[float]:
         is_second = night.number % (size.nights // DRIVERS) == 1
         if size.cases < _LOADED or is_first or is_second:
             log = night.log()
-            began = time.perf_counter()
+            began = time.process_time() + so_far()
             with database.writing() as connection:
                 add(connection, log)
-            seconds.append(time.perf_counter() - began)
+            seconds.append(time.process_time() + so_far() - began)
         else:
             assert before is not None
             with database.writing() as connection:
@@ -79,9 +85,20 @@ def stored_bytes(database: Database) -> int:
 
 
 def server_seconds(server: Server) -> float:
-    """Return the processor time of a server and of its processes that have ended."""
-    stat = Path(f"/proc/{server.process.pid}/stat").read_text("ascii")
-    ticks = map(int, stat.rpartition(")")[2].split()[11:15])
+    """Return the processor time of a server's processes, those that have ended included."""
+    own = server.process.pid
+    children = Path(f"/proc/{own}/task/{own}/children").read_text("ascii").split()
+    seconds = _processor_seconds(str(own), 4)
+    for child in children:
+        with suppress(OSError):  # It may have ended meanwhile.
+            seconds += _processor_seconds(child, 2)
+    return seconds
+
+
+def _processor_seconds(process: str, fields: int) -> float:
+    """Return the first fields of a process's user and system time, and of its ended children's."""
+    stat = Path(f"/proc/{process}/stat").read_text("ascii")
+    ticks = map(int, stat.rpartition(")")[2].split()[11 : 11 + fields])
     return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
@@ -115,7 +132,7 @@ def main(arguments: list[str]) -> None:
     try:
         with history_in(scratch, postgres="--postgres" in arguments) as (name, so_far):
             with opened(name, create=True) as history:
-                seconds = fill(history, size)
+                seconds = fill(history, size, so_far)
                 space = stored_bytes(history) / 1e6
             print(f"{'a night added, median':32}{statistics.median(seconds):9.2f} s")
             print(f"{'the slowest':32}{max(seconds):9.2f} s")
@@ -127,7 +144,10 @@ def main(arguments: list[str]) -> None:
                 )
                 columns = zip(*rounds, strict=True)
                 line = "".join(f"{statistics.median(each):9.2f} s" for each in columns)
-                print(f"{' '.join(question[:3]):32}{line}", flush=True)
+                name_of_it = question[0] if question is site else " ".join(question)
+                print(f"{name_of_it:32}{line}", flush=True)
+            pages = sum(each.stat().st_size for each in (scratch / "pages").rglob("*.*"))
+            print(f"{'pages of the site':32}{pages / 1e6:9.1f} MB")
     finally:
         shutil.rmtree(scratch)
 

@@ -144,12 +144,16 @@ class _Runs:
         alone = self._alone(node, output, read)
         return FirstDifference(node, output, difference, inputs, again.get(output), alone)
 
+    def _on_cpu(self, names: Sequence[str]) -> dict[str, Array]:
+        if not names:
+            return {}  # ONNX Runtime returns every output if asked for none.
+        model, outputs = self.graph.with_outputs(names)
+        return dict(zip(names, self.cpu(model).run(outputs, self.inputs), strict=True))
+
     def _alone(self, node: OnnxNode, output: str, read: Sequence[str]) -> OutputDifference | None:
         computed = [name for name in read if name not in self.inputs]
         try:
-            model, outputs = self.graph.with_outputs(computed)
-            arrays = self.cpu(model).run(outputs, self.inputs)
-            values = {**self.inputs, **dict(zip(computed, arrays, strict=True))}
+            values = {**self.inputs, **self._on_cpu(computed)}
             inputs = {name: values[name] for name in read}
             if not all(isinstance(value, np.ndarray) for value in inputs.values()):
                 return None
