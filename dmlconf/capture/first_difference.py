@@ -181,10 +181,13 @@ def search_lines(search: Search) -> Iterator[str]:
         yield f"  {first.output}: {first.difference.text}"
         yield from (f"  it reads {name}: {each.text}" for name, each in first.inputs.items())
         yield f"  {_verdict(first)}"
-        yield (
-            f"  {search.compared - 1:,} nodes before it are right; their outputs were outputs of "
-            "the model, which changes what ONNX Runtime fuses."
-        )
+        if search.compared > 1:
+            count = search.compared - 1
+            nodes = "1 node before it is" if count == 1 else f"{count:,} nodes before it are"
+            yield (
+                f"  {nodes} right; outputs of nodes were made outputs of the model, which changes "
+                "what ONNX Runtime fuses."
+            )
     for name, reason in list(search.failures.items())[:_MOST_FAILURES]:
         yield f"Not compared: {name}: {reason}"
     if len(search.failures) > _MOST_FAILURES:

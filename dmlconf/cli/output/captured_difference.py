@@ -10,6 +10,8 @@ from typing import Final
 
 from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.capture.launching import program_environment
+from dmlconf.catalogue.graph import is_graphs
+from dmlconf.catalogue.loader import operator
 from dmlconf.cli.output.console import say
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Judged
@@ -18,6 +20,8 @@ from dmlconf.verdicts.status import Status
 from dmlconf.verdicts.verdict import Verdict
 
 __all__ = ["report_difference"]
+
+_MOST_NAMED: Final = 5
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
@@ -60,5 +64,17 @@ def _suspect(verdicts: Sequence[Verdict]) -> str:
         )
     return (
         "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect: what it makes of "
-        "that node."
+        f"that node.{_known_errors(verdicts)}"
+    )
+
+
+def _known_errors(verdicts: Sequence[Verdict]) -> str:
+    """Return which operators differ from their pages, on which the provider may have relied."""
+    names = dict.fromkeys(verdict.operator for verdict in verdicts)
+    known = [name for name in names if not is_graphs(name) and operator(name).page_errors]
+    if not known:
+        return ""
+    return (
+        " It may rely on a page of DirectML that is wrong: `dmlconf operators NAME` has what is "
+        f"known of {', '.join(known[:_MOST_NAMED])}{' and others' * (len(known) > _MOST_NAMED)}."
     )
