@@ -10,8 +10,7 @@ from typing import Final
 
 from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.capture.launching import program_environment
-from dmlconf.catalogue.graph import is_graphs
-from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.loader import entry_of
 from dmlconf.cli.output.console import say
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Judged
@@ -19,7 +18,7 @@ from dmlconf.engine.planning import plan_run
 from dmlconf.verdicts.status import Status
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["report_difference"]
+__all__ = ["report_difference", "suspect"]
 
 _MOST_NAMED: Final = 5
 
@@ -36,7 +35,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
     # In a process without hooks: what is compiled in the search is not the application's.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
-    say(_suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
+    say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
 
 
 _UNKNOWN: Final = (
@@ -52,7 +51,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
     return [event.verdict for event in sorted(events, key=lambda event: event.place)]
 
 
-def _suspect(verdicts: Sequence[Verdict]) -> str:
+def suspect(verdicts: Sequence[Verdict]) -> str:
     """Return who is to blame, by the verdicts on the dispatches in their order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
@@ -71,7 +70,8 @@ def _suspect(verdicts: Sequence[Verdict]) -> str:
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
     """Return which operators differ from their pages, on which the provider may have relied."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
-    known = [name for name in names if not is_graphs(name) and operator(name).page_errors]
+    # Graphs have no page of their own.
+    known = [name for name in names if getattr(entry_of(name), "page_errors", ())]
     if not known:
         return ""
     return (
