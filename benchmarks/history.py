@@ -1,149 +1,153 @@
-"""Measure questions to a history: `python -m benchmarks.history [--small] [OTHER_CHECKOUT]`.
+"""Measure questions to a history: `python -m benchmarks.history [OPTIONS] [OTHER_CHECKOUT]`.
 
 Makes a history of 1,000 nightly runs on ten drivers, of 2,000 cases each, with cases that began to
 fail, were mended, or are flaky, and others whose outputs change in bits. Prints the processor time
 of each question, as a whole process. Another checkout, whose environment is in its `.venv`, is
-asked in turn. With `--small` there are 20 nights of 40 cases.
+asked in turn.
+
+`--large` makes nights of 50,000 cases of 170 operators, of which 500 fail always. Two nights with
+each driver are added, and the others written as the rows that adding leaves. `--postgres` keeps the
+history in a PostgreSQL that the benchmark starts (Debian's package postgresql), with its default
+settings; the processor time of the server counts. `--small` makes 20 nights of 40 cases.
 """
 
 from __future__ import annotations
 
-import random
+import os
 import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from benchmarks.suite import HERE, RUNS, Checkout, processor_time, rounds_of
-from dmlconf.cases.model import Provenance
-from dmlconf.history.adding import add
-from dmlconf.history.database import opened
-from dmlconf.run_log.log import Footer, Header, RunLog
-from dmlconf.verdicts.verdict import (
-    Execution,
-    Identity,
-    Judgement,
-    Reason,
-    ReasonKind,
-    Status,
-    Verdict,
-)
+from sqlalchemy import text
 
-DRIVERS: Final = 10
-FIRST: Final = datetime(2026, 1, 1, 2, tzinfo=UTC)
+from benchmarks.nights import DRIVERS, LARGE, SMALL, WHOLE, Rows, Size, nights
+from benchmarks.suite import HERE, RUNS, Checkout, Measure, processor_time, rounds_of
+from dmlconf.history.adding import add
+from dmlconf.history.database import Database, opened
+from tests.history.postgres import Server, running_server
+
 QUESTIONS: Final = (
     ("runs",),
     ("drivers",),
     ("case", "tile/matrix/0"),
+    ("case", "tile/*"),
     ("flaky",),
     ("regressions", "--since", "#1"),
     ("new",),
     ("new", "--markdown"),
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much the history holds: nights, cases of each, and events of each kind among them."""
-
-    nights: int
-    cases: int
-    events: int
+_LOADED: Final = 10_000
+"""From so many cases on, not every night is added."""
 
 
-WHOLE: Final = Size(1_000, 2_000, 30)
-SMALL: Final = Size(20, 40, 3)
-
-
-def night(number: int, size: Size, failing: frozenset[int], changed: frozenset[int]) -> RunLog:
-    """Return the run of a night.
+def fill(database: Database, size: Size, so_far: Callable[[], float]) -> list[float]:
+    """Put all nights into a history, and return the processor time of adding each.
 
     Args:
-        number: which night, from 0.
+        database: the history.
         size: of the history.
-        failing: the cases that fail.
-        changed: the cases whose outputs differ in a bit from what they mostly are.
+        so_far: returns the processor time of the server so far.
     """
-    started = (FIRST + timedelta(days=number)).isoformat()
-    verdicts = tuple(verdict(n, n in failing, n in changed) for n in range(size.cases))
-    counts = dict.fromkeys(map(str, Status), 0)
-    for each in verdicts:
-        counts[each.status] += 1
-    environment = {
-        "backend": "directml",
-        "version": "1.15.4",
-        "adapter": "GPU",
-        "driver": f"{number * DRIVERS // size.nights}.0",
-        "details": {},
-        "platform": "Windows 11",
-        "python": "3.12.1",
-        "numpy": "2.3.2",
-    }
-    header = Header(
-        dmlconf="0.2.0",
-        started=started,
-        backend="directml",
-        against="numpy",
-        environment=environment,
-        paths=("cases",),
-        suite_digest="a" * 64,
-        catalogue_digest="c" * 64,
-        selected=size.cases,
-        options={},
-    )
-    return RunLog(header, verdicts, Footer(started, 60.0, True, counts))
+    seconds = []
+    before, rows = None, Rows()
+    for night in nights(size):
+        is_first = before is None or before.driver != night.driver
+        is_second = night.number % (size.nights // DRIVERS) == 1
+        if size.cases < _LOADED or is_first or is_second:
+            log = night.log()
+            began = time.process_time() + so_far()
+            with database.writing() as connection:
+                add(connection, log)
+            seconds.append(time.process_time() + so_far() - began)
+        else:
+            assert before is not None
+            with database.writing() as connection:
+                rows.write(connection, night, before)
+        before = night
+    return seconds
 
 
-def verdict(number: int, fails: bool, changed: bool) -> Verdict:
-    """Return the verdict on one of the cases."""
-    reason = Reason(ReasonKind.WRONG_VALUES, f"element {number}: 0 is not 1")
-    return Verdict(
-        Identity(f"tile/matrix/{number}", "TILE", ("matrix",), facts={"InputTensor": "FLOAT32"}),
-        Judgement(
-            status=Status.FAILED if fails else Status.PASSED,
-            expectation=Provenance.DOCUMENTED,
-            reason=reason if fails else None,
-        ),
-        Execution(seconds=0.001, output_digests={"OutputTensor": f"{changed:016x}"}),
-    )
+def stored_bytes(database: Database) -> int:
+    """Return how much space a history takes."""
+    with database.reading() as connection:
+        if connection.dialect.name == "postgresql":
+            question = "SELECT pg_database_size(current_database())"
+            return int(connection.execute(text(question)).scalar_one())
+    assert database.engine.url.database is not None
+    return Path(database.engine.url.database).stat().st_size
 
 
-def nights(size: Size) -> Iterator[RunLog]:
-    """Yield the runs: a third of the events are regressions, mended cases and flaky ones each."""
-    source = random.Random(40)
-    every = source.sample(range(size.cases), 3 * size.events)
-    regressed, mended, flaky = (every[kind::3] for kind in range(3))
-    moments = {case: source.randrange(1, size.nights) for case in (*regressed, *mended)}
-    for number in range(size.nights):
-        failing = {case for case in regressed if number >= moments[case]}
-        failing |= {case for case in mended if number < moments[case]}
-        failing |= {case for case in flaky if source.random() < 0.4}
-        changed = source.sample(range(size.cases), size.events)
-        yield night(number, size, frozenset(failing), frozenset(changed))
+def server_seconds(server: Server) -> float:
+    """Return the processor time of a server's processes, those that have ended included."""
+    own = server.process.pid
+    children = Path(f"/proc/{own}/task/{own}/children").read_text("ascii").split()
+    seconds = _processor_seconds(str(own), 4)
+    for child in children:
+        with suppress(OSError):  # It may have ended meanwhile.
+            seconds += _processor_seconds(child, 2)
+    return seconds
+
+
+def _processor_seconds(process: str, fields: int) -> float:
+    """Return the first fields of a process's user and system time, and of its ended children's."""
+    stat = Path(f"/proc/{process}/stat").read_text("ascii")
+    ticks = map(int, stat.rpartition(")")[2].split()[11 : 11 + fields])
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def history_in(scratch: Path, *, postgres: bool) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Give the name of an empty history, and what returns its server's processor time so far."""
+    if not postgres:
+        yield str(scratch / "history.sqlite"), lambda: 0.0
+        return
+    with running_server() as server:
+        yield server.database("history"), lambda: server_seconds(server)
+
+
+def with_server(measure: Measure, so_far: Callable[[], float]) -> Measure:
+    """Return a measure that counts the processor time of the server as well."""
+
+    def both(checkout: Checkout) -> float:
+        before = so_far()
+        return measure(checkout) + so_far() - before
+
+    return both
 
 
 def main(arguments: list[str]) -> None:
     """Make the history, and measure the checkouts in turn."""
-    small = "--small" in arguments
-    folders = [HERE, *(Path(each) for each in arguments if each != "--small")]
+    size = SMALL if "--small" in arguments else LARGE if "--large" in arguments else WHOLE
+    folders = [HERE, *(Path(each) for each in arguments if not each.startswith("--"))]
     scratch = Path(tempfile.mkdtemp(prefix="dmlconf-benchmark-"))
-    database = scratch / "history.sqlite"
     checkouts = [Checkout(folder, scratch / str(i)) for i, folder in enumerate(folders)]
+    site = ("site", "-o", str(scratch / "pages"))
     try:
-        with opened(str(database), create=True) as history:
-            for log in nights(SMALL if small else WHOLE):
-                with history.writing() as connection:
-                    add(connection, log)
-        for question in QUESTIONS:
-            measure = processor_time("history", *question, "--database", str(database))
-            columns = zip(*rounds_of(measure, checkouts, 1 if small else RUNS), strict=True)
-            text = "".join(f"{statistics.median(each):9.2f} s" for each in columns)
-            print(f"{' '.join(question):32}{text}", flush=True)
+        with history_in(scratch, postgres="--postgres" in arguments) as (name, so_far):
+            with opened(name, create=True) as history:
+                seconds = fill(history, size, so_far)
+                space = stored_bytes(history) / 1e6
+            print(f"{'a night added, median':32}{statistics.median(seconds):9.2f} s")
+            print(f"{'the slowest':32}{max(seconds):9.2f} s")
+            print(f"{'space':32}{space:9.1f} MB", flush=True)
+            for question in (*QUESTIONS, site):
+                measure = processor_time("history", *question, "--database", name)
+                rounds = rounds_of(
+                    with_server(measure, so_far), checkouts, 1 if size is SMALL else RUNS
+                )
+                columns = zip(*rounds, strict=True)
+                line = "".join(f"{statistics.median(each):9.2f} s" for each in columns)
+                name_of_it = question[0] if question is site else " ".join(question)
+                print(f"{name_of_it:32}{line}", flush=True)
+            pages = sum(each.stat().st_size for each in (scratch / "pages").rglob("*.*"))
+            print(f"{'pages of the site':32}{pages / 1e6:9.1f} MB")
     finally:
         shutil.rmtree(scratch)
 

@@ -144,12 +144,16 @@ class _Runs:
         alone = self._alone(node, output, read)
         return FirstDifference(node, output, difference, inputs, again.get(output), alone)
 
+    def _on_cpu(self, names: Sequence[str]) -> dict[str, Array]:
+        if not names:
+            return {}  # ONNX Runtime returns every output if asked for none.
+        model, outputs = self.graph.with_outputs(names)
+        return dict(zip(names, self.cpu(model).run(outputs, self.inputs), strict=True))
+
     def _alone(self, node: OnnxNode, output: str, read: Sequence[str]) -> OutputDifference | None:
         computed = [name for name in read if name not in self.inputs]
         try:
-            model, outputs = self.graph.with_outputs(computed)
-            arrays = self.cpu(model).run(outputs, self.inputs)
-            values = {**self.inputs, **dict(zip(computed, arrays, strict=True))}
+            values = {**self.inputs, **self._on_cpu(computed)}
             inputs = {name: values[name] for name in read}
             if not all(isinstance(value, np.ndarray) for value in inputs.values()):
                 return None
@@ -177,10 +181,13 @@ def search_lines(search: Search) -> Iterator[str]:
         yield f"  {first.output}: {first.difference.text}"
         yield from (f"  it reads {name}: {each.text}" for name, each in first.inputs.items())
         yield f"  {_verdict(first)}"
-        yield (
-            f"  {search.compared - 1:,} nodes before it are right; their outputs were outputs of "
-            "the model, which changes what ONNX Runtime fuses."
-        )
+        if search.compared > 1:
+            count = search.compared - 1
+            nodes = "1 node before it is" if count == 1 else f"{count:,} nodes before it are"
+            yield (
+                f"  {nodes} right; outputs of nodes were made outputs of the model, which changes "
+                "what ONNX Runtime fuses."
+            )
     for name, reason in list(search.failures.items())[:_MOST_FAILURES]:
         yield f"Not compared: {name}: {reason}"
     if len(search.failures) > _MOST_FAILURES:

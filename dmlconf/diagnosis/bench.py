@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
@@ -15,7 +15,7 @@ from dmlconf.judging.judge import Against, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import answered
 from dmlconf.judging.relations import Stopped, in_other_form
 from dmlconf.tensors.datatypes import Array
-from dmlconf.verdicts.verdict import Verdict
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 from dmlconf.workers.execution import Limits
 
 __all__ = ["Bench", "open_bench"]
@@ -67,6 +67,23 @@ class Bench:
         runnable = [case for case, reason in zip(cases, reasons, strict=True) if reason is None]
         outcomes = list(tested.execute(iter(runnable)))
         return [*declined, *(self._judged(tested, *each) for each in outcomes)]
+
+    def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
+        """Return whether a new process breaks down in one way when it runs cases in their order.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        limits = Limits(timeout=self._timeout, second_tries=False)
+        with closing(open_backend(self.backend, limits)) as tested:
+            supported = (
+                case for case in cases if unsupported_reason(case, tested.capabilities) is None
+            )
+            for _ in tested.execute(supported):
+                ran = tested.latest()
+                if ran is not None and ran.lost:
+                    return any(each.kind.value == kind.value for each in ran.lost)
+        return False
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
         """Return the verdict on a case that runs alone.

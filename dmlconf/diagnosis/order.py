@@ -4,6 +4,9 @@ A driver keeps caches, heaps and descriptors from one case to the next, so that 
 after certain others in the same process. The log says in which process a case ran and after which
 others. The sequence is run in a new process, without parts of it, as long as the case fails in the
 same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002).
+
+A case that takes its process down after others passes when it is tried again alone, so no verdict
+tells of it. The log has such a breakdown with the cases that had no outcome then.
 """
 
 from __future__ import annotations
@@ -15,13 +18,23 @@ from enum import Enum
 
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loading.loader import valid_case
-from dmlconf.cases.model import PlannedCase
-from dmlconf.diagnosis.bench import open_bench
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.diagnosis.bench import Bench, open_bench
 from dmlconf.judging.judge import Against
 from dmlconf.run_log.log import RunLog
-from dmlconf.verdicts.verdict import Verdict
+from dmlconf.verdicts.breakdowns import UnexplainedBreakdown, unexplained_breakdowns
+from dmlconf.verdicts.verdict import ReasonKind, Verdict
 
-__all__ = ["OrderFinding", "OrderResult", "cases_before", "minimal", "search_order"]
+__all__ = [
+    "OrderFinding",
+    "OrderResult",
+    "Symptom",
+    "minimal",
+    "search_order",
+    "symptoms",
+]
+
+_BREAKDOWNS = ReasonKind.CRASH, ReasonKind.HANG, ReasonKind.DEVICE_REMOVED
 
 
 class OrderFinding(Enum):
@@ -33,11 +46,29 @@ class OrderFinding(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Symptom:
+    """What a log says has failed.
+
+    Attributes:
+        cases: the case that failed; of a breakdown that no case explains, each that may have.
+        before: the cases that ran before them in their process, the first one first.
+        verdict: of the case; None for a breakdown that no case explains.
+        breakdown: how the process broke down; None where the case failed otherwise.
+    """
+
+    cases: tuple[str, ...]
+    before: tuple[str, ...]
+    verdict: Verdict | None = None
+    breakdown: ReasonKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OrderResult:
     """What running a case after others showed.
 
     Attributes:
-        verdict: of the case, in the log.
+        symptom: what the log says.
+        case: the case that failed; where none did again, the first of those that may have.
         finding: whether it fails because of earlier cases.
         earlier: the smallest sequence of earlier cases after which it fails; where it did not fail
             again, all that came before it.
@@ -47,7 +78,8 @@ class OrderResult:
         minimal: whether the case passes without any one of `earlier`; else time ran out.
     """
 
-    verdict: Verdict
+    symptom: Symptom
+    case: str
     finding: OrderFinding
     earlier: tuple[str, ...]
     before: int
@@ -56,7 +88,23 @@ class OrderResult:
     minimal: bool = True
 
 
-def cases_before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
+def symptoms(log: RunLog) -> list[Symptom]:
+    """Return what a log says has failed: verdicts, and then breakdowns that no case explains."""
+    failures = [
+        Symptom((verdict.case,), _before(log, verdict), verdict, _breakdown(verdict))
+        for verdict in log.verdicts
+        if verdict.status.fails_run
+    ]
+    found = unexplained_breakdowns(log.verdicts)
+    return [*failures, *(Symptom(e.cases, _before_all(log, e), None, e.kind) for e in found)]
+
+
+def _breakdown(verdict: Verdict) -> ReasonKind | None:
+    kind = verdict.reason and verdict.reason.kind
+    return kind if kind in _BREAKDOWNS else None
+
+
+def _before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
     """Return the cases that ran before one in its process, the first one first."""
     ran = verdict.execution
     own = [
@@ -68,6 +116,16 @@ def cases_before(log: RunLog, verdict: Verdict) -> tuple[str, ...]:
     if ran.sequence is not None:
         own = sorted((at, case) for at, case in own if at < (ran.sequence or 0))
     return tuple(dict.fromkeys(case for _, case in own))
+
+
+def _before_all(log: RunLog, breakdown: UnexplainedBreakdown) -> tuple[str, ...]:
+    """Return the cases that had an outcome of a process before it broke down, in their order."""
+    own = sorted(
+        (each.execution.sequence or 0, each.case)
+        for each in log.verdicts
+        if (each.execution.worker, each.execution.process) == (breakdown.worker, breakdown.process)
+    )
+    return tuple(dict.fromkeys(case for at, case in own if at < breakdown.sequence))
 
 
 def _end(log: RunLog, verdict: Verdict) -> int | None:
@@ -110,9 +168,48 @@ def minimal(
     return tuple(left), True
 
 
+class _Sequences:
+    """Runs sequences of cases, each in a new process.
+
+    Attributes:
+        runs: how many.
+    """
+
+    def __init__(
+        self,
+        symptom: Symptom,
+        plan: Mapping[str, PlannedCase],
+        backend: BackendName,
+        against: Against,
+        timeout: float,
+        *,
+        known_faults: bool,
+    ) -> None:
+        self._symptom, self._plan, self._backend = symptom, plan, backend
+        self._against, self._timeout, self._known_faults = against, timeout, known_faults
+        self.runs = 0
+
+    def fail(self, names: Sequence[str]) -> bool:
+        """Return whether it fails again with a sequence: the last case, or else the process."""
+        self.runs += 1
+        cases = [valid_case(self._plan[name]) for name in names]
+        with open_bench(
+            self._backend, self._timeout, self._against, known_faults=self._known_faults
+        ) as bench:
+            breakdown = self._symptom.breakdown
+            if breakdown is not None:
+                return bench.breaks_down(cases, breakdown)
+            return self._last_fails(bench, cases)
+
+    def _last_fails(self, bench: Bench, cases: Sequence[Case]) -> bool:
+        verdict = self._symptom.verdict
+        assert verdict is not None
+        own = [each for each in bench.verdicts(cases) if each.case == verdict.case]
+        return any(_alike(each, verdict) for each in own)
+
+
 def search_order(
-    log: RunLog,
-    verdict: Verdict,
+    symptom: Symptom,
     plan: Mapping[str, PlannedCase],
     backend: BackendName,
     against: Against,
@@ -124,8 +221,7 @@ def search_order(
     """Find the earlier cases after which a case fails.
 
     Args:
-        log: the run in which it failed.
-        verdict: the failure.
+        symptom: what failed; the plan has one of its cases.
         plan: the cases of the log, by identifier.
         backend: what runs them; each sequence in a new process.
         against: gives the expected outcome of cases that state none.
@@ -136,26 +232,32 @@ def search_order(
     Raises:
         BackendError: the backend cannot be used.
     """
-    runs = 0
-    logged = cases_before(log, verdict)
-    before = tuple(case for case in logged if case in plan)
+    sequences = _Sequences(symptom, plan, backend, against, timeout, known_faults=known_faults)
+    before = tuple(case for case in symptom.before if case in plan)
+    missing = len(symptom.before) - len(before)
+    last = tuple(case for case in symptom.cases if case in plan)
+    until = time.monotonic() + seconds
 
-    def fails(earlier: Sequence[str]) -> bool:
-        nonlocal runs
-        runs += 1
-        cases = [valid_case(plan[name]) for name in (*earlier, verdict.case)]
-        with open_bench(backend, timeout, against, known_faults=known_faults) as bench:
-            own = [each for each in bench.verdicts(cases) if each.case == verdict.case]
-        return any(_alike(each, verdict) for each in own)
+    def result(
+        case: str, finding: OrderFinding, earlier: Sequence[str], count: int, *, whole: bool = True
+    ) -> OrderResult:
+        return OrderResult(
+            symptom, case, finding, tuple(earlier), count, missing, sequences.runs, whole
+        )
 
-    finding, earlier, whole = OrderFinding.NOT_AGAIN, before, True
-    if fails(()):
-        finding, earlier = OrderFinding.ALONE, ()
-    elif before and fails(before):
-        finding = OrderFinding.AFTER_OTHERS
-        earlier, whole = minimal(before, fails, time.monotonic() + seconds)
-    missing = len(logged) - len(before)
-    return OrderResult(verdict, finding, earlier, len(before), missing, runs, whole)
+    if len(last) == 1 and sequences.fail(last):
+        return result(last[0], OrderFinding.ALONE, (), len(before))
+    everything = (*before, *last)
+    if len(everything) == 1 or not sequences.fail(everything):
+        return result(last[0], OrderFinding.NOT_AGAIN, before, len(before))
+    if symptom.breakdown is None:
+        earlier, whole = minimal(before, lambda part: sequences.fail((*part, *last)), until)
+        return result(last[0], OrderFinding.AFTER_OTHERS, earlier, len(before), whole=whole)
+    # Which case breaks down is part of the question: the last of the smallest sequence.
+    needed, whole = minimal(everything, sequences.fail, until)
+    case, earlier = needed[-1], needed[:-1]
+    finding = OrderFinding.AFTER_OTHERS if earlier else OrderFinding.ALONE
+    return result(case, finding, earlier, everything.index(case), whole=whole)
 
 
 def _alike(one: Verdict, other: Verdict) -> bool:

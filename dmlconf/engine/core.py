@@ -170,7 +170,7 @@ class Engine:
                     state.reached(event)
                     yield event
             return
-        judge = partial(repeated, judge=self._judge, times=run.repeat, seed=run.shuffle)
+        judge = partial(repeated, judge=self._numbered, times=run.repeat, seed=run.shuffle)
         for cases in state.rounds():
             with closing(state.retries.run(cases, judge, state.failures_to_come)) as stream:
                 for each in stream:
@@ -180,6 +180,18 @@ class Engine:
                         yield Retried(each.verdict, state.place(each.verdict.case))
                     else:
                         yield each
+
+    def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
+        """Judge cases; processes are counted after those of the earlier part of the run."""
+        last = self.run.earlier.processes if self.run.earlier else 0
+        with closing(self._judge(cases)) as verdicts:
+            for verdict in verdicts:
+                execution = verdict.execution
+                yield (
+                    replace(verdict, execution=execution.with_processes_after(last))
+                    if last
+                    else verdict
+                )
 
     @property
     def total(self) -> int | None:

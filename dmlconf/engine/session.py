@@ -36,7 +36,7 @@ from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alo
 from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import NeedsRun, begun, continued
 from dmlconf.run_log.log import Header
-from dmlconf.verdicts.verdict import Verdict
+from dmlconf.verdicts.verdict import LostProcess, ReasonKind, Verdict
 from dmlconf.workers.execution import Execution, Limits, execution_of
 from dmlconf.workers.exercising import run_items, tasks
 from dmlconf.workers.worker import run_batch
@@ -117,7 +117,14 @@ def open_backend(
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         from dmlconf.workers.pool import WorkerPool
 
-        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks, memory=limits.memory)
+        pool = WorkerPool(
+            name,
+            limits.jobs,
+            limits.timeout,
+            tasks,
+            memory=limits.memory,
+            second_tries=limits.second_tries,
+        )
         try:
             ready = pool.ready()
             faults = known_faults(ready.environment)
@@ -418,7 +425,18 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
     """Return a verdict with where its case ran."""
     if ran is None:
         return verdict
-    return verdict.ran(process=ran.process, sequence=ran.sequence)
+    lost = tuple(
+        LostProcess(
+            ReasonKind(each.kind),
+            each.message,
+            each.process,
+            each.sequence,
+            each.together,
+            each.blamed,
+        )
+        for each in ran.lost
+    )
+    return verdict.ran(process=ran.process, sequence=ran.sequence, lost_processes=lost)
 
 
 _GRAPHS_AT_ONCE: Final = 50

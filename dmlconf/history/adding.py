@@ -14,6 +14,7 @@ from sqlalchemy import Table, bindparam, delete, func, insert, select, update
 from dmlconf.backends.subject import device_details
 from dmlconf.documents.problems import printable
 from dmlconf.history.errors import HistoryError
+from dmlconf.history.inserting import insert_rows
 from dmlconf.history.members import packed, set_digest
 from dmlconf.history.moments import utc_text
 from dmlconf.history.states import (
@@ -212,7 +213,7 @@ def _ids(
     known = {name: number for name, number in connection.execute(chosen) if name in rows}
     new = [{key: name, **row} for name, row in rows.items() if name not in known]
     if new:
-        connection.execute(insert(table), new)
+        insert_rows(connection, table, new)
         known = {name: number for name, number in connection.execute(chosen) if name in rows}
     return known
 

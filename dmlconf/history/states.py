@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, insert, or_, select
+from sqlalchemy import and_, delete, or_, select
 
+from dmlconf.history.inserting import insert_rows
 from dmlconf.history.members import holds, unpacked
 from dmlconf.history.tables import case, case_set, change, outcome, run, run_operator, suite
 
@@ -219,21 +220,18 @@ def _states_of(
 def _insert(
     connection: Connection, environment: int, run_id: int, states: Mapping[int, State]
 ) -> None:
-    if states:
-        connection.execute(
-            insert(change),
-            [
-                {
-                    "environment_id": environment,
-                    "case_id": number,
-                    "run_id": run_id,
-                    "outcome_id": state.outcome,
-                    "outputs": state.outputs,
-                    "definition": state.definition,
-                }
-                for number, state in states.items()
-            ],
-        )
+    rows = [
+        {
+            "environment_id": environment,
+            "case_id": number,
+            "run_id": run_id,
+            "outcome_id": state.outcome,
+            "outputs": state.outputs,
+            "definition": state.definition,
+        }
+        for number, state in states.items()
+    ]
+    insert_rows(connection, change, rows)
 
 
 def _settle(

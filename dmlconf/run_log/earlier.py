@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,7 @@ class EarlierRun:
         footer: of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes it has.
+        processes: the number of the last worker process that it names; 0 for none.
     """
 
     header: Header
@@ -47,6 +49,7 @@ class EarlierRun:
     footer: Footer | None = None
     end: int = 0
     size: int = 0
+    processes: int = 0
 
     @property
     def complete(self) -> bool:
@@ -83,7 +86,9 @@ def read_earlier(path: Path) -> EarlierRun | None:
     places = {each.verdict.case: each.line if each.place is None else each.place for each in kept}
     summary = Counter(each.verdict.status for each in kept)
     attempts = {case: tuple(own) for case, own in reader.attempts.items() if case not in places}
-    return EarlierRun(header, places, summary, attempts, reader.footer, reader.end, size)
+    every = [*(each.verdict for each in kept), *chain.from_iterable(attempts.values())]
+    processes = max((each.execution.last_process for each in every), default=0)
+    return EarlierRun(header, places, summary, attempts, reader.footer, reader.end, size, processes)
 
 
 class _Reader:

@@ -53,6 +53,7 @@ class Merger:
         shared: the cases that ran in several logs.
         named: whether each verdict names its log, because the environments differ.
         missing: how many cases had a verdict in none of the logs when they were written.
+        processes: the number of the last worker process that each log names.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -61,6 +62,7 @@ class Merger:
     shared: set[str] = field(default_factory=set)
     named: bool = False
     missing: int = 0
+    processes: list[int] = field(default_factory=list)
 
     def add(self, path: Path) -> None:
         """Read one of the logs.
@@ -71,6 +73,7 @@ class Merger:
         number = len(self.parts)
         log = read_log(path, keep=lambda verdict: verdict.judged(figures={}).of_case(facts={}))
         self.parts.append(_Part(path, log.header, log.footer))
+        self.processes.append(max((v.execution.last_process for v in log.verdicts), default=0))
         for verdict in log.verdicts:
             case = verdict.case
             if verdict.status is Status.NOT_RUN:
@@ -196,14 +199,15 @@ class Merger:
                 overlap.see(verdict, part.path)
                 if self.owners.get(verdict.case) == number:
                     del self.owners[verdict.case]
-                    yield self._named(verdict, part), place
+                    yield self._named(verdict, part, sum(self.processes[:number])), place
         overlap.require_agreement()
         for number, part in enumerate(self.parts if self.unreached else ()):
             for verdict, place in _logged(part):
                 if self.unreached.get(verdict.case) == number:
                     yield verdict, place
 
-    def _named(self, verdict: Verdict, part: _Part) -> Verdict:
+    def _named(self, verdict: Verdict, part: _Part, last: int) -> Verdict:
+        verdict = replace(verdict, execution=verdict.execution.with_processes_after(last))
         if verdict.execution.worker is not None or not self.named:
             return verdict
         return verdict.ran(worker=str(part.path))

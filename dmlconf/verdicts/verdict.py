@@ -16,6 +16,7 @@ __all__ = [
     "Execution",
     "Identity",
     "Judgement",
+    "LostProcess",
     "Reason",
     "ReasonKind",
     "Status",
@@ -194,6 +195,27 @@ class Judgement(Positional):
 
 
 @dataclass(frozen=True, slots=True)
+class LostProcess:
+    """A worker process that broke down while a case ran in it or waited there.
+
+    Attributes:
+        kind: how it broke down: a crash, a hang or a removed device.
+        message: the particulars.
+        process: its number.
+        sequence: the number that the case would have had in it.
+        together: how many cases had no outcome yet: each may be the cause.
+        blamed: whether the case got the blame; if not, it ran again.
+    """
+
+    kind: ReasonKind
+    message: str
+    process: int
+    sequence: int
+    together: int
+    blamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Execution(Positional):
     """How and where a case ran, and what it left.
 
@@ -208,6 +230,7 @@ class Execution(Positional):
         process: the number of the worker process that ran the case; None for dmlconf's own.
         sequence: the number of the case in that process, which may explain a result that depends
             on earlier cases. Two verdicts may be equal though their cases ran elsewhere.
+        lost_processes: the worker processes that broke down with the case, in their order.
     """
 
     seconds: Annotated[float, Rounded(6)] = field(default=0.0, metadata=ALWAYS)
@@ -217,6 +240,22 @@ class Execution(Positional):
     worker: str | None = None
     process: int | None = field(default=None, compare=False)
     sequence: int | None = field(default=None, compare=False)
+    lost_processes: tuple[LostProcess, ...] = field(default=(), compare=False)
+
+    @property
+    def last_process(self) -> int:
+        """The highest number of a process that it names; 0 for none."""
+        return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
+
+    def with_processes_after(self, last: int) -> Execution:
+        """Return it with processes that are counted from another number on.
+
+        Args:
+            last: the number of the last process before them.
+        """
+        lost = tuple(replace(each, process=each.process + last) for each in self.lost_processes)
+        process = None if self.process is None else self.process + last
+        return replace(self, process=process, lost_processes=lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +280,7 @@ class Verdict(Positional):
         *("location", "dispatch_seconds", "unchecked_outputs", "output_digests", "origin"),
         *("files", "example", "facts", "feature_level", "circumstance", "circumstances"),
         *("variants", "warnings", "attempts", "worker", "process", "sequence", "disputes"),
+        "lost_processes",
     )
     """The order of a log's line, which stays as readers and older logs have it."""
 

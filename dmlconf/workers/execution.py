@@ -40,11 +40,14 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         memory: bytes by which a worker process may grow before it is replaced.
+        second_tries: whether cases whose process broke down run again before one gets the blame;
+            without them the first that has no outcome gets it.
     """
 
     jobs: int = 1
     timeout: float = 60.0
     memory: int = WORKER_MEMORY
+    second_tries: bool = True
 
 
 class Execution(Enum):

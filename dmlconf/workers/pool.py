@@ -4,6 +4,8 @@ A case whose worker dies is tried once more, alone in a fresh process, before it
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
+What a case went through before it got its outcome is told with the outcome: a crash that no case
+repeats alone may depend on the cases before it.
 A worker that has grown too much is replaced between batches: what a backend keeps, as DirectML
 keeps every pipeline until its device closes, ends with its process.
 If several cases of an operator died alone in the same way, the next one of it that dies so is
@@ -32,7 +34,13 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.interrupts import Grace, deferred_interrupts, grace
 from dmlconf.workers.memory import killed_for_memory
-from dmlconf.workers.process import START_SECONDS, Ran, WorkerProcess, wait_for_messages
+from dmlconf.workers.process import (
+    START_SECONDS,
+    LostProcess,
+    Ran,
+    WorkerProcess,
+    wait_for_messages,
+)
 from dmlconf.workers.scratch import ScratchFolder
 from dmlconf.workers.worker import (
     Raised,
@@ -133,6 +141,7 @@ class WorkerPool:
         task: Task = outcomes,
         *,
         memory: int = WORKER_MEMORY,
+        second_tries: bool = True,
     ) -> None:
         """Prepare; workers are started as they are needed.
 
@@ -142,6 +151,8 @@ class WorkerPool:
             timeout: seconds that one case may take.
             task: what a worker does with cases; it must be possible to pickle it.
             memory: bytes by which a worker may grow before it is replaced.
+            second_tries: whether cases whose process broke down run again before one gets the
+                blame.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -151,6 +162,7 @@ class WorkerPool:
         self._size = workers
         self._timeout = timeout
         self._memory = memory
+        self._second_tries = second_tries
         try:
             with deferred_interrupts():
                 self._scratch = ScratchFolder()
@@ -165,6 +177,7 @@ class WorkerPool:
         self._workers: list[WorkerProcess] = []
         self._crashes: Counter[tuple[str, str]] = Counter()
         self._row: Counter[str] = Counter()
+        self._lost: dict[str, list[LostProcess]] = {}
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -260,7 +273,8 @@ class WorkerPool:
         """
         with grace() as interrupt:
             for case, result, ran in self._run(_Queue(cases, alone), interrupt):
-                self.latest = ran
+                lost = tuple(self._lost.pop(case.identifier, ()))
+                self.latest = ran and replace(ran, lost=lost)
                 yield case, result
 
     def _run(self, queue: _Queue[_Case], interrupt: Grace) -> Iterator[_Reached[_Case]]:
@@ -388,12 +402,21 @@ class WorkerPool:
         """End a worker that broke down; blame its case, or keep it for another try alone."""
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
+        if outcome is None:
+            overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
+            died = f"its process {ending}{killed_for_memory(ending)}"
+            message = overdue if kind is BreakdownKind.HANG else died
+        else:
+            message = outcome.message
         if not worker.batch:
             return
         suspect = worker.batch[0]
         crash = (_operator(suspect), ending)
         repeated = bool(ending) and worker.single and self._crashes[crash] >= REPEATS
-        if not worker.alone and not repeated:
+        blamed = worker.alone or repeated or not self._second_tries
+        for case, lost in worker.lost(kind, message, blamed=blamed):
+            self._lost.setdefault(case.identifier, []).append(lost)
+        if not blamed:
             # In a batch any case may be the cause; a case that ran by itself is the suspect.
             later = queue.suspects if worker.single else queue.singles
             later.extend(worker.batch)
@@ -402,9 +425,6 @@ class WorkerPool:
         self._row[crash[0]] += kind is BreakdownKind.CRASH
         worker.batch.clear()
         if outcome is None:
-            overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
-            died = f"its process {ending}{killed_for_memory(ending)}"
-            message = overdue if kind is BreakdownKind.HANG else died
             outcome = Breakdown(kind, message, worker.diagnostics())
         elif not outcome.diagnostics:
             outcome = replace(outcome, diagnostics=worker.diagnostics())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -14,11 +14,12 @@ from time import monotonic
 from typing import Any, Final
 
 from dmlconf.backends.process_end import how_it_ended
+from dmlconf.backends.protocol import BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.workers.spawning import spawned
 from dmlconf.workers.worker import Ready, Stop, Task, work
 
-__all__ = ["START_SECONDS", "Ran", "WorkerProcess", "wait_for_messages"]
+__all__ = ["START_SECONDS", "LostProcess", "Ran", "WorkerProcess", "wait_for_messages"]
 
 START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
@@ -37,16 +38,39 @@ _END_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class LostProcess:
+    """A worker process that broke down while a case ran in it or waited there.
+
+    Attributes:
+        kind: how it broke down.
+        message: the details.
+        process: its number in the run, from 1.
+        sequence: the number that the case would have had in it, from 1.
+        together: how many cases of the batch had no outcome: each may be the cause.
+        blamed: whether the case got the blame, and so no other try.
+    """
+
+    kind: BreakdownKind
+    message: str
+    process: int
+    sequence: int
+    together: int
+    blamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """Where a case ran: what ran before it in the same process may have changed its result.
 
     Attributes:
         process: the number of the worker process in the run, from 1.
         sequence: the number of the case in that process, from 1.
+        lost: the processes that broke down with the case, in their order.
     """
 
     process: int
     sequence: int
+    lost: tuple[LostProcess, ...] = ()
 
 
 class WorkerProcess:
@@ -95,6 +119,14 @@ class WorkerProcess:
         self.ran_suspect = False
         self.growth = 0
         self.deadline = monotonic() + START_SECONDS
+
+    def lost(
+        self, kind: BreakdownKind, message: str, *, blamed: bool = False
+    ) -> Iterator[tuple[Any, LostProcess]]:
+        """Yield each case without an outcome, with how the process broke down."""
+        together = len(self.batch)
+        for at, case in enumerate(self.batch, self._results + 1):
+            yield case, LostProcess(kind, message, self._number, at, together, blamed)
 
     def next_result(self) -> Ran:
         """Count another result, and return where it comes from."""

@@ -70,6 +70,22 @@ def test_the_node_that_a_provider_computes_otherwise_is_named(
 
 
 @needs_onnx
+def test_a_first_node_that_reads_inputs_of_the_model_is_tried_alone() -> None:
+    def change(graph: Any) -> None:
+        for constant in graph.initializer:
+            if constant.name == "b":
+                constant.raw_data = bytes(len(constant.raw_data))
+
+    result = search(change)
+    assert result.first is not None
+    assert result.first.node.name == "/layer1/conv"
+    assert result.first.inputs == {}
+    assert result.first.alone is not None
+    assert result.first.alone.beyond
+    assert "before it" not in "\n".join(search_lines(result))
+
+
+@needs_onnx
 def test_a_node_that_is_wrong_only_among_its_neighbours_is_right_alone() -> None:
     def change(graph: Any) -> None:
         if len(graph.node) > 1:

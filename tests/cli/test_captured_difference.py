@@ -11,7 +11,8 @@ from dmlconf.capture.captured import captured_from
 from dmlconf.capture.dispatch_cases import write_dispatches
 from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import read_journal
-from dmlconf.cli.output.captured_difference import report_difference
+from dmlconf.cli.output.captured_difference import report_difference, suspect
+from dmlconf.verdicts.verdict import Identity, Judgement, Status, Verdict
 from tests.cli.test_capture import RELU, dispatch, journal
 
 PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
@@ -48,3 +49,14 @@ def test_without_data_it_says_how_to_learn_the_suspect(
 ) -> None:
     report_difference(tmp_path, PROGRAM, has_dispatches=False)
     assert "Capture it with --data all to learn whether" in capfd.readouterr().err
+
+
+def test_an_operator_whose_page_is_wrong_is_named() -> None:
+    identity = Identity("resample3/captured/dispatch-1", "RESAMPLE3", ())
+    others = [
+        Identity("graphs/a/b", "GRAPHS", ()),
+        Identity("activation_relu/a", "ACTIVATION_RELU", ()),
+    ]
+    passed = [Verdict(each, Judgement(Status.PASSED)) for each in (*others, identity)]
+    assert "is known of RESAMPLE3." in suspect(passed)
+    assert "page" not in suspect(passed[:2])

@@ -15,11 +15,12 @@ from dmlconf.diagnosis.order import minimal
 from tests.cli.process import dmlconf, environment
 
 PLUGIN = '''
+import os
 from dmlconf.backends.registry import create as other, parse
 from dmlconf.backends.protocol import Outputs
 
 class Backend:
-    """The reference, which negates `victim` after both `first` and `second`."""
+    """The reference, which negates `victim`, or crashes at `fragile`, after two others."""
     def __init__(self):
         self.inner = other(parse("faulty:zeros,on=nothing-at-all"))
         self.met = set()
@@ -30,6 +31,8 @@ class Backend:
         for case, outcome in zip(cases, self.inner.run(cases)):
             name = case.identifier.rpartition("/")[2]
             self.met.add(name)
+            if name == "fragile" and {"first", "second"} <= self.met:
+                os._exit(9)
             wrong = name == "alone" or name == "victim" and {"first", "second"} <= self.met
             if wrong:
                 outcome = Outputs({key: -array for key, array in outcome.arrays.items()})
@@ -48,7 +51,15 @@ CASE = """  - name: {name}
     expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
 
+EARLIER = [*(f"case-{n}" for n in range(20)), "first", "mid", "second"]
+
 NAMES = ["alone", *(f"case-{n}" for n in range(9)), "first", "mid", "second", "last", "victim"]
+
+
+def write_cases(folder: Path, names: Sequence[str]) -> None:
+    """Write a file of cases with these names."""
+    cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in names)
+    (folder / "tile.yaml").write_text(cases)
 
 
 @pytest.fixture
@@ -60,8 +71,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: keeping\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text("[dmlconf.backends]\nkeeping = keeping:create\n")
     (folder / "keeping.py").write_text(PLUGIN)
-    cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in NAMES)
-    (tmp_path / "tile.yaml").write_text(cases)
+    write_cases(tmp_path, NAMES)
     inherited = environment(tmp_path)["PYTHONPATH"]
     return {"PYTHONPATH": os.pathsep.join((str(folder), inherited))}
 
@@ -113,14 +123,75 @@ def test_cases_that_the_suite_has_no_more_are_told(
 ) -> None:
     run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
     assert dmlconf(tmp_path, *run, **variables).returncode == 1
-    cases = "operator: TILE\ncases:\n" + "".join(CASE.format(name=name) for name in kept)
-    (tmp_path / "tile.yaml").write_text(cases)
+    write_cases(tmp_path, kept)
     done = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", **variables)
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.startswith("Warning: the log: there is no case tile/tile/alone")
     alone, victim = done.stdout.split("tile/tile/victim\n")
     assert alone == "tile/tile/alone\n  order    unknown: the suite does not have it\n"
     assert victim.startswith(f"  order    it {told}")
+
+
+@pytest.mark.diagnosis
+@pytest.mark.parametrize(
+    ("last", "together"),
+    [(["fragile"], 1), ([*(f"later-{n}" for n in range(3)), "fragile", "last"], 5)],
+)
+def test_a_crash_that_needs_earlier_cases_is_told_and_its_cases_are_found(
+    tmp_path: Path, variables: dict[str, str], last: list[str], together: int
+) -> None:
+    # Batches are of 16 cases: `first` and `second` are in the one before that of `fragile`.
+    write_cases(tmp_path, [*EARLIER, *(f"more-{n}" for n in range(9)), *last])
+    run = ("run", "-b", "keeping", "-j", "1", "tile.yaml")
+    done = dmlconf(tmp_path, *run, "--log", "run.jsonl", **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Broke down, though every case ran through when it ran again" in done.stdout
+    first = f"tile/tile/{last[0]}"
+    others = f" or one of {together - 1} that ran with it" if together > 1 else ""
+    assert f"  crash at {first}{others}: its process ended with exit code 9\n" in done.stdout
+    assert "cases before it may matter: dmlconf diagnose --order" in done.stdout
+    plain = dmlconf(tmp_path, "diagnose", "run.jsonl", **variables)
+    assert plain.returncode == 5
+    assert "try --order" in plain.stderr
+
+    found = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", "-o", "out", **variables)
+    assert found.returncode == 0, found.stdout + found.stderr
+    title, rest = found.stdout.split("\n", 1)
+    assert title == "tile/tile/fragile"
+    count = len(EARLIER) + 9 + last.index("fragile")
+    assert f"crashes only after 2 of the {count} cases that came before it in its process" in rest
+    [file] = (tmp_path / "out").glob("*/sequence.txt")
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert lines == [f"tile/tile/{name}" for name in ("first", "second", "fragile")]
+    again = dmlconf(tmp_path, *run, "--cases", str(file), **variables)
+    assert "crash at tile/tile/" in again.stdout
+
+
+@pytest.mark.diagnosis
+def test_a_crash_that_a_case_repeats_alone_is_no_question_of_order(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    run = ("run", "-b", "faulty:crash,on=first", "-q", "-j", "1", "tile.yaml")
+    done = dmlconf(tmp_path, *run, "--log", "run.jsonl", **variables)
+    assert done.returncode == 1
+    assert "Broke down, though" not in done.stdout
+    found = dmlconf(tmp_path, "diagnose", "--order", "run.jsonl", **variables)
+    assert found.returncode == 0
+    assert found.stdout == (
+        "tile/tile/first\n  order    none: it crashes alone in a new process, too\n"
+        "  runs     1 sequence\n"
+    )
+
+
+def test_an_impossible_folder_is_refused_before_the_search(
+    tmp_path: Path, variables: dict[str, str]
+) -> None:
+    run = ("run", "-b", "keeping", "-q", "-j", "1", "tile.yaml", "--log", "run.jsonl")
+    assert dmlconf(tmp_path, *run, **variables).returncode == 1
+    for order in ((), ("--order",)):
+        done = dmlconf(tmp_path, "diagnose", *order, "run.jsonl", "-o", "tile.yaml/x", **variables)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "-o tile.yaml/x: Not a directory" in done.stderr
 
 
 def fails_with(needed: Sequence[str], tried: list[Sequence[str]], part: Sequence[str]) -> bool:

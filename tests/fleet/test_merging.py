@@ -49,6 +49,16 @@ def test_the_merged_log_is_that_of_one_run_but_for_times_and_order(shards: Path)
     assert report["run"]["complete"]
 
 
+def test_processes_of_the_logs_are_different_ones(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    for at, log in enumerate(SHARDS, 1):
+        options = ("--shard", f"{at}/2", "--log", log, "-b", "faulty:zeros,on=nothing")
+        assert dmlconf_here(tmp_path, "run", "tile.yaml", *options).returncode in (0, 1)
+    assert dmlconf_here(tmp_path, *MERGE).returncode == 1
+    merged = read_log(tmp_path / "merged.jsonl").verdicts
+    assert sorted(each.execution.process or 0 for each in merged) == [1, 1, 2, 2]
+
+
 def test_what_shards_lack_makes_the_run_incomplete_and_can_be_resumed(shards: Path) -> None:
     passing = next(log for log in SHARDS if read_log(shards / log).footer.summary["failed"] == 0)  # type: ignore[union-attr]
     done = dmlconf_here(shards, "merge", passing, "-o", "merged.jsonl")

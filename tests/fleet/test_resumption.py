@@ -51,6 +51,17 @@ def test_goes_on_after_any_end(tmp_path: Path, whole: list[str], kept: int, end:
     assert lines(tmp_path)[:kept] == whole[:kept]
 
 
+def test_processes_are_counted_on(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    backend = ("-b", "faulty:zeros,on=nothing")
+    assert dmlconf_here(tmp_path, *RUN, *backend).returncode == 1
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(lines(tmp_path)[:3]), encoding="utf-8")
+    assert dmlconf_here(tmp_path, *RESUME, *backend).returncode == 1
+    processes = [verdict.execution.process for verdict in read_log(log).verdicts]
+    assert processes == [1, 1, 2, 2]
+
+
 def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[str]) -> None:
     log = tmp_path / "run.jsonl"
     log.write_text("".join(whole[:3]).rstrip("\n"), encoding="utf-8")

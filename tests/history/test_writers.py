@@ -17,6 +17,7 @@ from sqlalchemy import Engine, create_engine, inspect, select, text
 import dmlconf.history.migrations
 from dmlconf.history.adding import add
 from dmlconf.history.database import opened
+from dmlconf.history.errors import HistoryError
 from dmlconf.history.tables import METADATA, run
 from tests.cli.process import DMLCONF, dmlconf_here, environment, write
 from tests.history.runs import night, verdict
@@ -66,6 +67,27 @@ def test_kill_9_while_adding_loses_and_doubles_nothing(database: str, tmp_path: 
     assert killed
     assert adding(tmp_path, database, *files).wait() == 0
     assert len(rows(database)) == len(files) * len(CASES)
+
+
+def test_many_rows_are_stored_as_few_are(database: str, tmp_path: Path) -> None:
+    names = [f"tile/matrix/tab\tline\\n, 'quoted' {number}" for number in range(300)]
+    runs = [night(n, [verdict(name, fails=n == 1) for name in names]) for n in range(2)]
+    fill(database, runs)
+    one_by_one = str(tmp_path / "whole.sqlite")
+    fill(one_by_one, runs)
+    assert len(rows(database)) == 600
+    assert history_of(database, names[7]) == history_of(one_by_one, names[7])
+
+
+@pytest.mark.parametrize(
+    "database", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+@pytest.mark.parametrize("count", [1, 300])
+def test_what_the_database_cannot_store_is_refused(database: str, count: int) -> None:
+    names = [f"tile/matrix/\0{number}" for number in range(count)]
+    with pytest.raises(HistoryError, match="NUL"):
+        fill(database, [night(0, [verdict(name) for name in names])])
+    fill(database, [night(0, [verdict("tile/matrix/a")])])
 
 
 def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -489,6 +489,27 @@ def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
     assert started <= 1 + 4 + 6 + 3
 
 
+def test_an_outcome_comes_with_the_processes_that_broke_down_before(tmp_path: Path) -> None:
+    with WorkerPool(registry.parse("miniature:crash,on=5]"), 1, 60) as pool:
+        pool.ready()
+        ran = {
+            int(case.identifier.partition("=")[2].rstrip("]")): pool.latest
+            for case, _ in pool.run(build(planned) for planned in many(tmp_path, 8))
+        }
+    tries = {number: each.lost for number, each in ran.items() if each is not None and each.lost}
+    guilty = tries.pop(5)
+    assert [each.blamed for each in guilty] == [False, False, True]
+    assert [each.together for each in guilty[1:]] == [1, 1]
+    assert guilty[2].sequence == 1
+    assert {each.kind for each in guilty} == {BreakdownKind.CRASH}
+    # The others of the batch that had no outcome yet ran again, and got no blame.
+    first = guilty[0]
+    assert {number: [each.process for each in lost] for number, lost in tries.items()} == {
+        number: [first.process] for number in range(8 - first.together, 8) if number != 5
+    }
+    assert not any(each.blamed for lost in tries.values() for each in lost)
+
+
 @pytest.mark.parametrize("alone", [False, True])
 def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) -> None:
     plan = many(tmp_path, 40)

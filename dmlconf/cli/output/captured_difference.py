@@ -10,6 +10,7 @@ from typing import Final
 
 from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.capture.launching import program_environment
+from dmlconf.catalogue.loader import entry_of
 from dmlconf.cli.output.console import say
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Judged
@@ -17,7 +18,9 @@ from dmlconf.engine.planning import plan_run
 from dmlconf.verdicts.status import Status
 from dmlconf.verdicts.verdict import Verdict
 
-__all__ = ["report_difference"]
+__all__ = ["report_difference", "suspect"]
+
+_MOST_NAMED: Final = 5
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
@@ -32,7 +35,7 @@ def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool
     # In a process without hooks: what is compiled in the search is not the application's.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
-    say(_suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
+    say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
 
 
 _UNKNOWN: Final = (
@@ -48,7 +51,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
     return [event.verdict for event in sorted(events, key=lambda event: event.place)]
 
 
-def _suspect(verdicts: Sequence[Verdict]) -> str:
+def suspect(verdicts: Sequence[Verdict]) -> str:
     """Return who is to blame, by the verdicts on the dispatches in their order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
@@ -60,5 +63,18 @@ def _suspect(verdicts: Sequence[Verdict]) -> str:
         )
     return (
         "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect: what it makes of "
-        "that node."
+        f"that node.{_known_errors(verdicts)}"
+    )
+
+
+def _known_errors(verdicts: Sequence[Verdict]) -> str:
+    """Return which operators differ from their pages, on which the provider may have relied."""
+    names = dict.fromkeys(verdict.operator for verdict in verdicts)
+    # Graphs have no page of their own.
+    known = [name for name in names if getattr(entry_of(name), "page_errors", ())]
+    if not known:
+        return ""
+    return (
+        " It may rely on a page of DirectML that is wrong: `dmlconf operators NAME` has what is "
+        f"known of {', '.join(known[:_MOST_NAMED])}{' and others' * (len(known) > _MOST_NAMED)}."
     )

@@ -10,7 +10,7 @@ import click
 from dmlconf.cli.output.outputs import require_replaceable
 from dmlconf.documents.problems import ExpectedError, printable
 
-__all__ = ["OutputError", "replaced"]
+__all__ = ["OutputError", "replaced", "require_folder"]
 
 
 class OutputError(ExpectedError):
@@ -47,3 +47,26 @@ def replaced(
         if content is None:
             raise click.UsageError(message) from error
         raise OutputError(message) from error
+
+
+def require_folder(folder: Path, option: str = "-o") -> None:
+    """Check that a folder can be written or made, before anything is known to write there.
+
+    Args:
+        folder: the folder; it is not made.
+        option: what names it, for messages.
+
+    Raises:
+        click.UsageError: it cannot.
+    """
+    temporary: Path | None = None
+    try:
+        existing = folder
+        while not existing.exists():
+            existing = existing.parent
+        temporary = existing / f".dmlconf.{getpid()}.tmp"
+        temporary.write_bytes(b"")
+        temporary.unlink()
+    except OSError as error:
+        message = printable(f"{option} {folder}: {error.strerror or error}")
+        raise click.UsageError(message) from error

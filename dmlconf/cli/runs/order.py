@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Final
 
 import click
 
@@ -16,18 +17,27 @@ from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_p
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 from dmlconf.diagnosis.bench import open_bench
-from dmlconf.diagnosis.order import OrderFinding, OrderResult, cases_before, search_order
+from dmlconf.diagnosis.order import OrderFinding, OrderResult, Symptom, search_order, symptoms
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.verdict import ReasonKind
 
 __all__ = ["diagnose_order"]
 
-_MOST_NAMED = 10
+_MOST_NAMED: Final = 10
 """Earlier cases that are printed; a file has all."""
 
-_MOST_SELECTED = 1_000
+_MOST_SELECTED: Final = 1_000
 """Cases that are looked up one by one; for more, all files are read."""
+
+_VERBS: Final = {
+    None: ("fails", "fail", "failed"),
+    ReasonKind.CRASH: ("crashes", "crash", "crashed"),
+    ReasonKind.HANG: ("hangs", "hang", "hung"),
+    ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
+}
+"""What a case does, by how its process broke down."""
 
 
 def diagnose_order(
@@ -53,14 +63,12 @@ def diagnose_order(
         timeout: seconds that one case may take.
         known_faults: whether a known fault of DirectML waives a failure.
     """
-    failures = [verdict for verdict in log.verdicts if verdict.status.fails_run]
+    failures = symptoms(log)
     if not failures:
         say("Error: nothing failed, so there is nothing to diagnose")
         return ExitCode.NOTHING_SELECTED
     chosen = failures[:most]
-    needed = dict.fromkeys(
-        name for verdict in chosen for name in (*cases_before(log, verdict), verdict.case)
-    )
+    needed = dict.fromkeys(name for each in chosen for name in (*each.before, *each.cases))
     suite, plan = load_chosen(
         paths,
         case_list=CaseList("the log", tuple(needed)) if len(needed) < _MOST_SELECTED else None,
@@ -68,26 +76,21 @@ def diagnose_order(
     )
     plan = [case for case in plan if case.identifier in needed]
     planned = {case.identifier: case for case in plan}
-    if not any(verdict.case in planned for verdict in chosen):
-        return nothing_selected(paths, {"identifiers": tuple(v.case for v in failures[:most])})
+    if not any(name in planned for each in chosen for name in each.cases):
+        names = tuple(name for each in chosen for name in each.cases)
+        return nothing_selected(paths, {"identifiers": names})
     with open_bench(backend, timeout) as bench:
         against = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths)).against
     indices = {case.identifier: index for index, case in enumerate(plan)}
     every = True
-    for number, verdict in enumerate(chosen, 1):
-        if verdict.case not in planned:
-            click.echo(f"{printable(verdict.case)}\n  order    unknown: the suite does not have it")
+    for number, symptom in enumerate(chosen, 1):
+        if not any(name in planned for name in symptom.cases):
+            name = printable(symptom.cases[0])
+            click.echo(f"{name}\n  order    unknown: the suite does not have it")
             every = False
             continue
         result = search_order(
-            log,
-            verdict,
-            planned,
-            backend,
-            against,
-            timeout,
-            seconds,
-            known_faults=known_faults,
+            symptom, planned, backend, against, timeout, seconds, known_faults=known_faults
         )
         every = every and result.finding is not OrderFinding.NOT_AGAIN
         _print(result)
@@ -102,30 +105,50 @@ def diagnose_order(
 
 
 def _print(result: OrderResult) -> None:
-    click.echo(printable(result.verdict.case))
+    symptom = result.symptom
+    does, do, did = _VERBS[symptom.breakdown]
+    click.echo(printable(result.case))
+    if symptom.verdict is None:
+        click.echo(f"  log      {_unexplained(symptom)}")
     before = (
         f"{result.before:,} case{'s' * (result.before != 1)} that came before it in its process"
     )
     if result.finding is OrderFinding.ALONE:
-        click.echo("  order    none: it fails alone in a new process, too")
-    elif result.finding is OrderFinding.NOT_AGAIN and result.before:
-        click.echo(f"  order    it failed neither alone nor after the {before}")
-    elif result.finding is OrderFinding.NOT_AGAIN:
-        whose = "suite has none of the cases that came" if result.missing else "log has no case"
-        click.echo(f"  order    it did not fail alone, and the {whose} before it")
+        click.echo(f"  order    none: it {does} alone in a new process, too")
+    elif result.finding is OrderFinding.AFTER_OTHERS:
+        _print_earlier(result, f"{does} only after {len(result.earlier):,} of the {before}")
+    elif len(symptom.cases) > 1:
+        after = f" after the {before}" if result.before else ""
+        click.echo(f"  order    none of them {did} again{after}")
+    elif result.before:
+        click.echo(f"  order    it {did} neither alone nor after the {before}")
     else:
-        count = len(result.earlier)
-        click.echo(f"  order    fails only after {count:,} of the {before}")
-        for name in result.earlier[:_MOST_NAMED]:
-            click.echo(f"           {printable(name)}")
-        if count > _MOST_NAMED:
-            click.echo(f"           and {count - _MOST_NAMED:,} more")
-        if not result.minimal:
-            click.echo("  note     time ran out: not all of them may be needed; --time gives more")
+        whose = "suite has none of the cases that came" if result.missing else "log has no case"
+        click.echo(f"  order    it did not {do} alone, and the {whose} before it")
     if result.missing and result.finding is not OrderFinding.ALONE:
         others = f"{result.missing:,} case{'s' * (result.missing != 1)}"
         click.echo(f"  note     the suite does not have {others} of the log that came before it")
     click.echo(f"  runs     {result.runs:,} sequence{'s' * (result.runs != 1)}")
+
+
+def _print_earlier(result: OrderResult, sentence: str) -> None:
+    click.echo(f"  order    {sentence}")
+    for name in result.earlier[:_MOST_NAMED]:
+        click.echo(f"           {printable(name)}")
+    if len(result.earlier) > _MOST_NAMED:
+        click.echo(f"           and {len(result.earlier) - _MOST_NAMED:,} more")
+    if not result.minimal:
+        click.echo("  note     time ran out: not all of them may be needed; --time gives more")
+
+
+def _unexplained(symptom: Symptom) -> str:
+    """Return what the log says of a breakdown that no case explains."""
+    if len(symptom.cases) == 1:
+        return f"{symptom.breakdown} of its process; alone it ran through"
+    return (
+        f"{symptom.breakdown} of a process in which {len(symptom.cases):,} cases had no outcome; "
+        "each ran through when it ran again"
+    )
 
 
 def _write(
@@ -141,14 +164,15 @@ def _write(
     Raises:
         OutputError: it cannot be written.
     """
-    name = exported_name(result.verdict.case.partition("/")[0])
+    name = exported_name(result.case.partition("/")[0])
     file = folder / f"{number:02}-{name}" / "sequence.txt"
-    sequence = [*result.earlier, result.verdict.case]
+    sequence = [*result.earlier, result.case]
     words = ["run", *map(str, paths), "-b", str(backend), "-j", "1", "--cases", str(file)]
     command = f"dmlconf {' '.join(map(quote, words))}"
     in_order = [indices[case] for case in sequence] == sorted(indices[case] for case in sequence)
+    does = "breaks down" if result.symptom.breakdown else "fails"
     text = [
-        f"# {printable(result.verdict.case)} fails after the others, in one process.",
+        f"# {printable(result.case)} {does} after the others, in one process.",
         *sequence,
     ]
     if in_order:

@@ -104,6 +104,7 @@ def _column_style(status: Status, total: OperatorTotals) -> str:
 
 
 def _notes(log: RunLog) -> Iterator[str]:
+    yield from remarks.breakdown_lines(log)
     yield from remarks.variant_lines(log)
     yield from (f"warning of a debug layer: {line}" for line in remarks.warning_lines(log))
     yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))

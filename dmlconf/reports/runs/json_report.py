@@ -11,6 +11,8 @@ from typing import Any, Final
 from dmlconf.reports.runs import remarks, summary
 from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import RunLog, verdict_data
+from dmlconf.verdicts.breakdowns import unexplained_breakdowns
+from dmlconf.verdicts.record import record_of
 
 __all__ = ["VERSION", "render", "render_parts", "report_data"]
 
@@ -53,8 +55,14 @@ def _head(log: RunLog) -> dict[str, Any]:
             for operator, (cases, of) in remarks.declined_cases(log).items()
         },
         "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
+        **_breakdowns(log),
         "shared_properties": [_shared_data(line) for line in shared_lines(log)],
     }
+
+
+def _breakdowns(log: RunLog) -> dict[str, Any]:
+    found = [record_of(each) for each in unexplained_breakdowns(log.verdicts)]
+    return {"unexplained_breakdowns": found} if found else {}
 
 
 def _shared_data(line: SharedLine) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def _lines(log: RunLog) -> Iterator[str]:
             yield ""
     yield from _shared(log)
     yield from _table(log)
+    yield from _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
     yield from _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     yield from _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))

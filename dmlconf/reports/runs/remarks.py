@@ -10,9 +10,11 @@ from typing import Final
 from dmlconf.cases.facts import element_count
 from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.breakdowns import unexplained_breakdowns
 from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
+    "BREAKDOWNS_HEADING",
     "CIRCUMSTANCES_HEADING",
     "DECLINED_HEADING",
     "DEVIATIONS_HEADING",
@@ -23,6 +25,7 @@ __all__ = [
     "WARNINGS_HEADING",
     "FarOperator",
     "RoomTotals",
+    "breakdown_lines",
     "circumstance_lines",
     "debug_layer_note",
     "declined_cases",
@@ -56,11 +59,14 @@ VARIANTS_HEADING: Final = "In each variant"
 
 DEVIATIONS_HEADING: Final = "Waived since the target promises something else"
 
+BREAKDOWNS_HEADING: Final = "Broke down, though every case ran through when it ran again"
+
 DECLINED_HEADING: Final = "Not expressible by the backend"
 
 WARNINGS_HEADING: Final = "Warnings of the debug layers"
 
 MOST_WARNINGS: Final = 10
+MOST_BREAKDOWNS: Final = 5
 
 MOST_OPERATORS: Final = 5
 
@@ -312,6 +318,21 @@ def warning_lines(log: RunLog) -> list[str]:
     ]
     left = len(ordered) - len(lines)
     return [*lines, f"and {left:,} more: the log has all"] if left else lines
+
+
+def breakdown_lines(log: RunLog) -> list[str]:
+    """Return the breakdowns of processes that no case explains, and what finds their cause."""
+    found = unexplained_breakdowns(log.verdicts)
+    if not found:
+        return []
+    lines = []
+    for each in found[:MOST_BREAKDOWNS]:
+        others = len(each.cases) - 1
+        more = f" or one of {others:,} that ran with it" if others else ""
+        lines.append(f"{each.kind} at {each.cases[0]}{more}: {each.message}")
+    if len(found) > MOST_BREAKDOWNS:
+        lines.append(f"and {len(found) - MOST_BREAKDOWNS:,} more: the log has all")
+    return [*lines, "cases before it may matter: dmlconf diagnose --order"]
 
 
 def disputes_note(log: RunLog) -> str | None:

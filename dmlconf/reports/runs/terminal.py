@@ -63,11 +63,14 @@ def render(
         failures = MOST_FAILURES_VERBOSE if verbose else MOST_FAILURES
     if quiet:
         shown = max(failures, MOST_HEADLINES)
-        return Group(*_shared(log, MOST_GROUPS), *_headlines(log, shown), _closing(log))
+        broke_down = _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
+        headlines = _headlines(log, shown)
+        return Group(*_shared(log, MOST_GROUPS), *broke_down, *headlines, _closing(log))
     most_groups = MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
     parts += _shared(log, most_groups)
     parts += _operators(log, verbose=verbose)
+    parts += _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
     parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     parts += _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
     if verbose:

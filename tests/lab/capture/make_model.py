@@ -1,6 +1,8 @@
-"""Make net.onnx: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
+"""Make the models: `pip install onnx`, then `python tests/lab/capture/make_model.py`.
 
-A small network whose tensors avoid the kernels that the lab lacks.
+net.onnx is a small network whose tensors avoid the kernels that the lab lacks. In antialias.onnx
+ONNX Runtime's DirectML provider makes RESAMPLE3 with Antialiased of a Resize with antialias, which
+ONNX defines otherwise.
 """
 
 from pathlib import Path
@@ -11,7 +13,38 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def main() -> None:
-    """Write the model next to this file."""
+    """Write the models next to this file."""
+    write_net()
+    write_antialias()
+
+
+def write_antialias() -> None:
+    """Write the model with a Resize between two nodes."""
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            node("Neg", ["x"], ["a"], name="/neg"),
+            node("Resize", ["a", "", "", "s"], ["r"], name="/resize", mode="linear", antialias=1),
+            node("Relu", ["r"], ["y"], name="/relu"),
+        ],
+        "antialias",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 1, 3, 3])],
+        [numpy_helper.from_array(np.array([1, 1, 3, 3]), "s")],
+    )
+    save(graph, 19, "antialias.onnx")
+
+
+def save(graph: onnx.GraphProto, opset: int, name: str) -> None:
+    """Write a graph as a model."""
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 9
+    onnx.checker.check_model(model)
+    onnx.save(model, str(Path(__file__).with_name(name)))
+
+
+def write_net() -> None:
+    """Write the network."""
     random = np.random.default_rng(0)
     shapes = {"w": (5, 3, 3, 3), "b": (5,), "w2": (3, 5, 3, 3), "b2": (3,), "g": (12, 7), "h": (7,)}
     weights = [
@@ -36,10 +69,7 @@ def main() -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 7])],
         weights,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 9
-    onnx.checker.check_model(model)
-    onnx.save(model, str(Path(__file__).with_name("net.onnx")))
+    save(graph, 17, "net.onnx")
 
 
 if __name__ == "__main__":

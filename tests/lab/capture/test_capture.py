@@ -192,6 +192,20 @@ def test_the_node_of_a_model_where_outputs_begin_to_differ_is_named(wrong: Path)
     assert "DirectML is suspect: its dispatch gemm/00004-gemm/dispatch-4" in done.stderr
 
 
+def test_a_provider_that_asks_directml_for_something_else_is_suspect(folder: Path) -> None:
+    shutil.copy(HERE / "antialias.onnx", folder)
+    options = ("-o", "resized", "--model", "antialias.onnx", "--unfused", "--data", "all")
+    done = lab(folder, "run", "--", "capture", *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "First difference: r of the node /resize (Resize)" in done.stdout
+    assert "it reads a: the same bits as the CPU provider" in done.stdout
+    assert "1 node before it is right" in done.stdout
+    assert "Every dispatch is right, so ONNX Runtime's DirectML provider is suspect" in done.stderr
+    assert "what is known of RESAMPLE3" in done.stderr
+    [planned] = load_suite([folder / "resized" / "resample3"]).plan()
+    assert valid_case(planned).desc["Antialiased"]
+
+
 def test_devices_that_come_and_go_leave_no_handles_and_no_memory_behind(tmp_path: Path) -> None:
     shutil.copy(HERE / "many_devices.py", tmp_path)
     shutil.copytree(HERE / "owned", tmp_path / "owned")

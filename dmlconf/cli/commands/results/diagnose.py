@@ -21,9 +21,11 @@ from dmlconf.cli.options.backend import Number, backend_option
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.cli.output.console import say
+from dmlconf.cli.output.files import require_folder
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog, read_log
+from dmlconf.verdicts.breakdowns import unexplained_breakdowns
 
 if TYPE_CHECKING:
     from dmlconf.diagnosis.bench import Bench
@@ -120,7 +122,8 @@ def command(
 
     With --order the first failures of the log run alone, each in a new process, and those that pass
     run again after the cases that the log says came before them. Halving that sequence gives the
-    smallest one after which a case fails.
+    smallest one after which a case fails. So it is done with processes that broke down although
+    every case ran through when it ran again.
 
     Exit codes: 0 every failure was reproduced, or is a known fault; 1 one was not; 2 wrong usage;
     3 an invalid file; 4 a backend that cannot be used; 5 nothing failed; 6 the diagnosis was
@@ -129,6 +132,8 @@ def command(
     log = _log(failure)
     if log is None and failure is None:
         raise click.UsageError("there is no earlier run: name a LOG or a CASE")
+    if folder is not None:
+        require_folder(folder)
     if by_order:
         from dmlconf.cli.runs.order import diagnose_order
 
@@ -152,6 +157,8 @@ def command(
     failures = list(_failures(log)) if log is not None else [_Failure(str(failure))]
     if not failures:
         say("Error: nothing failed, so there is nothing to diagnose")
+        if log is not None and unexplained_breakdowns(log.verdicts):
+            say("A process broke down, and each case ran through when it ran again: try --order")
         return ExitCode.NOTHING_SELECTED
     name = backend or (log.header.backend if log is not None else None)
     if name is None:

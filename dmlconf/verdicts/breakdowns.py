@@ -1,0 +1,74 @@
+"""Breakdowns of worker processes for which no case got the blame, as a log tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from dmlconf.verdicts.record import ALWAYS
+from dmlconf.verdicts.verdict import LostProcess, ReasonKind, Verdict
+
+__all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnexplainedBreakdown:
+    """A worker process that broke down, and every case that may be the cause then ran through.
+
+    What ran before in the process may have left something that a case broke down on.
+
+    Attributes:
+        kind: how it broke down.
+        message: the particulars.
+        process: its number.
+        sequence: the number of the first of the cases in it.
+        cases: those that had no outcome yet, in their order.
+        worker: the scheduler's worker that had the process; None if the run's own machine did.
+    """
+
+    kind: ReasonKind
+    message: str
+    process: int
+    sequence: int
+    cases: tuple[str, ...] = field(metadata=ALWAYS)
+    worker: str | None = None
+
+
+def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreakdown]:
+    """Return the breakdowns that no case explains, in the order of processes.
+
+    A case explains one if it was among the cases that may be the cause and got the blame for a
+    breakdown, of that process or of a later one. Of two breakdowns with the same case, that of
+    fewer cases counts. Cases that take too long together and not one at a time are left out.
+    """
+    met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
+    blamed: set[str] = set()
+    for verdict in verdicts:
+        for lost in verdict.execution.lost_processes:
+            met.setdefault((verdict.execution.worker, lost.process), []).append(
+                (lost, verdict.case)
+            )
+            if lost.blamed:
+                blamed.add(verdict.case)
+    left = {
+        where: sorted(tries, key=lambda each: each[0].sequence)
+        for where, tries in met.items()
+        if blamed.isdisjoint(case for _, case in tries)
+    }
+    fewest: dict[str, int] = {}
+    for tries in left.values():
+        for lost, case in tries:
+            fewest[case] = min(lost.together, fewest.get(case, lost.together))
+    return [
+        UnexplainedBreakdown(
+            tries[0][0].kind,
+            tries[0][0].message,
+            process,
+            tries[0][0].sequence,
+            tuple(case for _, case in tries),
+            worker,
+        )
+        for (worker, process), tries in sorted(left.items(), key=lambda each: each[0][1])
+        if all(fewest[case] == lost.together for lost, case in tries)
+        and (tries[0][0].kind is not ReasonKind.HANG or tries[0][0].together == 1)
+    ]

@@ -1,0 +1,108 @@
+"""A PostgreSQL that runs as a user of its own, for tests and benchmarks of histories."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["NOT_DURABLE", "Server", "running_server"]
+
+NOT_DURABLE: Final = ("-c", "fsync=off")
+"""Settings of a server whose data nobody needs after it has ended."""
+
+_MISSING: Final = "PostgreSQL is missing: apt install postgresql"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server.
+
+    Attributes:
+        port: where it listens on 127.0.0.1.
+        process: its first process.
+        createdb: the path of the program that creates databases.
+    """
+
+    port: str
+    process: subprocess.Popen[bytes]
+    createdb: str
+
+    def database(self, name: str) -> str:
+        """Create an empty database, and return its address as `--database` takes it."""
+        subprocess.run(self._creating(name), check=True)
+        return f"postgresql+psycopg://tester@127.0.0.1:{self.port}/{name}"
+
+    def answers(self) -> bool:
+        """Return whether it takes connections."""
+        made = subprocess.run(self._creating("ready"), capture_output=True, check=False)
+        return made.returncode == 0
+
+    def _creating(self, name: str) -> list[str]:
+        return [self.createdb, "-h", "127.0.0.1", "-p", self.port, "-U", "tester", name]
+
+
+@contextmanager
+def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
+    """Start a server, which ends and whose data is removed at the end.
+
+    Args:
+        settings: further arguments of `postgres`.
+
+    Raises:
+        FileNotFoundError: PostgreSQL is not installed.
+    """
+    initdb, postgres, createdb = map(_program, ("initdb", "postgres", "createdb"))
+    user = "postgres" if os.geteuid() == 0 else None  # It refuses root.
+    folder = Path(tempfile.mkdtemp(prefix="dmlconf-postgres-", dir="/tmp"))
+    try:
+        if user:
+            shutil.chown(folder, user)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        data = str(folder / "data")
+        options = ["-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync", "--locale", "C"]
+        subprocess.run(
+            [initdb, "-D", data, *options], user=user, check=True, capture_output=True, cwd=folder
+        )
+        listens = ["-h", "127.0.0.1", "-p", port, "-k", str(folder)]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [postgres, "-D", data, *settings, *listens],
+                user=user,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+            )
+        server = Server(port, process, createdb)
+        try:
+            while not server.answers():
+                assert process.poll() is None, "PostgreSQL ended"
+            yield server
+        finally:
+            process.send_signal(signal.SIGINT)  # At SIGTERM it waits until all clients leave.
+            process.wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _program(name: str) -> str:
+    """Return the path of a program of PostgreSQL.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    path = str(found[-1]) if found else shutil.which(name)
+    if path is None:
+        raise FileNotFoundError(_MISSING)
+    return path

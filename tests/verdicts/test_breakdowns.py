@@ -1,0 +1,63 @@
+"""Which breakdowns of processes no case explains."""
+
+from __future__ import annotations
+
+from dmlconf.verdicts.breakdowns import unexplained_breakdowns
+from dmlconf.verdicts.verdict import (
+    Execution,
+    Identity,
+    Judgement,
+    LostProcess,
+    ReasonKind,
+    Status,
+    Verdict,
+)
+
+CRASH, HANG = ReasonKind.CRASH, ReasonKind.HANG
+
+
+def lost(
+    process: int,
+    sequence: int,
+    together: int,
+    *,
+    kind: ReasonKind = CRASH,
+    blamed: bool = False,
+) -> LostProcess:
+    return LostProcess(kind, "its process died", process, sequence, together, blamed)
+
+
+def verdict(case: str, *processes: LostProcess, worker: str | None = None) -> Verdict:
+    execution = Execution(worker=worker, process=9, sequence=1, lost_processes=processes)
+    return Verdict(Identity(case, "TILE", ()), Judgement(Status.PASSED), execution)
+
+
+def test_a_breakdown_of_a_batch_whose_cases_all_ran_through_is_unexplained() -> None:
+    [found] = unexplained_breakdowns(
+        [verdict("b", lost(1, 8, 2)), verdict("a", lost(1, 7, 2)), verdict("other")]
+    )
+    assert (found.process, found.sequence, found.cases) == (1, 7, ("a", "b"))
+    assert (found.kind, found.message) == (CRASH, "its process died")
+
+
+def test_a_case_that_broke_down_alone_explains_its_earlier_tries() -> None:
+    guilty = verdict("a", lost(1, 7, 2), lost(2, 3, 1), lost(3, 1, 1, blamed=True))
+    assert unexplained_breakdowns([guilty, verdict("b", lost(1, 8, 2))]) == []
+
+
+def test_of_two_breakdowns_with_a_case_that_of_fewer_cases_counts() -> None:
+    cases = [verdict("a", lost(1, 7, 2), lost(2, 3, 1)), verdict("b", lost(1, 8, 2))]
+    [found] = unexplained_breakdowns(cases)
+    assert (found.process, found.sequence, found.cases) == (2, 3, ("a",))
+
+
+def test_cases_that_take_too_long_only_together_are_no_breakdown_to_explain() -> None:
+    slow = [verdict(case, lost(1, at, 2, kind=HANG)) for at, case in enumerate("ab", 1)]
+    assert unexplained_breakdowns(slow) == []
+    [found] = unexplained_breakdowns([verdict("a", lost(1, 1, 1, kind=HANG))])
+    assert found.kind is HANG
+
+
+def test_processes_of_different_workers_are_different() -> None:
+    cases = [verdict(name, lost(1, 4, 1), worker=name) for name in ("a", "b")]
+    assert [each.worker for each in unexplained_breakdowns(cases)] == ["a", "b"]
