@@ -60,6 +60,7 @@ __all__ = [
     "faults_of_version",
     "known_faults",
     "lint_known_faults",
+    "measured_versions",
     "read_known_faults",
 ]
 
@@ -450,17 +451,43 @@ def known_faults(environment: Environment) -> KnownFaults:
     return KnownFaults(tested["version"], faults_of_version(version), as_graph)
 
 
-def faults_of_version(version: Version) -> tuple[KnownFault, ...]:
+def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
     """Return the known faults of a version of DirectML.
+
+    A version that was not tested may have the faults of those beside it: 1.14.0 those of 1.13.1 and
+    of 1.14.1. One that is newer than all has none of theirs, as it may mend them.
+
+    Args:
+        version: the version.
+        path: another list than dmlconf's own.
 
     Raises:
         InvalidFilesError: the list cannot be read.
     """
+    tested = measured_versions(path)
+    alike = {version}
+    if version < tested[-1]:
+        alike = {max((each for each in tested if each <= version), default=version)}
+        alike.add(min(each for each in tested if each >= version))
     return tuple(
         fault
-        for fault in read_known_faults()
-        if VersionRange(fault.first, fault.last).holds(version)
+        for fault in read_known_faults(path)
+        if any(VersionRange(fault.first, fault.last).holds(each) for each in alike)
     )
+
+
+@cache
+def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
+    """Return the versions on which the example of each fault ran, the oldest first.
+
+    Args:
+        path: another list than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    document = read_document(path or _file())
+    return tuple(sorted(parse_version(each) or () for each in document.data["tested"]))
 
 
 @cache
@@ -504,6 +531,10 @@ def _problems(document: Document) -> list[Problem]:
     for index, data in enumerate(document.data["faults"]):
         where = ("faults", index)
         first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+        for end in ("first", "last"):
+            if data["versions"][end] not in document.data["tested"]:
+                message = f"{data['versions'][end]} is none of the versions under `tested`"
+                problems.append(document.problem((*where, "versions", end), message))
         if first > last:
             message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
             problems.append(document.problem((*where, "versions"), message))

@@ -29,8 +29,10 @@ from dmlconf.excuses.known_faults import (
     KnownFault,
     KnownFaults,
     NodeCondition,
+    faults_of_version,
     known_faults,
     lint_known_faults,
+    measured_versions,
     read_known_faults,
 )
 from dmlconf.excuses.scope import parse_version
@@ -58,6 +60,7 @@ FAULT = KnownFault(
 
 FILE = """
 format: 1
+tested: [1.8.0, 1.9.0, 1.10.1, 1.12.1, 1.14.1]
 faults:
   - name: wrong-there
     versions: {first: 1.8.0, last: 1.12.1}
@@ -196,17 +199,29 @@ def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
     assert not harmful.harms_others(other)
 
 
-def test_faults_are_those_of_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_those_of_the_version(tmp_path: Path) -> None:
     path = tmp_path / "faults.yaml"
     path.write_text(FILE, encoding="utf-8")
-    faults = read_known_faults(path)
-    assert faults[0].reason == "It is wrong."
-    monkeypatch.setattr("dmlconf.excuses.known_faults.read_known_faults", lambda: faults)
-    assert names(directml("1.7.9")) == set()
-    assert names(directml("1.8.0")) == {"wrong-there"}
-    assert names(directml("1.9.0")) == {"wrong-there", "not-in-a-graph"}
-    assert names(directml("1.12.1")) == {"wrong-there"}
-    assert names(directml("1.13.0")) == set()
+
+    def names_in(version: str) -> set[str]:
+        number = parse_version(version)
+        assert number is not None
+        return {fault.name for fault in faults_of_version(number, path)}
+
+    assert read_known_faults(path)[0].reason == "It is wrong."
+    assert names_in("1.8.0") == {"wrong-there"}
+    assert names_in("1.9.0") == {"wrong-there", "not-in-a-graph"}
+    assert names_in("1.10.1") == names_in("1.12.1") == {"wrong-there"}
+    assert names_in("1.14.1") == set()
+    # Between two that were tested a version may have the faults of either.
+    assert names_in("1.7.9") == {"wrong-there"}
+    assert names_in("1.8.1") == names_in("1.9.1") == {"wrong-there", "not-in-a-graph"}
+    assert names_in("1.13.1") == {"wrong-there"}
+    # A newer one may have mended all.
+    assert names_in("1.14.2") == set()
+
+
+def test_how_directml_compiles_and_its_version_are_kept() -> None:
     assert not known_faults(directml("1.9.0")).as_graph
     assert known_faults(directml("1.9.0", compile="graph")).as_graph
     assert known_faults(directml("1.9.0")).version == "1.9.0"
@@ -232,7 +247,8 @@ def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -
             "dmlconf.faults has no function squares_left_ou; did you mean squares_left_out?",
         ),
         ("outcome: outputs", "outcome: E_FAIL", 'is "E_FAIL": how it shows'),
-        ("first: 1.8.0", "first: 1.13.0", "1.13.0 is newer than 1.12.1"),
+        ("first: 1.8.0", "first: 1.14.1", "1.14.1 is newer than 1.12.1"),
+        ("first: 1.8.0", "first: 1.8.1", "1.8.1 is none of the versions under `tested`"),
         ("name: not-in-a-graph", "name: wrong-there", "wrong-there is listed twice"),
         ("operators: [TILE]", "operators: [TYLE]", "no operator TYLE; did you mean TILE?"),
         ("InputTensor.DimensionCount == 1", "InputTensor.Rank == 1", "a tensor has no Rank"),
@@ -281,6 +297,5 @@ def test_each_condition_holds_for_some_case_and_not_for_all() -> None:
 def test_versions_are_those_that_the_lab_runs() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "versions.toml"
     releases = tomllib.loads(lab.read_text("utf-8"))["release"]
-    tried = {parse_version(release["version"]) for release in releases}
-    for fault in read_known_faults():
-        assert {fault.first, fault.last} <= tried, fault.name
+    tried = [parse_version(release["version"]) for release in releases]
+    assert list(measured_versions()) == tried
