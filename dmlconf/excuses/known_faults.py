@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +42,7 @@ from dmlconf.expressions import Expression, Namespace, suggestion
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
+from dmlconf.faults.sequences import numbers_written
 from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, permitted_intervals
@@ -68,8 +68,15 @@ _ACCEPTED: Final = "accepted"
 _NOT_WRITTEN: Final = "output not written"
 _GRAPH: Final = "graph"
 
-_OF_UNDEFINED: Final = frozenset({ReasonKind.OUTPUT_NOT_WRITTEN, ReasonKind.NOT_DETERMINISTIC})
-"""Reasons that a node's wrong value gives behind it, where it leaves other elements undefined."""
+_OF_UNDEFINED: Final = frozenset(
+    {
+        ReasonKind.OUTPUT_NOT_WRITTEN,
+        ReasonKind.NOT_DETERMINISTIC,
+        ReasonKind.GUARD_BAND_TOUCHED,
+    }
+)
+"""Reasons that a node's wrong value gives behind it, where it leaves other elements undefined, or
+where a node is written to another place."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -86,8 +93,8 @@ class NodeCondition:
     Attributes:
         operators: the names of operators, one of which the node has.
         when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
-            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `SourcesBefore`,
-            how many inputs and constants the graph has, and such nodes before this one.
+            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `NumbersWritten`,
+            which ones DirectML writes such nodes to (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -108,12 +115,10 @@ def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
     outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
-    before = takewhile(lambda each: each.name != node.name, graph.operator_nodes)
-    alike = sum(each.operator_name == node.operator_name for each in before)
     return {
         "Consumers": len(consumers),
         "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
-        "SourcesBefore": len(graph.inputs) + len(graph.constants) + alike,
+        "NumbersWritten": tuple(numbers_written(graph, node.operator_name).values()),
     }
 
 
@@ -327,9 +332,13 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
     """Return whether a fault concerns elements alone that the wrong or the right graph leaves open.
 
+    Or a guard band, where the wrong graph is written past the end of an output.
+
     A sum before an activation may leave one element that is not zero fewer, so that
     NONZERO_COORDINATES has a row less to write.
     """
+    if fault.kind is FaultKind.GUARD_BAND:
+        return prediction.spills
     if fault.elements is None or fault.kind not in _OF_ELEMENTS:
         return False
     kind = case.rule(fault.output).kind
