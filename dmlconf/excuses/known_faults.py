@@ -49,6 +49,7 @@ from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
 from dmlconf.resources import schemas_directory
+from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -75,8 +76,8 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Reasons that a node's wrong value gives behind it, where it leaves other elements undefined, or
-where a node is written to another place."""
+"""Reasons that a wrong formula explains if it leaves other elements undefined, or is written to
+another place; `_is_undefined` says whether it does."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -298,7 +299,7 @@ class KnownFault:
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether a failure for this reason may be the fault's: no other misconduct is."""
         if self.formula is not None:
-            return reason in _OF_VALUES or (bool(case.nodes) and reason in _OF_UNDEFINED)
+            return reason in _OF_VALUES or reason in _OF_UNDEFINED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
@@ -341,6 +342,9 @@ def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
         return prediction.spills
     if fault.elements is None or fault.kind not in _OF_ELEMENTS:
         return False
+    unknown = prediction.unknown.get(fault.output)
+    if unknown is not None and unknown.ravel()[fault.elements].all():
+        return True
     kind = case.rule(fault.output).kind
     allowances = [CaseAllowances(case).of(fault.output)]
     if prediction.allowance is not None:
@@ -358,13 +362,18 @@ def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: st
     target = prediction.outputs[name]
     if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:
         return False
-    pair = paired(actual, target)
     if prediction.allowance is not None:
         rule, allowance = case.rule(name), prediction.allowance(name)
     elif name in prediction.changed:
         rule, allowance = _EVERY_BIT, Allowance()
     else:
         rule, allowance = case.rule(name), CaseAllowances(case).of(name)
+    unknown = prediction.unknown.get(name)
+    if unknown is not None and not isinstance(actual, Sample):
+        known = np.flatnonzero(~unknown)
+        actual, target = actual.ravel()[known], target.ravel()[known]
+        return compare(actual, target, rule, allowance.at(known)).passed
+    pair = paired(actual, target)
     return compare(pair.actual, pair.expected, rule, pair.allowance(allowance)).passed
 
 

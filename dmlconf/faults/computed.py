@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 
 from dmlconf.cases.model import Case
@@ -24,6 +24,7 @@ class Computed:
         terms: for sums that no case has as its right outputs, the sums of their terms' sizes,
             FLOAT64, by tensor: what the operator's rule is a share of.
         allowance: gives what is permitted around each output where neither says it.
+        unknown: which elements may be anything, by tensor; none of those that are left out.
         spills: whether something is written past the end of an output.
         others: gives what else such a DirectML may compute, where a kernel is chosen by what is
             not known; None if nothing else. Nodes of graphs are not tried with these.
@@ -33,6 +34,7 @@ class Computed:
     around: Case | None = None
     terms: Mapping[str, Array] | None = None
     allowance: Callable[[str], Allowance] | None = None
+    unknown: Mapping[str, Array] = field(default_factory=dict)
     spills: bool = False
     others: Callable[[], Iterator[Computed]] | None = None
 

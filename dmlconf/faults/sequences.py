@@ -13,7 +13,6 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.faults.computed import Computed
 from dmlconf.graphs.model import Graph
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.permitted.numbers.rounding import anything_where
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
@@ -80,8 +79,12 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
         ]
         return Allowance(right=outputs[name], candidates=candidates)
 
-    spills = any(image.spills for image in images.values())
-    return Computed(outputs, allowance=allowance, spills=spills)
+    return Computed(
+        outputs,
+        allowance=allowance,
+        unknown={name: image.unwritten() for name, image in images.items()},
+        spills=any(image.spills for image in images.values()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +121,26 @@ class _Image:
         read: Array = content.view(values.dtype if same else dtype)[_offsets(self.seen_as)]
         return read
 
+    def unwritten(self) -> Array:
+        """Return which elements read are not written whole."""
+        ones = np.full(self.tensor.Sizes, -1, f"i{self.tensor.DataType.bits // 8}")
+        unwritten: Array = self.seen(ones).view(f"i{self.seen_as.DataType.bits // 8}") != -1
+        return unwritten
+
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield the intervals in one of which each element read lies.
+        """Yield the intervals in one of which each written element lies.
 
         Args:
             ends: of an interval of what is written.
             right: the reference's value in it: numbers that are read as those of another type may
                 be what this one or an end becomes.
         """
-        bits = self.seen_as.DataType.bits // 8
-        ones = np.full(self.tensor.Sizes, -1, f"i{self.tensor.DataType.bits // 8}")
-        unwritten = ~self.seen(ones).view(f"i{bits}") != 0
         if self.tensor.DataType == self.seen_as.DataType:
-            yield _opened(self.seen(ends[0]), self.seen(ends[1]), unwritten)
+            yield self.seen(ends[0]), self.seen(ends[1])
             return
         for end in (ends[0], right, ends[1]):
             values = self.seen(end.astype(self.tensor.DataType.dtype))
-            yield _opened(values, values, unwritten)
-
-
-def _opened(low: Array, high: Array, where: Array) -> Interval:
-    """Return an interval in which some elements may be anything."""
-    if low.dtype.kind == "f":
-        return anything_where(where, (low, high))
-    limits = np.iinfo(low.dtype)
-    return np.where(where, limits.min, low), np.where(where, limits.max, high)
+            yield values, values
 
 
 def _offsets(tensor: TensorDesc) -> Array:
