@@ -83,8 +83,8 @@ _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINIS
 
 _EVERY_BIT: Final = PrecisionRule(RuleKind.EXACT, 0, "what DirectML computes is known in every bit")
 
-_STAGES_OF_NODES: Final = {"CompileOperator": "CompileGraph"}
-"""The calls that do for a graph what others do for an operator."""
+_STAGES_IN_GRAPHS: Final = {"CompileOperator": "CompileGraph"}
+"""The calls that do for operators in a graph, one alone too, what others do without a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +288,7 @@ class KnownFault:
                 return self.outcome == _OUTPUTS
             case Rejection():
                 hresult, _, stage = self.outcome.partition(" by ")
-                stages = [stage]
-                if case.is_compiled_as_graph and stage in _STAGES_OF_NODES:
-                    stages.append(_STAGES_OF_NODES[stage])
+                stages = stage, _STAGES_IN_GRAPHS.get(stage)
                 return outcome.hresult == hresult and outcome.stage in stages
             case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
                 return self.outcome == str(kind)
