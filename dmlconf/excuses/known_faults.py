@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,12 +42,14 @@ from dmlconf.expressions import Expression, Namespace, suggestion
 from dmlconf.faults.computed import Computed, Formula
 from dmlconf.faults.formulas import FORMULAS
 from dmlconf.faults.prediction import Prediction, predictions
+from dmlconf.faults.sequences import numbers_written
 from dmlconf.graphs.model import Constant, Graph, Node
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
 from dmlconf.resources import schemas_directory
+from dmlconf.tensors.sample import Sample
 from dmlconf.verdicts.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -69,15 +70,22 @@ _ACCEPTED: Final = "accepted"
 _NOT_WRITTEN: Final = "output not written"
 _GRAPH: Final = "graph"
 
-_OF_UNDEFINED: Final = frozenset({ReasonKind.OUTPUT_NOT_WRITTEN, ReasonKind.NOT_DETERMINISTIC})
-"""Reasons that a node's wrong value gives behind it, where it leaves other elements undefined."""
+_OF_UNDEFINED: Final = frozenset(
+    {
+        ReasonKind.OUTPUT_NOT_WRITTEN,
+        ReasonKind.NOT_DETERMINISTIC,
+        ReasonKind.GUARD_BAND_TOUCHED,
+    }
+)
+"""Reasons that a wrong formula explains if it leaves other elements undefined, or is written to
+another place; `_is_undefined` says whether it does."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
 _EVERY_BIT: Final = PrecisionRule(RuleKind.EXACT, 0, "what DirectML computes is known in every bit")
 
-_STAGES_OF_NODES: Final = {"CompileOperator": "CompileGraph"}
-"""The calls that do for a graph what others do for an operator."""
+_STAGES_IN_GRAPHS: Final = {"CompileOperator": "CompileGraph"}
+"""The calls that do for operators in a graph, one alone too, what others do without a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +95,8 @@ class NodeCondition:
     Attributes:
         operators: the names of operators, one of which the node has.
         when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
-            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `SourcesBefore`,
-            how many inputs and constants the graph has, and such nodes before this one.
+            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `NumbersWritten`,
+            which ones DirectML writes such nodes to (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -109,12 +117,10 @@ def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
     outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
-    before = takewhile(lambda each: each.name != node.name, graph.operator_nodes)
-    alike = sum(each.operator_name == node.operator_name for each in before)
     return {
         "Consumers": len(consumers),
         "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
-        "SourcesBefore": len(graph.inputs) + len(graph.constants) + alike,
+        "NumbersWritten": tuple(numbers_written(graph, node.operator_name).values()),
     }
 
 
@@ -283,9 +289,7 @@ class KnownFault:
                 return self.outcome == _OUTPUTS
             case Rejection():
                 hresult, _, stage = self.outcome.partition(" by ")
-                stages = [stage]
-                if case.is_compiled_as_graph and stage in _STAGES_OF_NODES:
-                    stages.append(_STAGES_OF_NODES[stage])
+                stages = stage, _STAGES_IN_GRAPHS.get(stage)
                 return outcome.hresult == hresult and outcome.stage in stages
             case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
                 return self.outcome == str(kind)
@@ -294,7 +298,7 @@ class KnownFault:
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether a failure for this reason may be the fault's: no other misconduct is."""
         if self.formula is not None:
-            return reason in _OF_VALUES or (bool(case.nodes) and reason in _OF_UNDEFINED)
+            return reason in _OF_VALUES or reason in _OF_UNDEFINED
         if self.outcome != _NOT_WRITTEN or reason is ReasonKind.OUTPUT_NOT_WRITTEN:
             return True
         unsteady = reason is ReasonKind.NOT_DETERMINISTIC
@@ -328,11 +332,18 @@ def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
 def _is_undefined(case: Case, fault: Fault, prediction: Prediction) -> bool:
     """Return whether a fault concerns elements alone that the wrong or the right graph leaves open.
 
+    Or a guard band, where the wrong graph is written past the end of an output.
+
     A sum before an activation may leave one element that is not zero fewer, so that
     NONZERO_COORDINATES has a row less to write.
     """
+    if fault.kind is FaultKind.GUARD_BAND:
+        return prediction.spills
     if fault.elements is None or fault.kind not in _OF_ELEMENTS:
         return False
+    unknown = prediction.unknown.get(fault.output)
+    if unknown is not None and unknown.ravel()[fault.elements].all():
+        return True
     kind = case.rule(fault.output).kind
     allowances = [CaseAllowances(case).of(fault.output)]
     if prediction.allowance is not None:
@@ -350,13 +361,18 @@ def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: st
     target = prediction.outputs[name]
     if actual is None or actual.dtype != target.dtype or actual.shape != target.shape:
         return False
-    pair = paired(actual, target)
     if prediction.allowance is not None:
         rule, allowance = case.rule(name), prediction.allowance(name)
     elif name in prediction.changed:
         rule, allowance = _EVERY_BIT, Allowance()
     else:
         rule, allowance = case.rule(name), CaseAllowances(case).of(name)
+    unknown = prediction.unknown.get(name)
+    if unknown is not None and not isinstance(actual, Sample):
+        known = np.flatnonzero(~unknown)
+        actual, target = actual.ravel()[known], target.ravel()[known]
+        return compare(actual, target, rule, allowance.at(known)).passed
+    pair = paired(actual, target)
     return compare(pair.actual, pair.expected, rule, pair.allowance(allowance)).passed
 
 

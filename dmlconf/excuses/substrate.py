@@ -36,7 +36,8 @@ class Limit:
     Attributes:
         name: what to call it.
         reason: why, as a sentence.
-        stage: the call in which it shows; `Execute` for wrong values.
+        stage: the call in which it shows; `Execute` for wrong values. An operator that
+            CompileOperator does not compile is not compiled by CompileGraph either.
         hresult: name of the HRESULT; `S_OK` for wrong values.
         operators: names of the affected operators; None for any.
         data_types: by tensor, the affected data types; None for any.
@@ -65,14 +66,16 @@ class Limit:
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False
-        if not self._shows(outcome):
+        if not self._shows(case, outcome):
             return False
         scope = Scope(self.operators, self.cases, self.where)
         return scope.covers(case) and self._concerns(case)
 
-    def _shows(self, outcome: Outcome) -> bool:
+    def _shows(self, case: Case, outcome: Outcome) -> bool:
         if isinstance(outcome, Rejection):
-            return (outcome.stage, outcome.hresult) == (self.stage, self.hresult)
+            as_graph = self.stage == "CompileOperator" and not case.nodes
+            stages = {self.stage, "CompileGraph"} if as_graph else {self.stage}
+            return outcome.stage in stages and outcome.hresult == self.hresult
         return isinstance(outcome, Outputs) and self.hresult == "S_OK"
 
     def _concerns(self, case: Case) -> bool:

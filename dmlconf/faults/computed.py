@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 
 from dmlconf.cases.model import Case
+from dmlconf.precision.allowance import Allowance
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Computed", "Formula", "of_operators"]
@@ -22,6 +23,9 @@ class Computed:
             arithmetic may be from them; None if every bit is known.
         terms: for sums that no case has as its right outputs, the sums of their terms' sizes,
             FLOAT64, by tensor: what the operator's rule is a share of.
+        allowance: gives what is permitted around each output where neither says it.
+        unknown: which elements may be anything, by tensor; none of those that are left out.
+        spills: whether something is written past the end of an output.
         others: gives what else such a DirectML may compute, where a kernel is chosen by what is
             not known; None if nothing else. Nodes of graphs are not tried with these.
     """
@@ -29,6 +33,9 @@ class Computed:
     outputs: Mapping[str, Array]
     around: Case | None = None
     terms: Mapping[str, Array] | None = None
+    allowance: Callable[[str], Allowance] | None = None
+    unknown: Mapping[str, Array] = field(default_factory=dict)
+    spills: bool = False
     others: Callable[[], Iterator[Computed]] | None = None
 
 

@@ -23,6 +23,7 @@ from dmlconf.faults.one_hot import (
     unsigned_index_as_signed,
 )
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
+from dmlconf.faults.sequences import sequences_in_place_of_each_other
 from dmlconf.faults.signed_low_words import low_words_compared_as_signed
 from dmlconf.faults.windows import (
     first_group_of_filter_and_input,
@@ -49,6 +50,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         scattered_by_other_tuples,
         scattered_by_other_tuples_in_a_graph,
         second_value_after_the_first,
+        sequences_in_place_of_each_other,
         squares_left_out,
         sum_before_the_activation,
         unsigned_index_as_signed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,8 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 def second_value_after_the_first(case: Case) -> Computed | None:
     """Return what ONE_HOT gives if it steps from the first value by the last dimension's stride.
 
-    Where the last dimension has 1 element, its stride need not lead to the second element.
+    Where the last dimension has 1 element, its stride need not lead to the second element, but
+    between elements, where anything may lie, or behind the buffer, where zeros are read.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:
@@ -78,14 +80,20 @@ def second_value_after_the_first(case: Case) -> Computed | None:
     for coordinates in np.ndindex(*tensor.Sizes):
         offset = sum(at * stride for at, stride in zip(coordinates, tensor.Strides, strict=True))
         buffer.setdefault(offset, values[coordinates])
-    # Nothing is known of what lies between elements; dmlconf's buffers have zeros there.
-    return _with_second(case, buffer.get(tensor.Strides[-1], values.dtype.type(0)))
+    offset = tensor.Strides[-1]
+    computed = _with_second(case, buffer.get(offset, values.dtype.type(0)))
+    inside = offset * tensor.DataType.bits // 8 < -(-tensor.TotalTensorSizeInBytes // 4) * 4
+    if offset in buffer or not inside:
+        return computed
+    unknown = _with_second(case, values.dtype.type(0), first=values.dtype.type(1))
+    return replace(computed, unknown={"OutputTensor": unknown.outputs["OutputTensor"] == 0})
 
 
-def _with_second(case: Case, second: Array | Any) -> Computed:
-    """Return what the operator gives with another second value."""
+def _with_second(case: Case, second: Array | Any, first: Array | Any | None = None) -> Computed:
+    """Return what the operator gives with another second value, and another first one."""
     inputs = case.inputs()
-    first = inputs["ValuesTensor"].ravel()[0]
+    if first is None:
+        first = inputs["ValuesTensor"].ravel()[0]
     marked = np.zeros_like(inputs["ValuesTensor"])
     along = next(at for at in reversed(range(marked.ndim)) if marked.shape[at] > 1)
     marked[tuple(1 if at == along else 0 for at in range(marked.ndim))] = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -28,11 +28,15 @@ class Prediction:
         outputs: arrays by tensor.
         changed: the outputs that the fault makes wrong.
         allowance: gives what the rule of an output permits around them; None if every bit is known.
+        unknown: which elements may be anything, by tensor.
+        spills: whether something is written past the end of an output.
     """
 
     outputs: Mapping[str, Array]
     changed: frozenset[str]
     allowance: Callable[[str], Allowance] | None
+    unknown: Mapping[str, Array] = field(default_factory=dict)
+    spills: bool = False
 
 
 def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
@@ -53,11 +57,13 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
     for each in chain([computed], more):
         changed = _changed(each.outputs, right)
         if changed:
-            yield Prediction(each.outputs, changed, _around(each))
+            yield Prediction(each.outputs, changed, _around(each), each.unknown, each.spills)
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
     """Return what gives the allowance of each output; None if every bit is known."""
+    if computed.allowance is not None:
+        return computed.allowance
     if computed.around is not None:
         return CaseAllowances(computed.around).of
     terms = computed.terms

@@ -147,6 +147,16 @@ def test_a_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
     assert verdict(fault, case(tmp_path), other).status is Status.FAILED
 
 
+def test_what_compile_operator_refuses_is_waived_of_an_operator_compiled_as_a_graph(
+    tmp_path: Path,
+) -> None:
+    fault = replace(FAULT, outcome="E_UNEXPECTED by CompileOperator")
+    as_graph = Rejection("CompileGraph", "E_UNEXPECTED")
+    assert verdict(fault, case(tmp_path), as_graph).status is Status.WAIVED
+    created = replace(FAULT, outcome="E_UNEXPECTED by CreateOperator")
+    assert verdict(created, case(tmp_path), as_graph).status is Status.FAILED
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dmlconf.excuses.substrate import Substrate, read_substrate
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.engine.cases import plan
+from tests.graphs.suites import graph_case
 
 FILE = """
 substrate: a test
@@ -64,6 +66,23 @@ def test_sets_apart_what_a_limit_explains(tmp_path: Path, substrate: Substrate) 
     assert verdict.reason.kind is ReasonKind.SUBSTRATE
     assert verdict.reason.message == "no-kernel: There is no kernel."
     assert status(substrate, stated, WRONG) is Status.UNSUPPORTED
+
+
+def test_an_operator_compiled_as_a_graph_needs_the_same_kernel(
+    tmp_path: Path, substrate: Substrate
+) -> None:
+    as_graph = Rejection("CompileGraph", "E_FAIL")
+    assert status(substrate, case(tmp_path, "stated"), as_graph) is Status.UNSUPPORTED
+    refused = Rejection("CompileGraph", "E_INVALIDARG")
+    assert status(substrate, case(tmp_path, "stated"), refused) is Status.FAILED
+    text = (
+        "inputs: {x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}}\n"
+        "nodes:\n  n: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
+        "outputs: {y: n}\nexpect: {y: [-1, -2]}\n"
+    )
+    anything = replace(substrate.limits[0], data_types=None)
+    of_any = replace(substrate, limits=(anything,))
+    assert status(of_any, graph_case(tmp_path, text), as_graph) is Status.FAILED
 
 
 def test_leaves_what_passed(tmp_path: Path, substrate: Substrate) -> None:

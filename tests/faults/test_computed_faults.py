@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlconf.backends.protocol import Environment, Outputs
+from dmlconf.backends.protocol import Environment, Fault, FaultKind, Outputs
 from dmlconf.backends.registry import parse
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
@@ -52,10 +52,15 @@ def outputs_of(case: Case, values: Mapping[str, list[Any]]) -> dict[str, np.ndar
     }
 
 
-def judged(case: Case, arrays: Mapping[str, np.ndarray[Any, Any]], version: str) -> tuple[str, str]:
+def judged(
+    case: Case,
+    arrays: Mapping[str, np.ndarray[Any, Any]],
+    version: str,
+    misconduct: tuple[Fault, ...] = (),
+) -> tuple[str, str]:
     """Return the status, and the name of the fault that explains it."""
     faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
-    outcome = Outputs(arrays)
+    outcome = Outputs(arrays, faults=misconduct)
     verdict = judge(case, outcome, reference("numpy", parse("directml")))
     verdict = faults.waive(case, outcome, verdict)
     reason = verdict.reason.message if verdict.reason else ""
@@ -444,6 +449,38 @@ nodes:
              IndicesDimensionCount: 5, OutputTensor: {Sizes: [5, 3, 2], DataType: INT32}}}
 outputs: {y: n}
 """
+
+
+BETWEEN = (
+    "{IndicesTensor: {Sizes: [1, 2], DataType: UINT32, values: [0, 2]}, ValuesTensor: "
+    "{Sizes: [2, 1], Strides: [STEP, AT], DataType: INT8, values: [5, 6]}, "
+    "OutputTensor: {Sizes: [3, 2], DataType: INT8}, Axis: 0}"
+)
+"""With strides [2, 1] the buffer is the bytes 5, any, 6, any."""
+
+
+@pytest.mark.parametrize(
+    ("step", "at", "second", "unwritten", "named"),
+    [
+        (2, 1, -51, [0, 5], True),  # between the elements: what is in the output before
+        (2, 1, 17, [], True),
+        (2, 3, -51, [0, 5], True),  # in the word that holds the last element
+        (2, 1, -51, [0, 4, 5], False),
+        (2, 4, 0, [], True),  # behind the buffer
+        (2, 4, -51, [0, 5], False),
+        (2, 4, 17, [], False),
+    ],
+)
+def test_what_one_hot_reads_between_elements_may_be_anything(
+    step: int, at: int, second: int, unwritten: list[int], named: bool, tmp_path: Path
+) -> None:
+    case = case_of(tmp_path, "ONE_HOT", BETWEEN.replace("STEP", str(step)).replace("AT", str(at)))
+    arrays = outputs_of(case, {"OutputTensor": [second, 5, 5, 5, 5, second]})
+    fault = Fault(FaultKind.NOT_WRITTEN, "old values", "OutputTensor", np.array(unwritten))
+    status, name = judged(case, arrays, "1.15.4", (fault,) if unwritten else ())
+    assert (name == "on-value-behind-the-last-dimension") is named
+    assert status is (Status.WAIVED if named else Status.FAILED)
+    assert judged(case, {"OutputTensor": arrays["OutputTensor"] + 1}, "1.15.4")[1] == ""
 
 
 def test_in_a_graph_all_updates_go_to_the_first_of_many_tuples(tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""Graphs in which DirectML writes sequences to each other's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.faults.computed import Computed
+from dmlconf.graphs.model import Graph
+from dmlconf.permitted.allowance import CaseAllowances
+from dmlconf.precision.allowance import Allowance, Interval
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import element_offsets
+
+__all__ = ["numbers_written", "sequences_in_place_of_each_other"]
+
+_SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
+
+
+def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
+    """Return which output of the graph DirectML writes each sequence to, by the node's name.
+
+    The number, from 0, is that of the graph's inputs, constants and earlier sequences. All
+    sequences count, but only those that are outputs of the graph are written.
+
+    Args:
+        graph: the graph.
+        operator_name: of the sequences.
+    """
+    first = len(graph.inputs) + len(graph.constants)
+    alike = [node.name for node in graph.operator_nodes if node.operator_name == operator_name]
+    exported = {edge.node for edge in graph.output_edges}
+    return {name: first + n for n, name in enumerate(alike) if name in exported}
+
+
+def sequences_in_place_of_each_other(case: Case) -> Computed | None:
+    """Return what a graph gives whose sequences are written to each other's outputs.
+
+    Of the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
+    the second one feeds it. Each is laid out by its own desc. If the output has another one, some
+    elements may not be written, and some of the sequence may be written past its end.
+    """
+    graph = case.graph
+    names = list(graph.outputs)
+    of_output = {name: node for name, (node, _) in graph.output_sources().items()}
+    written = numbers_written(graph, _SEQUENCE)
+    numbers = {names.index(name) for name, node in of_output.items() if node in written}
+    if numbers != set(written.values()):
+        return None
+    images, sources = {}, {}
+    for node, number in written.items():
+        name, source = names[number], next(each for each in names if of_output[each] == node)
+        if name != source:
+            tensor = graph.by_name[node].outputs["OutputTensor"]
+            images[name], sources[name] = _Image(tensor, graph.outputs[name]), source
+    if not images:
+        return None
+    right = evaluate(case)
+    outputs = {
+        name: images[name].seen(right[sources[name]]) if name in images else array
+        for name, array in right.items()
+    }
+    allowances = CaseAllowances(case, right=right)
+
+    def allowance(name: str) -> Allowance:
+        if name not in images:
+            return allowances.of(name)
+        image, source = images[name], sources[name]
+        candidates = [
+            interval
+            for ends in allowances.of(source).candidates
+            for interval in image.intervals(ends, right[source])
+        ]
+        return Allowance(right=outputs[name], candidates=candidates)
+
+    return Computed(
+        outputs,
+        allowance=allowance,
+        unknown={name: image.unwritten() for name, image in images.items()},
+        spills=any(image.spills for image in images.values()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """A tensor that is written to the buffer of another one.
+
+    Attributes:
+        tensor: what is written.
+        seen_as: how it is read.
+    """
+
+    tensor: TensorDesc
+    seen_as: TensorDesc
+
+    @property
+    def spills(self) -> bool:
+        """Whether the buffer ends before the last element written."""
+        end = (int(_offsets(self.tensor).max()) + 1) * self.tensor.DataType.bits // 8
+        return end > self.seen_as.TotalTensorSizeInBytes
+
+    def seen(self, values: Array) -> Array:
+        """Return what is read; zeros where nothing is written.
+
+        Args:
+            values: what is written; ends of intervals may be of a wider type.
+        """
+        wide = values.dtype.itemsize * 8 // self.tensor.DataType.bits
+        tensors = (self.tensor, self.seen_as)
+        most = max(tensor.TotalTensorSizeInBytes for tensor in tensors) * wide
+        content = np.zeros(-(-most // 8), np.uint64)
+        content.view(values.dtype)[_offsets(self.tensor)] = values
+        dtype = self.seen_as.DataType.dtype
+        same = self.tensor.DataType == self.seen_as.DataType
+        read: Array = content.view(values.dtype if same else dtype)[_offsets(self.seen_as)]
+        return read
+
+    def unwritten(self) -> Array:
+        """Return which elements read are not written whole."""
+        ones = np.full(self.tensor.Sizes, -1, f"i{self.tensor.DataType.bits // 8}")
+        unwritten: Array = self.seen(ones).view(f"i{self.seen_as.DataType.bits // 8}") != -1
+        return unwritten
+
+    def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
+        """Yield the intervals in one of which each written element lies.
+
+        Args:
+            ends: of an interval of what is written.
+            right: the reference's value in it: numbers that are read as those of another type may
+                be what this one or an end becomes.
+        """
+        if self.tensor.DataType == self.seen_as.DataType:
+            yield self.seen(ends[0]), self.seen(ends[1])
+            return
+        for end in (ends[0], right, ends[1]):
+            values = self.seen(end.astype(self.tensor.DataType.dtype))
+            yield values, values
+
+
+def _offsets(tensor: TensorDesc) -> Array:
+    """Return where each element lies in its buffer, in elements."""
+    count = np.arange(tensor.ElementCount).reshape(tensor.Sizes)
+    return count if tensor.Strides is None else element_offsets(tensor.Sizes, tensor.Strides)

@@ -1,0 +1,152 @@
+"""Sequences that DirectML writes to each other's outputs of a graph.
+
+What is written where is what DirectML 1.13.1 to 1.15.4 do in the Wine lab.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Environment,
+    Fault,
+    FaultKind,
+    Outcome,
+    Outputs,
+)
+from dmlconf.backends.registry import parse
+from dmlconf.engine.session import reference
+from dmlconf.excuses.known_faults import known_faults
+from dmlconf.judging.judge import judge
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import Status
+from tests.graphs.suites import graph_case
+
+EXCHANGED = "sequences-in-place-of-each-other"
+INPUT = "inputs: {x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}}\n"
+TURNED = "  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}\n"
+
+
+def sequence(name: str, start: int, count: int, data_type: str = "FLOAT32") -> str:
+    """Return a sequence and a node that it feeds."""
+    tensor = f"{{Sizes: [{count}], DataType: {data_type}}}"
+    values = f"ValueDataType: {data_type}, ValueStart: {start}, ValueDelta: 2"
+    desc = f"{{OutputTensor: {tensor}, {values}}}"
+    read = f"{{operator: ELEMENT_WISE_NEGATE, desc: {{InputTensor: {name}, OutputTensor: {{}}}}}}"
+    return f"  {name}: {{operator: FILL_VALUE_SEQUENCE, desc: {desc}}}\n  n{name}: {read}\n"
+
+
+def graph(nodes: str, outputs: str, head: str = "") -> str:
+    named = ", ".join(f"{name}: {name}" for name in outputs.split())
+    return f"{head}nodes:\n{nodes}outputs: {{{named}}}\n"
+
+
+def floats(*values: float) -> Array:
+    return np.array(values, np.float32)
+
+
+def fault_of(folder: Path, text: str, outcome: Outcome, version: str = "1.15.4") -> str:
+    """Return the name of the fault that waives the graph; nothing if it fails."""
+    faults = known_faults(Environment("directml", version, "an adapter", "1.0"))
+    case = graph_case(folder, text)
+    verdict = judge(case, outcome, reference("numpy", parse("directml")))
+    verdict = faults.waive(case, outcome, verdict)
+    assert verdict.reason is not None
+    return verdict.reason.message.partition(",")[0] if verdict.status is Status.WAIVED else ""
+
+
+A, B, C = sequence("a", 1, 2), sequence("b", 10, 2), sequence("c", 20, 2)
+OF_NODES = {"na": floats(-1, -3), "nb": floats(-10, -12), "nc": floats(-20, -22)}
+OF_INPUT = {"m": floats(-1, -2)}
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (graph(A + B, "b a na nb"), {"b": floats(1, 3), "a": floats(10, 12)}),
+        (
+            graph(A + B + TURNED, "m b a na nb", INPUT),
+            {"b": floats(1, 3), "a": floats(10, 12), **OF_INPUT},
+        ),
+        # Which sequence is the first one, the order of the nodes says.
+        (graph(B + A, "a b na nb"), {"a": floats(10, 12), "b": floats(1, 3)}),
+        (
+            graph(A + B + C, "b c a na nb nc"),
+            {"b": floats(1, 3), "c": floats(10, 12), "a": floats(20, 22)},
+        ),
+        # A sequence that is no output counts as well.
+        (graph(A + B + C, "c na a nb nc"), {"c": floats(1, 3), "a": floats(20, 22)}),
+    ],
+)
+def test_sequences_in_another_order_are_written_to_each_others_outputs(
+    tmp_path: Path, text: str, wrong: dict[str, Array]
+) -> None:
+    names = graph_case(tmp_path, text).outputs()
+    arrays = {name: {**OF_NODES, **wrong}[name] for name in names}
+    assert fault_of(tmp_path, text, Outputs(arrays)) == EXCHANGED
+    assert fault_of(tmp_path, text, Outputs(arrays), "1.12.1") == ""
+    for name, array in arrays.items():
+        other = {**arrays, name: array + floats(0, 1)}
+        assert fault_of(tmp_path, text, Outputs(other)) == "", f"{name} is wrong otherwise"
+
+
+@pytest.mark.parametrize("outputs", ["na nb a b", "a na b nb", "b na a nb"])
+def test_other_places_of_sequences_exchange_nothing(tmp_path: Path, outputs: str) -> None:
+    right = {**OF_NODES, "a": floats(1, 3), "b": floats(10, 12)}
+    names = outputs.split()
+    arrays = {name: right[name] for name in names}
+    exchanged = {**arrays, "b": right["a"], "a": right["b"]}
+    in_order = {**arrays, names[0]: right["a"], names[1]: right["b"]}
+    for wrong in (exchanged, in_order):
+        assert fault_of(tmp_path, graph(A + B, outputs), Outputs(wrong)) == ""
+
+
+def test_exchanged_sequences_do_not_excuse_a_device_that_is_lost(tmp_path: Path) -> None:
+    lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "it is gone")
+    assert fault_of(tmp_path, graph(A + B, "b a na nb"), lost) == ""
+    removed = "sequence-that-is-an-output-too"
+    assert fault_of(tmp_path, graph(A + B, "b na a nb"), lost) == removed
+
+
+LONG = graph(sequence("a", 1, 3) + B, "b a na nb")
+"""The first sequence has one element more than the output that it is written to."""
+
+SPILT = Fault(FaultKind.GUARD_BAND, "4 bytes of a guard band changed")
+UNWRITTEN = Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([2]))
+
+
+@pytest.mark.parametrize(
+    ("faults", "name"),
+    [
+        ((SPILT, UNWRITTEN), EXCHANGED),
+        ((Fault(FaultKind.NOT_WRITTEN, "not written", "a", np.array([1, 2])),), ""),
+        ((Fault(FaultKind.NOT_WRITTEN, "not written", "b", np.array([1])),), ""),
+        ((SPILT, Fault(FaultKind.INPUT, "an input changed")), ""),
+    ],
+)
+def test_a_longer_sequence_is_written_past_the_end_of_a_shorter_one(
+    tmp_path: Path, faults: tuple[Fault, ...], name: str
+) -> None:
+    arrays = {"b": floats(1, 3), "a": floats(10, 12, -7e8)}
+    nodes = {"na": floats(-1, -3, -5), "nb": floats(-10, -12)}
+    assert fault_of(tmp_path, LONG, Outputs({**arrays, **nodes}, faults=faults)) == name
+
+
+def test_nothing_is_written_past_the_end_of_outputs_of_one_size(tmp_path: Path) -> None:
+    arrays = {"b": floats(1, 3), "a": floats(10, 12), "na": OF_NODES["na"], "nb": OF_NODES["nb"]}
+    text = graph(A + B, "b a na nb")
+    assert fault_of(tmp_path, text, Outputs(arrays, faults=(SPILT,))) == ""
+
+
+def test_exchanged_sequences_of_two_data_types_are_read_as_bits(tmp_path: Path) -> None:
+    text = graph(A + sequence("b", 10, 2, "INT32"), "b a na nb")
+    nodes = {"na": OF_NODES["na"], "nb": np.array([-10, -12], np.int32)}
+    seen = {"b": floats(1, 3).view(np.int32), "a": np.array([10, 12], np.int32).view(np.float32)}
+    assert fault_of(tmp_path, text, Outputs({**seen, **nodes})) == EXCHANGED
+    numbers = {"b": np.array([1, 3], np.int32), "a": floats(10, 12)}
+    assert fault_of(tmp_path, text, Outputs({**numbers, **nodes})) == ""
