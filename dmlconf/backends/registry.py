@@ -40,7 +40,7 @@ class _BuiltIn:
     module: str
     isolated: bool
     old: bool = False
-    """Whether the name is one that still works, but that no list has."""
+    """Whether it is a former name, which still works but is not listed."""
 
 
 _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
@@ -93,7 +93,7 @@ def is_reference(backend: Backend) -> bool:
 
 
 def option_words(name: str) -> tuple[str, ...]:
-    """Return the words that may follow the colon of a built-in backend, for completion.
+    """Return the words that may follow a built-in backend's colon, for the shell's completion.
 
     A word that ends in `=` needs a value.
     """
@@ -145,7 +145,7 @@ def create(backend: BackendName) -> Backend:
 
 
 def variants(backend: BackendName) -> Mapping[str, BackendName]:
-    """Return the variants that a backend's options mean, by label; empty if there is only one.
+    """Return the variants that a backend's options ask for, by label; empty if there is only one.
 
     `directml:metacommands=both` has the variants `metacommands=on` and `metacommands=off`.
     Plugins have none: this process does not load them.

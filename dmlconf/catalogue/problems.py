@@ -1,4 +1,4 @@
-"""Check that the parts of one operator's entry fit together, and that expressions are ones."""
+"""Check that the parts of one operator's entry fit together, and that expressions are valid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OperatorProblem = tuple[tuple[str | int, ...], str]
 
 
 def operator_problems(operator: Operator, document: Document) -> Iterator[OperatorProblem]:
-    """Yield the locations where parts of an operator's file do not fit together, and why."""
+    """Yield each location where parts of an operator's file contradict each other, and why."""
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
     yield from _field_problems(operator)
@@ -229,7 +229,7 @@ def repeated(names: Iterable[str]) -> list[str]:
 def expression_problems(
     document: Document, where: Sequence[str | int], text: str
 ) -> Iterator[Problem]:
-    """Yield a problem if the text under `where` of a file is no expression."""
+    """Yield a problem if the text at the key `where` of a file is not a valid expression."""
     try:
         Expression(text)
     except ExpressionError as error:

@@ -1,4 +1,4 @@
-"""Environments that contradict themselves, or the rest of a certificate.
+"""Find contradictions within a certificate's environment, and between it and the log.
 
 This finds mistakes and careless forgeries. An invented environment that is consistent is not
 detected: docs/certification.md says so.
@@ -27,10 +27,12 @@ _HIGHEST: Final = (
     ((1, 14), "6_2"),
     ((1, 15), "6_3"),
 )
-"""The feature level that no DirectML before a version exceeds; measured, see docs/versions.md."""
+"""The highest feature level of any DirectML that is older than a version: before 1.10 it is 5_1.
+
+Measured; see docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
-"""How far two clocks may differ."""
+"""How far the clocks of the two machines may differ."""
 
 
 def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[str]:

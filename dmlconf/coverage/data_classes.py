@@ -1,4 +1,8 @@
-"""Classes of data that questions ask for: what the elements of an input must have between them."""
+"""Classes of data that `schemas/questions.yaml` asks for: properties that inputs must cover.
+
+For instance, the class `ends_of_half_precision` has two parts, "2048" and "65504". A suite covers
+it if one case's input has an element of magnitude 2048, and the same or another case one of 65504.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["DATA_CLASSES", "DataClass"]
 
 _WORDS: Final = (7, 8, 15, 16, 31, 32, 53, 63, 64)
+"""Numbers of bits: those of integers with and without sign, and of the significand of FLOAT64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +25,8 @@ class DataClass:
     """A class of data.
 
     Attributes:
-        parts: gives what all inputs of a data type must have between them.
-        parts_in: gives which of these one input has.
+        parts: returns the names of the properties that inputs of a data type must cover together.
+        parts_in: returns those of them that one input has.
     """
 
     parts: Callable[[DataType], tuple[str, ...]]
@@ -29,7 +34,10 @@ class DataClass:
 
 
 def _ends(data_type: DataType) -> tuple[str, ...]:
-    """Return the ends of words within a data type, with those of its own."""
+    """Return the parts for 2^n - 1 and 2^n that a data type holds.
+
+    INT8 holds 127, so it has only `below 2^7`; UINT8 has this, `from 2^7` and `below 2^8`.
+    """
     return tuple(
         f"{side} 2^{bits}"
         for bits in _WORDS

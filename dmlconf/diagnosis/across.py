@@ -1,4 +1,8 @@
-"""Conditions that explain the failures of several operators at once."""
+"""Conditions that explain the failures of several operators at once.
+
+If GEMM, CONVOLUTION and ACTIVATION_RELU fail where `FLOAT16 in DataTypes`, the report has one line
+for all of them instead of three.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,19 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""Expressions that pairs are formed from: those that hold for the most failures."""
+"""Expressions that are combined to pairs, `A and B`: those that hold for the most failures."""
 
 _NEARLY: Final = 0.9
+"""Share of a group's failures that a condition must meet to explain nearly all of them."""
+
 _SLIGHTLY_LONGER: Final = 6.0
+"""Bits by which a shared condition's description may exceed that of the group's own condition."""
+
 _PAIR: Final = 1.1
 """A pair must explain this many times the failures of a single expression."""
 
 _PLAIN: Final = 8.0
+"""Most bits of an expression that pairs are formed from; see `dmlconf.diagnosis.atoms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +59,9 @@ class _Candidates:
 
     Attributes:
         texts: the expressions.
-        bits: how far-fetched each is.
-        failures: of shape (groups, candidates).
-        passes: of the same shape.
+        bits: the length of each as a description; the shorter, the simpler an explanation.
+        failures: failures of each group that meet each candidate, of shape (groups, candidates).
+        passes: passes that meet it, of the same shape.
         accepted: whether the candidate explains the group; of the same shape.
     """
 

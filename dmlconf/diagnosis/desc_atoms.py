@@ -1,4 +1,10 @@
-"""Atoms over the facts of one operator's cases: of its tensors, of its attributes, of the whole."""
+"""List the atoms, or single conditions, that may tell one operator's failures from its passes.
+
+Such as `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` or `FLOAT16 in DataTypes`. Each is added with
+its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
+conditions, 10 for unusual ones. Of conditions that explain failures equally well, the one of the
+fewest bits is shown; a new kind of atom is a new call of `builder.add` with bits in that range.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +37,15 @@ _FAMILIES: Final = (
 """Data types of one width or kind."""
 
 _MOST_PAIRED: Final = 3
+"""Tensors, the first ones of an operator, that are compared with each other."""
+
 _MOST_SIZES: Final = 8
+"""The most bounds on one dimension's size, besides those at the ends of groups."""
+
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
 _ALL_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""Sizes of vectors, of groups of threads and of tiles."""
+"""Common sizes of vectors, thread groups and tiles in kernels."""
 
 _MEMBER_BITS: Final = 6.5
 _NEIGHBOURS_BITS: Final = 8.5
@@ -162,7 +172,7 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
-    """Return the highest or the lowest number of a list, in which infinities and NaN are text."""
+    """Return the maximum or minimum of a list, where infinity and NaN are strings."""
     return which([float(value) for value in values]) if values else None
 
 
@@ -284,7 +294,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
 
 
 def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensors) -> None:
-    """Add atoms for which dimensions of its first tensor an operator's axes are."""
+    """Add atoms that say which dimensions of the first tensor the axes are, such as the last."""
     if not tensors:
         return
     name, (column, descs) = next(iter(tensors.items()))
@@ -360,7 +370,7 @@ def _case(
     tensors: _Tensors,
     in_place: Column | None,
 ) -> None:
-    """Add atoms that mean the same for every operator."""
+    """Add atoms whose names exist for every operator, such as `Rank` and `DataTypes`."""
     fields: list[tuple[Column, list[_Summary]]] = []
     for column in columns.values():
         summaries = [_summary(value) for value in column.distinct]

@@ -1,8 +1,8 @@
-"""Entries shipped with dmlconf in one read-only file.
+"""A read-only file of entries that a wheel brings: the validated case files of the bundled suite.
 
 The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
-entries, each compressed by zlib; offsets count from the end of the line. An entry is the same as in
-`dmlconf.documents.store`: it executes nothing, and a damaged one is ignored.
+entries, each compressed by zlib; offsets count from the end of the line. An entry has the form that
+`dmlconf.documents.store` describes: it executes nothing, and a damaged one is ignored.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _DAMAGES: Final = (
 
 
 class Archive:
-    """Entries in a file, in front of those of a store, if there is one."""
+    """The entries of a file; keys that it lacks are looked up in a store, if there is one."""
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
-        """Set the file, which is opened when the first entry is requested.
+        """Remember the file, which is opened when the first entry is requested.
 
         Args:
             path: the file; a missing or damaged one has no entries.
-            store: holds all other entries.
+            store: holds the entries that the file lacks, and those that are put.
         """
         self._path = path
         self._store = store

@@ -1,4 +1,7 @@
-"""Read files of waivers, `schemas/waivers.schema.json`, and check that they name what there is."""
+"""Read files of waivers, and check that the operators, cases and fields in them exist.
+
+Their form is `schemas/waivers.schema.json`.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class WaiverFile:
 
 
 def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
-    """Return the identifiers of the cases that the names may mean."""
+    """Return the identifiers of all cases of the operators that the names begin with."""
     operators: set[str] = set()
     for name in patterns:
         first, slash, _ = name.partition("/")

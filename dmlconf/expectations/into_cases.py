@@ -1,4 +1,4 @@
-"""Fill in what cases expect from what a real DirectML computed."""
+"""Write the outputs that a real DirectML computed into case files, as what their cases expect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""Elements of an output that is written as a list; larger ones are in a file of their own."""
+"""The most elements of an output that is written as a list; a larger one gets its own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Refusal:
 
 
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
-    """Yield a problem for each entry that cannot hold what its case is recorded to give."""
+    """Yield a problem for each entry that recorded outputs cannot be written into."""
     seen = set()
     for planned in plan:
         data, location = planned.template.data, planned.template.about.location
@@ -76,7 +76,7 @@ _REFUSED: Final = (
     ),
     (
         "expect",
-        "the case states already what it expects",
+        "the case already states what it expects",
         "remove `expect` (and `recorded`) to record it again; or select others, by --case",
     ),
     ("relation", "a case with a relation has no expected outputs", "select others, by --case"),
@@ -96,7 +96,7 @@ def device_name(environment: Mapping[str, Any]) -> str:
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs that a case is to expect, or why it is not to expect them."""
+    """Return the outputs to write into a case, or why they must not be written."""
 
     def refused(message: str) -> Refusal:
         return Refusal(case.identifier, message)
@@ -130,7 +130,7 @@ def changed_files(
     device: str,
     save: Callable[[Path, Array], None],
 ) -> Iterator[tuple[Path, str] | Refusal]:
-    """Yield each case file that changes with its new text, and why others do not change.
+    """Yield the path and the new text of each file that changes, or why a case is not changed.
 
     Args:
         recorded: cases with their outputs.
@@ -161,7 +161,7 @@ def changed_files(
 
 @dataclass(slots=True)
 class _Additions:
-    """What one case file is to hold in addition."""
+    """What is to be added to one case file, and the arrays to write next to it."""
 
     cases: list[PlannedCase] = field(default_factory=list)
     lines: dict[int, list[str]] = field(default_factory=dict)

@@ -1,8 +1,9 @@
-"""Constraints as terms that know their values, and the parts of a desc these come from.
+"""Evaluate the catalogue's expressions to trees of terms, each a value and where it comes from.
 
 `trace` evaluates an expression as `Expression.evaluate` does, but its result remembers how each
 value was computed: `OutputTensor.Sizes[1]` is the value at a path in the desc, and `A * B` consists
-of two terms. So `solving` can find which path to change, and to what, for a condition to hold.
+of two terms. To make a condition hold, `solving` reads there which value of the desc to change: for
+`OutputTensor.Sizes[1] == 2 * Axis` with an Axis of 3, it may set `OutputTensor.Sizes[1]` to 6.
 """
 
 from __future__ import annotations

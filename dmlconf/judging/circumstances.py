@@ -1,8 +1,8 @@
-"""Judge a backend's outcomes of a case under circumstances, and whether a circumstance is to blame.
+"""Judge a case's outcomes under circumstances, and decide whether a circumstance is to blame.
 
 Each dispatch is judged as a plain run is: by what the case expects, or by the reference if it
-had other inputs. Outputs with the same bits as the plain run's are not judged again. A dispatch
-that is wrong is the circumstance's fault only if a plain run with the same inputs is right.
+had other inputs. Outputs with the same bits as the plain run's are not judged again. If a dispatch
+is wrong, the circumstance is to blame only if a plain run with the same inputs is right.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def judge_circumstances(
     judge: JudgeOne,
     excuse: Callable[[Case, Outcome, Verdict], Verdict],
 ) -> Steps[Verdict]:
-    """Return the verdict on a case that passed plainly, including its runs under circumstances.
+    """Return the verdict on a case that passed its plain run, including its runs in circumstances.
 
-    A plain run with other inputs is yielded where it decides whether the circumstance is to blame.
+    To decide whether a circumstance is to blame, it may yield the case with other inputs; the
+    caller runs it plainly and sends the outcome.
 
     Args:
         case: the case.
-        verdict: on the plain run.
+        verdict: the verdict on its plain run.
         exercises: its results under each circumstance.
         judge: judges an outcome of a case.
         excuse: returns the verdict on a failure that a known fault, limit or waiver explains.
@@ -103,7 +104,7 @@ def _finding(
     judge: JudgeOne,
     known: dict[tuple[int, tuple[tuple[str, str], ...]], Verdict],
 ) -> _Finding | None:
-    """Return the first fault; None if there is none."""
+    """Return the first dispatch that is wrong; None if all are right."""
     if not isinstance(result, Exercised):
         return _Finding(judge(case, result), result)
     if result.faults:
@@ -162,9 +163,9 @@ def _with_other_inputs(
 
 
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
-    """Yield a case plainly and then under each circumstance, to run in a process of its own each.
+    """Yield a case, and then the case under each circumstance; the caller runs each by itself.
 
-    So it is known which of them a process did not survive.
+    Each runs in its own process, so that a crash tells which circumstance caused it.
 
     Args:
         case: the case.

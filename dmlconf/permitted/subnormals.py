@@ -1,7 +1,7 @@
-"""Cases with zeros for subnormal numbers: what a device computes that flushes them.
+"""Replace a case's subnormal numbers by zeros, as a device does that flushes its operands.
 
 Source: Direct3D 11.3 functional specification, 3.1: operations flush subnormal FLOAT32 operands to
-zero of the same sign. An attribute such as `Alpha` is an operand as an element of a tensor is.
+zero of the same sign. An attribute such as `Alpha` is an operand, like an element of a tensor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["without_subnormals"]
 
 
 def without_subnormals(case: Case) -> Case:
-    """Return the case with zeros for subnormal inputs and attributes; itself where it has none."""
+    """Return the case with zeros for subnormal inputs and attributes; itself if it has none."""
     desc = _without_in_desc(case.entry, case.desc)
     inputs = case.inputs()
     arrays = {name: _without_in_array(array) for name, array in inputs.items()}

@@ -42,7 +42,7 @@ def sentence(verification: Verification) -> str:
 
 
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Yield the facts about a certificate, each with its name; first what is decided upon."""
+    """Yield names and values of the facts about a certificate, those that decide it first."""
     predicate = verification.predicate
     if predicate is None:
         return
@@ -105,7 +105,7 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings, each with its lines."""
+    """Yield the headings of findings, notes and waivers, each with its lines."""
     if verification.findings:
         yield (
             "Why it does not hold",

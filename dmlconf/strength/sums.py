@@ -1,4 +1,8 @@
-"""Operators that add up products, computed part by part in a given order and precision."""
+"""Recompute a sum of products in another order or precision, to inject that as a defect.
+
+A row of 4 products p1 to p4 is added up forward as ((p1 + p2) + p3) + p4, pairwise as
+(p1 + p2) + (p3 + p4). The parts come from the reference, with all but some elements of an input 0.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +24,24 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
 
 _MOST_PARTS: Final = 64
+"""Parts that a sum is divided into; with more terms, a part is the sum of several."""
+
 _LEAST_TERMS: Final = 8
 """Number of terms below which every order and precision gives about the same."""
 
 _LEAST_PARTS: Final = 2
 
 _ROUNDING: Final = 1e-9
-"""Share of the largest part by which FLOAT64 sums may be off; attention is further from linear."""
+"""Relative error of the sum of all parts up to which an operator counts as linear.
+
+FLOAT64 sums are much closer; attention, with its softmax, is further off."""
 
 _CHANNELS: Final = 1
-"""The dimension of channels, which a convolution adds up as a whole."""
+"""The dimension of the channels, over which a convolution adds up its products."""
 
 
 def summed_axis(case: Case) -> int:
-    """Return an axis of the first input along which the operator adds up: the last it reduces."""
+    """Return the axis of the first input over which the operator sums; of several, the last."""
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
         return int(max(axes))
@@ -80,7 +88,7 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
-    """Return the output for other inputs, FLOAT64 and not rounded to the output's type before."""
+    """Return the output for other inputs as FLOAT64, without rounding to the output's type."""
     tensors = tensors_of(site.case.entry, site.case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
     wide = {
         name: TensorDesc(DataType.FLOAT64, tensor.Sizes)

@@ -137,7 +137,7 @@ def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (("- name: mine", "- matrix: {N: [1, 2]}"), "a matrix stands for many cases"),
-        (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), "states already"),
+        (("Axis: 0", "Axis: 0\n  expect: {OutputTensors: [[-1], [2, 3]]}"), "already states"),
         (("Axis: 0", "Axis: 0\n  origin: elsewhere"), "`origin` says"),
     ],
 )

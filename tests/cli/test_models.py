@@ -1,4 +1,4 @@
-"""Cases of models: left out where nothing would judge them, unless asked for."""
+"""Cases with the tag `model` are left out by default on `numpy`, where nothing would judge them."""
 
 from __future__ import annotations
 

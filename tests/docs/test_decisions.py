@@ -1,3 +1,5 @@
+"""The pages of `docs/decisions/`: their numbers, their dates and their index."""
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,8 @@
-"""Outputs that depend on comparisons: devices may compare subnormal FLOAT32 numbers as zeros."""
+"""Outputs that depend on comparisons, such as indices, where inputs are subnormal.
+
+A device may flush subnormal FLOAT32 numbers to zero before it compares them. So ARGMAX of
+[1e-40, 2e-40] may be 1, or 0 as for two zeros.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def made(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
 
 
 def flushed(case: Case) -> dict[str, Array]:
-    """Return what a device computes that takes subnormal inputs for zero."""
+    """Return the outputs of a device that flushes all inputs to zero, other than gradients."""
     return evaluate(
         case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
     )

@@ -1,4 +1,4 @@
-"""The tensors of dispatches, kept as NumPy files; equal ones once."""
+"""The tensors of dispatches, kept as NumPy files; tensors of the same elements share one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["ArrayStore"]
 
 
 class ArrayStore:
-    """A folder of arrays with a bound on its size."""
+    """A folder of arrays with a maximum size."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         """Take an existing folder.
 
         Args:
-            folder: receives the files.
-            most_bytes: of all files together.
+            folder: the folder for the files.
+            most_bytes: the maximum bytes of all arrays together.
         """
         self._folder = folder
         self._left = most_bytes
@@ -31,7 +31,7 @@ class ArrayStore:
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
-        """Keep an array, and return what the journal says of it; None if there is no room.
+        """Keep an array, and return what the journal says of it; None if it would be too much.
 
         Raises:
             OSError: the file cannot be written.

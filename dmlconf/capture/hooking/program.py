@@ -1,10 +1,10 @@
-"""Run a Python program with the hooks.
+"""Run a Python program with the hooks that record its calls of DirectML.
 
 `python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
 `all,DISPATCHES,BYTES` or `weights,0,BYTES` for data in the folder of the journal.
 
-PROGRAM is a script, or `-m MODULE`. The program sees the arguments, `sys.path` and `__main__` that
-it would have without.
+PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
+it would have without the hooks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["parsed", "run"]
 
 
 def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> None:
-    """Run a program, whose exceptions are not caught.
+    """Run a program; its exceptions pass through.
 
     Args:
-        journal: receives what it gives to DirectML.
+        journal: the file that gets what the program passes to DirectML.
         data: the data to keep; None for none.
         arguments: the program and its arguments.
     """

@@ -1,4 +1,7 @@
-"""Operators as users name them on the command line: ONNX's and WebNN's names find them too."""
+"""The option `-o`: names of operators, DirectML's own or those of ONNX and WebNN.
+
+`-o Conv` chooses CONVOLUTION, and says so.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def expand_operators(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the operators that the names stand for, and say so where a name is not their own.
+    """Return the operators that the names stand for; print those of each name of ONNX or WebNN.
 
     Raises:
-        click.UsageError: no operator has a name.
+        click.UsageError: a name stands for no operator.
     """
     chosen: dict[str, None] = {}
     for value in values:
@@ -50,14 +53,14 @@ def operator_option(
     callback: Callable[..., Any] = expand_operators,
     **attributes: Any,
 ) -> Callable[[_Function], _Function]:
-    """Return the option that chooses operators, as often as it is given.
+    """Return the option that chooses operators; it may be given several times.
 
     Args:
         explanation: its help.
         flags: its spellings; `-o` and `--operator` if left out.
         parameter: the parameter that gets the names.
-        callback: makes operators of names.
-        attributes: others of the option.
+        callback: turns the names into operators.
+        attributes: further keyword arguments of `click.option`.
     """
     return option(
         *(flags or ("-o", "--operator")),

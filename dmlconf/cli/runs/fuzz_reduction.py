@@ -1,4 +1,4 @@
-"""Reduce failing random cases: one of each group."""
+"""Reduce one failing random case of each group of failures, and write it as a case file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _FOLDER: Final = "reduced"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Runs a single case, and judges it as a run does.
+    """Runs a single case, and judges it as `dmlconf run` does.
 
     Attributes:
         backend: the backend that runs it.
         against: gives the expected outcome.
-        options: what excuses failures.
+        options: what excuses failures, such as waivers.
     """
 
     backend: OpenBackend
@@ -53,7 +53,7 @@ class Trial:
 def reduce_groups(
     folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
 ) -> None:
-    """Write a smaller case that fails in the same way for each failing one, and report it.
+    """For each failing case, write a smaller one that fails in the same way, and report it.
 
     Args:
         folder: gets a folder `reduced`.

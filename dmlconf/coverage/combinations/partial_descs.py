@@ -1,7 +1,8 @@
-"""What the catalogue says about a desc of which only a few parts are known.
+"""Decide whether a desc can be valid of which only a few parts are known.
 
-Where CAST's InputTensor is FLOAT32 and nothing else is known, a condition is false, true, or open.
-Only what is false whatever the other parts are excludes a combination.
+Take GEMM with an ATensor of FLOAT32 and a BTensor of FLOAT16, and nothing else known. The condition
+that both have the same data type is false whatever the other fields are, so the combination is
+excluded. The condition that their sizes fit is open: it depends on fields that are not known.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""Those to questions about all open values: `possible` begins them anew for each condition."""
+"""The answers that all open values share; `possible` resets them for each condition."""
 
 _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
-"""What is known of a tensor's strides, by layout, besides that they are not packed."""
+"""Properties that a layout implies, by layout; each is also not packed."""
 
 _MOST_OPTIONAL: Final = 10
-"""Unknown optional fields that are tried both present and absent, where one part is known."""
+"""The most unknown optional fields that are tried both present and absent if one part is known.
+
+With n known parts, it is this number divided by n."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Assignment:
 
 
 class _Unknown:
-    """A value that is present, and of which nothing is known: everything asked of it fails."""
+    """A value that is present and otherwise unknown: comparing it raises ExpressionError."""
 
     __hash__ = object.__hash__
 
@@ -100,7 +103,7 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why parts of a desc are impossible whatever a field is; None if they are possible.
+    """Return why parts of a desc are impossible with each value of a field; None if one fits.
 
     The reason is that of the first value.
     """
@@ -126,9 +129,9 @@ def _values(field: Field) -> tuple[Any, ...]:
 def _unfit_sizes(
     operator: Operator, assigned: tuple[Assignment, ...], known: Mapping[str, Any]
 ) -> str | None:
-    """Return why no sizes fit the layouts and the classes of sizes that are known.
+    """Return why no sizes fit the layouts and the classes of sizes that are known; None if any do.
 
-    A transposed tensor has two dimensions larger than 1: each two of them are tried.
+    A transposed tensor has two dimensions larger than 1: each pair of dimensions is tried.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
     tensors = [name for name, layout in layouts.items() if layout != "packed"]
@@ -159,10 +162,10 @@ def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, .
     """Return tensors of all ranks that have a layout, or why there are none."""
     forms, reason = [], ""
     for rank in sorted(ranks_of(operator, name), reverse=True):
-        large_alone = {at: _alone(operator, name, rank, at) for at in range(rank)}
-        reason = reason or next(filter(None, large_alone.values()), "")
+        always_one = {at: _always_one(operator, name, rank, at) for at in range(rank)}
+        reason = reason or next(filter(None, always_one.values()), "")
         for large in _large(layout, rank):
-            if any(large_alone[at] for at in large):
+            if any(always_one[at] for at in large):
                 continue
             form = _form(rank, large, Packed=False, **_OVERLAPS.get(layout, {}))
             why = _impossible(operator, {name: form})
@@ -173,8 +176,8 @@ def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, .
 
 
 @cache
-def _alone(operator: Operator, name: str, rank: int, at: int) -> str | None:
-    """Return why a dimension of a tensor never has more than one element; None if it may."""
+def _always_one(operator: Operator, name: str, rank: int, at: int) -> str | None:
+    """Return why a dimension of a tensor always has the size 1; None if it may be larger."""
     return _impossible(operator, {name: _form(rank, (at,))})
 
 
@@ -206,8 +209,8 @@ def _impossible(
     Args:
         operator: the operator.
         known: the parts, by field.
-        classes: of parameters of families.
-        at_least: conditions that read fewer of the parts hold.
+        classes: the classes of parameters of families.
+        at_least: constraints that read fewer of the parts than this are left out.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
@@ -227,7 +230,7 @@ def _impossible(
 
 
 def _not_of_class(operator: Operator, assigned: Assignment, known: Mapping[str, Any]) -> bool:
-    """Return whether a family's parameter never has a class, whatever is unknown."""
+    """Return whether a family's parameter cannot have a class, whatever the unknown fields are."""
     names: dict[str, Any] = {"Input": None}
     for name, kind in (("Input", FieldKind.INPUT), ("Output", FieldKind.OUTPUT)):
         first = next(operator.of_kind(kind), None)
@@ -248,7 +251,7 @@ def _not_of_class(operator: Operator, assigned: Assignment, known: Mapping[str, 
 
 
 def _opened(operator: Operator, name: str, value: Any) -> Any:
-    """Return a value; what is not known of a tensor is open."""
+    """Return a value; in a tensor, the data type and sizes that are not known become open."""
     if not isinstance(value, _Tensor):
         return value
     unknown = {
@@ -261,7 +264,7 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return the value of a field of which nothing is known but that it is present."""
+    """Return an open value for a field that is present and otherwise unknown."""
     if field.is_array:
         return _Tensor()
     return _opened(operator, field.name, _Tensor()) if field.is_tensor else OpenNumber(_ANSWERS)
@@ -287,7 +290,7 @@ def _known(operator: Operator, assigned: Iterable[Assignment]) -> Mapping[str, A
         if name in known and known[name] is None:
             if not operator.field(name).optional:
                 return None
-            continue  # Of a group of tensors that share a data type, this one is absent.
+            continue  # The tensor shares its data type with others, and is absent itself.
         value = _Tensor(**tensor)
         field = operator.field(name)
         if field.optional and name not in known:
@@ -315,13 +318,13 @@ def _fits(operator: Operator, table: SupportTable, known: Mapping[str, Any]) -> 
 def _read_by(
     operator: Operator, condition: Expression
 ) -> tuple[Mapping[str, Expression], frozenset[str]]:
-    """Return the terms that a condition uses, and all names that it and these read."""
+    """Return the terms that a condition uses, and all names in it and in these terms."""
     terms = operator.terms_in(condition)
     return terms, condition.names.union(*(term.names for term in terms.values()))
 
 
 def _is_false(operator: Operator, condition: Expression, known: Mapping[str, Any]) -> bool:
-    """Return whether a condition is false whatever is unknown."""
+    """Return whether a condition is false whatever the unknown fields are."""
     used = _read_by(operator, condition)[1]
     if used.isdisjoint(known):
         return False
@@ -374,7 +377,8 @@ def _shared_names() -> Namespace:
 def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
     """Return the tensors whose data types, or numbers of dimensions, are always the same.
 
-    Each group is listed under its first tensor: of CAST, each of the two is a group of its own.
+    Each group is listed under its first tensor. The data types of CAST's two tensors may differ, so
+    each is a group of its own.
 
     Args:
         operator: the operator.
@@ -398,7 +402,7 @@ def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
 def _always_same(
     operator: Operator, part: str, first: str, second: str, values: Iterable[Any]
 ) -> bool:
-    """Return whether two tensors that differ break a constraint, whatever the others are."""
+    """Return whether two tensors that differ in a part always break a constraint."""
     return all(
         _refused(operator, part, {first: one, second: other}, others)
         for one, other in permutations(values, 2)

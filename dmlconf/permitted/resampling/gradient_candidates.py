@@ -1,7 +1,11 @@
-"""What gradients of resampling may be, with coordinates and sums in FLOAT32.
+"""Which gradients of resampling are right, if coordinates and sums are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way. A
-coordinate takes a reciprocal, a product and two sums.
+coordinate takes a reciprocal, a product and two sums, each with a rounding error.
+
+With LINEAR, an error of the coordinate changes the weights a little, so the result is in an
+interval. With NEAREST_NEIGHBOR, a coordinate of 1.5 with an error of 1e-7 belongs to element 1 or
+to element 2, and its gradient is added to one of them: there are several candidates.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 __all__ = ["linear_interval", "nearest_candidates"]
 
 _MOST_CANDIDATES: Final = 64
-"""Candidates that are tried: four along each of three axes."""
+"""The most candidates that are tried: 4 along each of three axes."""
 
 
 def linear_interval(
@@ -36,20 +40,20 @@ def linear_interval(
 ) -> Interval:
     """Return the least and the greatest right sums of weighted gradients.
 
-    A weight has the error of its coordinate. So the error of a sum is what the errors of the
-    weights add to it:
+    A weight w has the error e of its coordinate along each axis. So the sum of the terms g * w has
+    the error
 
-        sum of |gradient| (product of (weight + error) - product of weights)
+        sum of |g| * (product over the axes of (w + e) - product over the axes of w)
 
-    Each term takes a subtraction and a product for each axis and is added up with all others. Sums
-    that FLOAT32 holds exactly in any order are exact. LINEAR may multiply infinity or NaN by a
-    weight of 0 or leave it out, and sums of enormous gradients may overflow on the way, so any
-    result is right around these.
+    Each term has the rounding errors of a subtraction and a multiplication for each axis, and of
+    the additions. Where FLOAT32 holds all sums exactly in any order, there is no error. A kernel
+    may multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients
+    may overflow on the way, so any result is right for the elements that these may reach.
 
     Args:
-        gradient: the incoming one.
-        at: where each of its elements belongs along each axis.
-        output: the tensor that is returned.
+        gradient: the incoming gradient.
+        at: for each axis, the coordinates of its elements in the output.
+        output: the desc of the output.
     """
     values = wide(gradient)
     beyond = ~(np.abs(values) <= LARGEST_FLOAT32 / 4)
@@ -74,15 +78,18 @@ def linear_interval(
 
 
 def _without_errors_outside(at: UncertainCoordinates, size: int) -> UncertainCoordinates:
-    """Return coordinates that are certain where both neighbours are the first or last element."""
+    """Return the coordinates, without errors where both neighbours are clamped to one element.
+
+    With 4 elements, coordinates of -0.3 and 3.2 belong wholly to the elements 0 and 3.
+    """
     outside = (at.values + at.errors <= 0) | (at.values - at.errors >= size - 1)
     return replace(at, errors=np.where(outside, 0.0, at.errors))
 
 
 def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int) -> Array:
-    """Add each element to its neighbours by the greatest weights that its coordinate may have.
+    """Add each element, times the greatest weight that its coordinate permits, to its neighbours.
 
-    Where the error is a whole element or more, everything within it is a neighbour.
+    If the error is 1 or more, all elements within it are neighbours.
     """
     far = at.errors >= 1
     if far.any():
@@ -112,7 +119,10 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return pairs of an element's number and each index from its lowest to its highest."""
+    """Return an array of elements and one of indices: each element with all from low to high.
+
+    For low [3, 7] and high [5, 7] these are [0, 0, 0, 1] and [3, 4, 5, 7].
+    """
     counts = high - low + 1
     elements = np.repeat(np.arange(len(low)), counts)
     indices = np.arange(len(elements)) - np.repeat(np.cumsum(counts) - counts - low, counts)
@@ -120,7 +130,7 @@ def _between(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _counts(at: UncertainCoordinates, size: int) -> Array:
-    """Return how many elements add something at each index."""
+    """Return how many terms the sum at each index has, 1 at least."""
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
     return np.maximum(np.bincount(indices, minlength=size), 1).astype(np.float64)
@@ -134,9 +144,10 @@ def _rounded(
     output: TensorDesc,
     undefined: Array | bool,
 ) -> Interval:
-    """Return sums in the output's type, exact ones where FLOAT32 holds all on the way.
+    """Return intervals around sums, in the output's type.
 
-    Where the error scale exceeds the largest number, a sum on the way may have overflowed.
+    Where FLOAT32 holds all intermediate sums, multiples of `quantum`, there is no error. If the
+    error scale exceeds the largest FLOAT32 number, one may overflow, so any result is right.
     """
     exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
     overflows = np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32)
@@ -150,16 +161,17 @@ def _rounded(
 def nearest_candidates(
     gradient: Array, at: Sequence[UncertainCoordinates], rounding: str, output: TensorDesc
 ) -> list[Interval]:
-    """Return the sums with each gradient that is near a boundary on either side of it.
+    """Return the candidates: each uncertain gradient belongs to one or the other of two elements.
 
-    Where several are near one boundary, or boundaries are near along too many axes, all between the
-    sums with them and without them is right.
+    A gradient is uncertain if the error of its coordinate reaches the boundary between two
+    elements. If several are near one boundary, or there are too many candidates, the result is one
+    interval, from the least to the greatest sum.
 
     Args:
-        gradient: the incoming one.
-        at: where each of its elements belongs along each axis.
-        rounding: how coordinates become whole.
-        output: the tensor that is returned.
+        gradient: the incoming gradient.
+        at: for each axis, the coordinates of its elements in the output.
+        rounding: how coordinates are rounded to indices.
+        output: the desc of the output.
     """
     values = wide(gradient)
     sides = [
@@ -181,7 +193,11 @@ _Members = tuple[Array, Array]
 
 
 def _memberships(low: Array, high: Array) -> list[_Members]:
-    """Return what may belong to an element: gradients near either of its boundaries, or not."""
+    """Return the ways to assign gradients to elements: with and without those near a boundary.
+
+    An element has two boundaries, so there are four ways: gradients near neither of them, near the
+    upper one, near the lower one, or near both belong to it.
+    """
     every = np.arange(len(low))
     near = low != high
     if not near.any():
@@ -230,10 +246,10 @@ def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
 
 
 def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
-    """Return the least and the greatest sums; any result where infinity or NaN may take part.
+    """Return the least and the greatest sums; any result is right if they may include inf or NaN.
 
-    A gradient may belong to any element from the lowest to the highest that its coordinate may
-    have, and kernels that look for the gradients of an element may take it several times.
+    A gradient may belong to any element within its coordinate's error, and a kernel that searches
+    the gradients of each element may add it to several of them.
     Measured on DirectML 1.13.1: with a scale of 2^-23 a coordinate of -0.25 is that of element 1.
     """
     sizes = output.Sizes

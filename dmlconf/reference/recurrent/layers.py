@@ -1,4 +1,4 @@
-"""The outputs of recurrent layers, from the equations of one direction."""
+"""The outputs of LSTM, GRU and RNN in all directions, from the equations for a single one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class LayerDesc(Protocol):
-    """The fields that the descs of all recurrent layers have, and the outputs among them."""
+    """The fields that the descs of LSTM, GRU and RNN have in common, and the list of outputs."""
 
     @property
     def InputTensor(self) -> Array:
@@ -53,15 +53,15 @@ class LayerDesc(Protocol):
 AnyLayerDesc = TypeVar("AnyLayerDesc", bound=LayerDesc)
 
 Direction = Callable[[AnyLayerDesc, Arithmetic, int, Sequences, bool], tuple[Values, State]]
-"""Computes one direction, by its index; the last two are as `in_directions` has them."""
+"""Computes one direction, 0 or 1; the last two parameters are those of `in_directions`."""
 
 
 def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Array, ...]:
-    """Return the outputs that a desc has, in their data types.
+    """Return the outputs that a desc asks for, converted to their data types.
 
     Args:
         desc: the desc.
-        direction: its equations.
+        direction: the equations of one direction.
     """
     outputs = layer_outputs(desc, direction, EXACT)
     return in_data_types([output.value for output in outputs], desc.outputs)
@@ -70,12 +70,12 @@ def values(desc: AnyLayerDesc, direction: Direction[AnyLayerDesc]) -> tuple[Arra
 def layer_outputs(
     desc: AnyLayerDesc, direction: Direction[AnyLayerDesc], arithmetic: Arithmetic
 ) -> tuple[Values, ...]:
-    """Return all outputs that a desc may have, before they are stored.
+    """Return all outputs that a desc may ask for, before the conversion to their data types.
 
     Args:
         desc: the desc.
-        direction: its equations.
-        arithmetic: how these are computed.
+        direction: the equations of one direction.
+        arithmetic: evaluates sums and products in them, exactly or with rounding errors.
     """
     lengths = desc.SequenceLengthsTensor
     sequences = Sequences.of(desc.InputTensor, lengths, arithmetic.copies)

@@ -29,8 +29,8 @@ def argmin(
     Return where the smallest element along the axes is, as a row-major index over them.
 
     Among equal elements the direction INCREASING gives the first and DECREASING the last. A
-    comparison with NaN is false: a NaN never replaces another element, and the first
-    element stays where it is NaN.
+    comparison with NaN is false: the index is 0 if the first element is NaN, and other NaN are
+    ignored.
 
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
@@ -51,8 +51,9 @@ def argmax(
     Source: the page of DML_ARGMAX_OPERATOR_DESC; NaN was measured.
     """
     rows = reduced_last(InputTensor, Axes)
-    never = -np.inf
-    return _first_or_last(rows, np.argmax, never, AxisDirection).astype(OutputTensor.DataType.dtype)
+    return _first_or_last(rows, np.argmax, -np.inf, AxisDirection).astype(
+        OutputTensor.DataType.dtype
+    )
 
 
 def reduce(
@@ -63,8 +64,8 @@ def reduce(
 
     Return the input with the axes reduced by the function.
 
-    Integers wrap around. A minimum and a maximum pass over NaN, and are infinite where there is
-    nothing else. ARGMIN and ARGMAX give the first of equal elements.
+    Integers wrap around. MIN and MAX ignore NaN; of NaN alone, MIN is infinity and MAX -infinity.
+    ARGMIN and ARGMAX return the index of the first of equal elements.
 
     Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and no axes at all were measured.
     """
@@ -90,7 +91,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""The functions of rows along the last axis, computed in a type that may be wider."""
+"""The functions, which reduce the last axis and compute in the type `wide`."""
 
 
 def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
@@ -105,7 +106,7 @@ def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
 
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
-    """Return the extremum of each row; for a row of NaN that of an empty row."""
+    """Return the extremum of each row; for a row of nothing but NaN, the value `empty`."""
     extremum: Array = choose.reduce(rows, -1)
     return np.where(np.isnan(extremum), empty, extremum) if rows.dtype.kind == "f" else extremum
 
@@ -118,13 +119,13 @@ def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
     return tensor.transpose(*outer, *reduced).reshape(*sizes, -1)
 
 
-def _first_or_last(rows: Array, find: Callable[..., Array], never: float, direction: str) -> Array:
+def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direction: str) -> Array:
     """Return the index of each row's extremum, the first or the last of equal ones.
 
     Args:
         rows: along the last axis.
         find: argmin or argmax.
-        never: the number that no other one replaces.
+        worst: the value that every number beats; it stands for NaN.
         direction: INCREASING for the first, DECREASING for the last.
     """
     indices = _index(rows, find, direction)
@@ -132,13 +133,13 @@ def _first_or_last(rows: Array, find: Callable[..., Array], never: float, direct
     if rows.dtype.kind != "f" or not np.isnan(_at(rows, indices)).any():
         return indices
     nan = np.isnan(rows)
-    numbers = np.where(nan, rows.dtype.type(never), rows)
+    numbers = np.where(nan, rows.dtype.type(worst), rows)
     candidates = (numbers == _at(numbers, find(numbers, -1))) & ~nan
     return np.where(nan[..., 0], 0, _index(candidates, np.argmax, direction))
 
 
 def _index(rows: Array, find: Callable[..., Array], direction: str) -> Array:
-    """Return what argmin or argmax gives from the one end of each row or from the other."""
+    """Return the index that argmin or argmax finds, searching from the end if DECREASING."""
     if direction == "INCREASING":
         return find(rows, -1)
     from_end: Array = rows.shape[-1] - 1 - find(rows[..., ::-1], -1)

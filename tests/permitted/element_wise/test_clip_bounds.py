@@ -1,4 +1,7 @@
-"""Integer bounds of NaN, which each kind of processor converts in its own way."""
+"""CLIP of integers with a Min or Max of NaN, which each processor converts to its own integer.
+
+UINT64 may get 0, 2^63 or 2^64 - 1 for NaN, so each of these bounds is a right one.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ NAN = math.nan
 VALUES = [0, 3, 6, 100]
 
 
-def ends(operator: str, data_type: DataType, least: float, greatest: float) -> tuple[Array, Array]:
-    """Return the interval of an operator of the values, with bounds of FLOAT32."""
+def right_range(
+    operator: str, data_type: DataType, least: float, greatest: float
+) -> tuple[Array, Array]:
+    """Return the least and the greatest right results for VALUES, with Min and Max FLOAT32."""
     values = np.array(VALUES, data_type.dtype)
     desc = TensorDesc(data_type, (len(VALUES),))
     fields: dict[str, Any] = {"InputTensor": values, "Min": least, "Max": greatest}
@@ -38,33 +43,33 @@ GRADIENTS = ["ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"]
 @pytest.mark.parametrize("operator", CLIPS)
 @pytest.mark.parametrize("converted", [0, 2**63, 2**64 - 1])
 def test_every_processors_bound_of_nan_is_right(operator: str, converted: int) -> None:
-    low, high = ends(operator, DataType.UINT64, NAN, 2**40)
+    low, high = right_range(operator, DataType.UINT64, NAN, 2**40)
     clipped = [max(converted, value) for value in VALUES]
     assert all(int(low[i]) <= clipped[i] <= int(high[i]) for i in range(4))
-    low, high = ends(operator, DataType.UINT64, 1, NAN)
+    low, high = right_range(operator, DataType.UINT64, 1, NAN)
     clipped = [max(1, min(value, converted)) for value in VALUES]
     assert all(int(low[i]) <= clipped[i] <= int(high[i]) for i in range(4))
 
 
 @pytest.mark.parametrize("operator", CLIPS)
 def test_bounds_that_are_numbers_leave_one_right_result(operator: str) -> None:
-    low, high = ends(operator, DataType.UINT64, 1, 5)
+    low, high = right_range(operator, DataType.UINT64, 1, 5)
     assert low.tolist() == high.tolist() == [1, 3, 5, 5]
 
 
 @pytest.mark.parametrize("operator", CLIPS)
 def test_a_bound_of_nan_permits_nothing_beyond_what_processors_make_of_it(operator: str) -> None:
-    low, high = ends(operator, DataType.INT32, NAN, 5)
+    low, high = right_range(operator, DataType.INT32, NAN, 5)
     assert low.tolist() == high.tolist() == [0, 3, 5, 5]
-    low, high = ends(operator, DataType.UINT8, NAN, 5)
+    low, high = right_range(operator, DataType.UINT8, NAN, 5)
     assert (low.tolist(), high.tolist()) == ([0, 3, 5, 5], [255] * 4)
 
 
 @pytest.mark.parametrize("operator", GRADIENTS)
 def test_gradients_with_a_bound_of_nan_may_be_kept_or_dropped(operator: str) -> None:
-    low, high = ends(operator, DataType.UINT64, NAN, 50)
+    low, high = right_range(operator, DataType.UINT64, NAN, 50)
     assert (low.tolist(), high.tolist()) == ([0, 0, 0, 0], [0, 4, 7, 0])
-    low, high = ends(operator, DataType.UINT64, 1, 50)
+    low, high = right_range(operator, DataType.UINT64, 1, 50)
     assert low.tolist() == high.tolist() == [0, 4, 7, 0]
 
 

@@ -1,3 +1,5 @@
+"""Activations as operators and fused into others: values, slopes, intervals, special numbers."""
+
 from __future__ import annotations
 
 import math

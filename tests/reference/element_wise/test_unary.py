@@ -23,7 +23,7 @@ ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
 
 
 def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
-    """Return an operator's result for a vector, or that of the part of it."""
+    """Return an operator's result for a vector, or that of a part, such as `interval`."""
     operator = f"ELEMENT_WISE_{name}"
     function = function_of(operator, part)
     values = np.array(numbers, data_type.dtype)
@@ -53,7 +53,7 @@ FORMULAS: dict[str, tuple[Function, float, float]] = {
     "COS": (np.cos, -314, 314),
     "TAN": (lambda x: np.sin(x) * (ONE / np.cos(x)), -314, 314),
 }
-"""Formulas of FLOAT32 numbers that kernels may use, and the arguments to try."""
+"""FLOAT32 formulas that kernels may use, each with the least and the greatest argument to try."""
 
 VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "SQRT": (math.sqrt, 0, 1e4),
@@ -87,8 +87,8 @@ def test_results_are_those_of_the_standard_library(
     assert abs(float(actual) - expected) <= abs(np.spacing(data_type.dtype.type(expected)))
 
 
-def spans(name: str, numbers: Any) -> list[tuple[Array, Array]]:
-    """Return the ends of what FLOAT32 results may be; a tangent has two spans at its poles."""
+def permitted_intervals(name: str, numbers: Any) -> list[tuple[Array, Array]]:
+    """Return the permitted intervals of FLOAT32 results; a tangent has two at its poles."""
     if name == "TAN":
         return list(evaluate(name, numbers, DataType.FLOAT32, "candidates"))
     return [evaluate(name, numbers, DataType.FLOAT32, "interval")]
@@ -102,13 +102,13 @@ def test_formulas_of_float32_numbers_are_right(name: str, data: st.DataObject) -
     with np.errstate(all="ignore"):
         actual = formula(values)
     tiny = abs(actual[0]) < np.finfo(np.float32).tiny
-    ends = spans(name, values)
+    ends = permitted_intervals(name, values)
     assert tiny or any(lowest[0] <= actual[0] <= highest[0] for lowest, highest in ends)
 
 
 @pytest.mark.parametrize("name", ["SQRT", "RECIP"])
 @given(st.floats(2.0**-100, 2.0**100, width=32))
-def test_roots_and_reciprocals_have_few_right_values(name: str, number: float) -> None:
+def test_square_roots_and_reciprocals_permit_at_most_7_values(name: str, number: float) -> None:
     lowest, highest = evaluate(name, [number], DataType.FLOAT32, "interval")
     steps = int(highest.view(np.int32)[0]) - int(lowest.view(np.int32)[0])
     assert 1 <= steps <= 6
@@ -133,7 +133,7 @@ def test_beyond_100_pi_any_sine_is_right_but_nothing_else(name: str) -> None:
 
 
 def test_a_tangent_at_its_pole_is_great_and_has_either_sign() -> None:
-    above, below = spans("TAN", [math.pi / 2, 1.0])
+    above, below = permitted_intervals("TAN", [math.pi / 2, 1.0])
     assert above[1][0] == np.inf
     assert below[0][0] == -np.inf
     assert above[0][0] > 600
@@ -142,7 +142,7 @@ def test_a_tangent_at_its_pole_is_great_and_has_either_sign() -> None:
         assert highest[1] - lowest[1] < 0.02
 
 
-def test_sums_that_cancel_leave_inverse_hyperbolic_sines_open() -> None:
+def test_cancellation_permits_inverse_hyperbolic_sines_down_to_minus_infinity() -> None:
     lowest, highest = evaluate("ASINH", [-1e10, -3.0, -np.inf], DataType.FLOAT32, "interval")
     assert lowest[0] == -np.inf
     assert highest[1] - lowest[1] < 1e-4
@@ -150,7 +150,7 @@ def test_sums_that_cancel_leave_inverse_hyperbolic_sines_open() -> None:
 
 
 @pytest.mark.parametrize("name", ["SINH", "COSH"])
-def test_exponentials_may_overflow_before_half_of_them(name: str) -> None:
+def test_exponentials_may_overflow_before_they_are_halved(name: str) -> None:
     _, highest = evaluate(name, [88.0, 89.0], DataType.FLOAT32, "interval")
     assert highest[0] < np.inf
     assert highest[1] == np.inf
@@ -176,7 +176,7 @@ def test_nothing_between_two_whole_numbers_is_right(name: str) -> None:
     ]
 
 
-def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> None:
+def test_the_sign_of_a_negative_subnormal_number_is_minus_1_or_0() -> None:
     function = reference_function("ELEMENT_WISE_SIGN")
     values, output = np.array([-1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     right = function(InputTensor=values, OutputTensor=output)
@@ -188,7 +188,8 @@ def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> No
     assert actual == [True, True, False, False]
 
 
-def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
+def test_rounding_by_adding_a_half_in_float32_permits_two_whole_numbers() -> None:
+    """In FLOAT32 0.49999997 + 0.5 is 1, which is rounded down to 1 where the right result is 0."""
     values, output = np.array([0.49999997], np.float32), TensorDesc(DataType.FLOAT32, (1,))
     fields: dict[str, Any] = {"RoundingMode": "TOWARD_INFINITY"}
     right, candidates = (
