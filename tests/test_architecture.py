@@ -387,7 +387,7 @@ def test_commands_that_run_nothing_import_nothing_that_runs(command: str) -> Non
 
 NOT_FOR_THE_REFERENCE: Final = {
     "dmlconf.certification.profiles",
-    "dmlconf.faults.runtime_formulas",
+    "dmlconf.faults.runtimes.formulas",
     "dmlconf.permitted.graphs.allowance",
     "jsonschema",
     "multiprocessing",

@@ -31,7 +31,8 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.engine.events import Executed, Unsupported
 from dmlconf.excuses.deviations import deviations_of
 from dmlconf.excuses.findings import findings_of
-from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
+from dmlconf.excuses.known_fault_file import known_faults
+from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.judging.conclusion import NO_OPTIONS, Conclusion, JudgeOptions, alone_on
 from dmlconf.judging.judge import Against, Recorded, not_asked, unsupported_reason
 from dmlconf.judging.needs_run import NeedsRun, begun, continued

@@ -197,7 +197,7 @@ def formula_of(data: Mapping[str, Any]) -> Formula | None:
     """Return the formula that an entry of a target or of findings names; None if it names none."""
     if "computed_by" not in data:
         return None
-    from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS  # Only other runtimes need them.
+    from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS  # Only other runtimes need them.
 
     return RUNTIME_FORMULAS[data["computed_by"]]
 

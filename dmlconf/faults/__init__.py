@@ -2,6 +2,6 @@
 
 A fault is a wrong formula. Its function takes a case with its inputs and returns the outputs that a
 runtime with the fault gives, or None where the fault does not concern the case. `formulas` has the
-functions of DirectML by the names that `schemas/known-faults.yaml` uses, `runtime_formulas` those
+functions of DirectML by the names that `schemas/known-faults.yaml` uses, `runtimes` those
 of ONNX Runtime and WebNN, and `prediction` applies them to a case or to the nodes of a graph.
 """

@@ -19,7 +19,7 @@ from dmlconf.engine.run import Run
 from dmlconf.engine.session import OpenBackend
 from dmlconf.engine.stream import Verdicts
 from dmlconf.engine.target import JudgePlan, Target
-from dmlconf.excuses.known_faults import known_faults
+from dmlconf.excuses.known_fault_file import known_faults
 from dmlconf.excuses.waivers import Waivers
 from dmlconf.fleet.cluster import Cluster
 from dmlconf.fleet.dispatch import Fleet, Member, same_device

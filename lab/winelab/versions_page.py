@@ -9,7 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from dmlconf.excuses.known_faults import KnownFault, read_known_faults
+from dmlconf.excuses.known_fault_file import read_known_faults
+from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.excuses.scope import parse_version
 from dmlconf.reports.comparisons.scoreboard import render_markdown, scoreboard
 from dmlconf.run_log.log import InvalidLogError, RunLog, read_log

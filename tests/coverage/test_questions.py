@@ -12,7 +12,7 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.data_classes import DATA_CLASSES
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions, read_questions
-from dmlconf.excuses.known_faults import read_known_faults
+from dmlconf.excuses.known_fault_file import read_known_faults
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 

@@ -12,7 +12,7 @@ import click
 from dmlconf.cli.commands.running.operators import markdown_table
 from dmlconf.cli.entry_point import cli
 from dmlconf.excuses.findings import all_findings
-from dmlconf.excuses.known_faults import read_known_faults
+from dmlconf.excuses.known_fault_file import read_known_faults
 from dmlconf.reports.faults import faults_page
 from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page

@@ -15,7 +15,7 @@ from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.excuses.deviating_elements import ELEMENTS
 from dmlconf.excuses.findings import NO_FINDINGS, findings_of
-from dmlconf.faults.runtime_formulas import RUNTIME_FORMULAS
+from dmlconf.faults.runtimes.formulas import RUNTIME_FORMULAS
 from dmlconf.judging.conclusion import Conclusion
 from dmlconf.resources import schemas_directory
 from dmlconf.verdicts.verdict import Status

@@ -24,17 +24,14 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.engine.session import no_expectation
-from dmlconf.excuses.known_faults import (
-    NO_KNOWN_FAULTS,
-    KnownFault,
-    KnownFaults,
-    NodeCondition,
+from dmlconf.excuses.known_fault_file import (
     faults_of_version,
     known_faults,
     lint_known_faults,
     measured_versions,
     read_known_faults,
 )
+from dmlconf.excuses.known_faults import NO_KNOWN_FAULTS, KnownFault, KnownFaults, NodeCondition
 from dmlconf.excuses.scope import parse_version
 from dmlconf.expressions import Expression
 from dmlconf.judging.judge import judge

@@ -21,7 +21,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.backends.registry import parse
 from dmlconf.engine.session import reference
-from dmlconf.excuses.known_faults import known_faults
+from dmlconf.excuses.known_fault_file import known_faults
 from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import yaml
 
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.excuses.known_faults import lint_known_faults, read_known_faults
+from dmlconf.excuses.known_fault_file import lint_known_faults, read_known_faults
 from dmlconf.resources import schemas_directory
 from dmlconf.run_log.log import read_log
 from tests.cli.process import TILE

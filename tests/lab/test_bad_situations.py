@@ -17,7 +17,8 @@ import pytest
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.excuses.known_faults import KnownFaults, read_known_faults
+from dmlconf.excuses.known_fault_file import read_known_faults
+from dmlconf.excuses.known_faults import KnownFaults
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict

@@ -139,7 +139,7 @@ def known_fault_lines(log: RunLog) -> list[str]:
 
 
 def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
-    from dmlconf.excuses.known_faults import read_known_faults  # Few runs meet one.
+    from dmlconf.excuses.known_fault_file import read_known_faults  # Few runs meet one.
 
     line = f"{len(verdicts):,} {name}"
     known = {fault.name: fault for fault in read_known_faults()}

@@ -13,7 +13,8 @@ from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.documents.problems import printable
-from dmlconf.excuses.known_faults import KnownFault, faults_of_version, read_known_faults
+from dmlconf.excuses.known_fault_file import faults_of_version, read_known_faults
+from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.excuses.scope import parse_version
 from dmlconf.reports.faults import fault_lines
 from dmlconf.reports.formats import FAULT_FORMATS

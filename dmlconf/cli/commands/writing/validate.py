@@ -24,7 +24,7 @@ from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.console import warn
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.engine.against import RecordingAgainst, suite_recordings
-from dmlconf.excuses.known_faults import lint_known_faults
+from dmlconf.excuses.known_fault_file import lint_known_faults
 from dmlconf.expectations.checked import expectation_problems
 from dmlconf.expectations.valid_files import ValidFiles
 from dmlconf.judging.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing

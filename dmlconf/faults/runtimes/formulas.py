@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
-from dmlconf.faults import onnxruntime, openvino, quantization, specifications, webnn
+from dmlconf.faults import quantization
 from dmlconf.faults.computed import Formula
+from dmlconf.faults.runtimes import onnxruntime, openvino, specifications, webnn
 
 __all__ = ["RUNTIME_FORMULAS"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
-from dmlconf.faults.webnn_steps import Flaw, with_flaw
+from dmlconf.faults.runtimes.webnn_steps import Flaw, with_flaw
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 

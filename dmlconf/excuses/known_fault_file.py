@@ -1,0 +1,198 @@
+"""Read the list of DirectML's known faults, `schemas/known-faults.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import (
+    Environment,
+)
+from dmlconf.backends.subject import tested_environment
+from dmlconf.catalogue.loader import operator_name
+from dmlconf.catalogue.problems import expression_problems
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.excuses.known_faults import (
+    NO_KNOWN_FAULTS,
+    ConstantCondition,
+    KnownFault,
+    KnownFaults,
+    NodeCondition,
+)
+from dmlconf.excuses.scope import Version, VersionRange, parse_version
+from dmlconf.expressions import Expression, suggestion
+from dmlconf.faults.formulas import FORMULAS
+from dmlconf.resources import schemas_directory
+
+__all__ = [
+    "faults_of_version",
+    "known_faults",
+    "lint_known_faults",
+    "measured_versions",
+    "read_known_faults",
+]
+
+_GRAPH: Final = "graph"
+
+
+def known_faults(environment: Environment) -> KnownFaults:
+    """Return the known faults of the DirectML that a backend runs.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    tested = tested_environment(environment)
+    version = parse_version(tested["version"])
+    if tested["backend"] != "directml" or version is None:
+        return NO_KNOWN_FAULTS
+    as_graph = tested["details"].get("compile") == _GRAPH
+    return KnownFaults(tested["version"], faults_of_version(version), as_graph)
+
+
+def faults_of_version(version: Version, path: Path | None = None) -> tuple[KnownFault, ...]:
+    """Return the known faults of a version of DirectML.
+
+    A version that was not tested may have the faults of those beside it: 1.14.0 those of 1.13.1 and
+    of 1.14.1. One that is newer than all has none of theirs, as it may mend them.
+
+    Args:
+        version: the version.
+        path: another list than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    tested = measured_versions(path)
+    alike = {version}
+    if version < tested[-1]:
+        alike = {max((each for each in tested if each <= version), default=version)}
+        alike.add(min(each for each in tested if each >= version))
+    return tuple(
+        fault
+        for fault in read_known_faults(path)
+        if any(VersionRange(fault.first, fault.last).holds(each) for each in alike)
+    )
+
+
+@cache
+def measured_versions(path: Path | None = None) -> tuple[Version, ...]:
+    """Return the versions on which the example of each fault ran, the oldest first.
+
+    Args:
+        path: another list than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    document = read_document(path or _file())
+    return tuple(sorted(parse_version(each) or () for each in document.data["tested"]))
+
+
+@cache
+def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
+    """Return the list of DirectML's known faults.
+
+    Args:
+        path: another file than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path or _file())
+    problems = _problems(document)
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(map(_fault, document.data["faults"]))
+
+
+def lint_known_faults(path: Path | None = None) -> list[Problem]:
+    """Return every problem of the list.
+
+    Args:
+        path: another file than dmlconf's own.
+    """
+    try:
+        return _problems(read_document(path or _file()))
+    except InvalidFilesError as error:
+        return list(error.problems)
+
+
+def _file() -> Path:
+    return schemas_directory() / "known-faults.yaml"
+
+
+def _problems(document: Document) -> list[Problem]:
+    problems = schema_problems(document, validator(bundled_schema("known-faults")), document.data)
+    if problems:
+        return problems
+    problems += document.repeated_names("faults")
+    for index, data in enumerate(document.data["faults"]):
+        where = ("faults", index)
+        first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+        for end in ("first", "last"):
+            if data["versions"][end] not in document.data["tested"]:
+                message = f"{data['versions'][end]} is none of the versions under `tested`"
+                problems.append(document.problem((*where, "versions", end), message))
+        if first > last:
+            message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
+            problems.append(document.problem((*where, "versions"), message))
+        problems += _condition_problems(document, data, where)
+        problems += _condition_problems(document, data.get("node", {}), (*where, "node"))
+        problems += _condition_problems(document, data.get("constant", {}), (*where, "constant"))
+        formula = data.get("computed_by")
+        if formula is not None and formula not in FORMULAS:
+            message = f"dmlconf.faults has no function {formula}{suggestion(formula, FORMULAS)}"
+            problems.append(document.problem((*where, "computed_by"), message))
+    return problems
+
+
+def _condition_problems(
+    document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
+) -> Iterator[Problem]:
+    """Yield the problems of the operators and the condition of a fault or of a node."""
+    for index, name in enumerate(data.get("operators", ())):
+        try:
+            operator_name(name)
+        except LookupError as error:
+            yield document.problem((*where, "operators", index), str(error))
+    if "when" in data:
+        yield from expression_problems(document, (*where, "when"), data["when"])
+
+
+def _fault(data: Mapping[str, Any]) -> KnownFault:
+    first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+    return KnownFault(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        first=first,
+        last=last,
+        operators=frozenset(data["operators"]),
+        outcome=data["outcome"],
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+        when=Expression(data["when"]) if "when" in data else None,
+        node=_node(data["node"]) if "node" in data else None,
+        constant=_constant(data["constant"]) if "constant" in data else None,
+        breaks=frozenset(data["breaks"]) if "breaks" in data else None,
+        formula=FORMULAS[data["computed_by"]] if "computed_by" in data else None,
+        circumstance=data.get("circumstance"),
+        graph=data.get("compile") == _GRAPH,
+        nodes=data.get("nodes", True),
+        alone=data.get("alone", False),
+        title=data.get("title", ""),
+        kernels=" ".join(data.get("seen_on", "").split()),
+        instead=" ".join(data.get("instead", "").split()),
+        example=data.get("example", ""),
+        not_computed=" ".join(data.get("not_computed", "").split()),
+    )
+
+
+def _constant(data: Mapping[str, Any]) -> ConstantCondition:
+    return ConstantCondition(Expression(data["when"]))
+
+
+def _node(data: Mapping[str, Any]) -> NodeCondition:
+    return NodeCondition(frozenset(data["operators"]), Expression(data["when"]))

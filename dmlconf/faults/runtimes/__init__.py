@@ -1,0 +1,1 @@
+"""What other runtimes give in place of DirectML's results, as formulas."""
