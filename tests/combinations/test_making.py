@@ -134,7 +134,7 @@ cases:
   - desc:
       InputTensor: {Sizes: [1, 2, 3, 5], DataType: FLOAT32, fill: {constant: {value: -.inf}}}
       WeightTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {integers: {low: -4, high: 4}}}
-      RecurrenceTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1}}}
+      RecurrenceTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT32, fill: sequence}
       OutputSequenceTensor: {Sizes: [2, 1, 3, 4], DataType: FLOAT32}
       Direction: FORWARD
       ActivationDescs: [{operator: ACTIVATION_TANH}]
