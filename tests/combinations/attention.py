@@ -14,7 +14,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Operator
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["is_attention", "mask_values", "with_other_heads"]
+__all__ = ["MOST_SCORES", "is_attention", "mask_values", "scores", "with_other_heads"]
 
 _QUERIES: Final = ("QueryTensor", "KeyTensor", "ValueTensor")
 _FORMS: Final = (
@@ -27,8 +27,14 @@ _FORMS: Final = (
 
 _PAST: Final = {"PastKeyTensor", "PastValueTensor"}
 _PRESENT: Final = {"OutputPresentKeyTensor", "OutputPresentValueTensor"}
+MOST_SCORES: Final = 1_100_000
+"""Those of 1031 queries and keys; with more of them, judging takes more than 250 MiB."""
+
 _LENGTHS: Final = "PastSequenceLengthsTensor"
+"""All are 0, since keys fill the present tensors: what these held before belongs to no case."""
+
 _POSITIONS: Final = "RelativePositionBiasTensor"
+_OF_HEADS: Final = (_POSITIONS, *sorted(_PAST | _PRESENT))
 _MASKS: Final = (
     "BOOLEAN",
     "KEY_SEQUENCE_LENGTH",
@@ -96,8 +102,30 @@ def is_attention(operator: Operator) -> bool:
     return operator.name.startswith("MULTIHEAD_ATTENTION")
 
 
+def scores(operator: Operator, desc: Desc) -> int:
+    """Return how many scores attention computes; 0 for other operators."""
+    if not is_attention(operator):
+        return 0
+    now = _read(desc)
+    return now.batches * now.heads * now.queries * now.total
+
+
 def with_other_heads(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
     """Yield descs in which a parameter may have a value; the caller checks that it has."""
+    yield from _of_other_sizes(operator, desc, name, value)
+    if value in ("1", "channels-last"):
+        # Of a single head these are channels-last only if the second of five sizes is the batches.
+        for each in _of_other_sizes(operator, desc, name, value):
+            yield {**each, **{tensor: _of_five_sizes(each.get(tensor)) for tensor in _OF_HEADS}}
+
+
+def _of_five_sizes(tensor: Any) -> Any:
+    if isinstance(tensor, TensorDesc) and tensor.DimensionCount == 4:
+        return replace(tensor, Sizes=(1, *tensor.Sizes), Strides=None)
+    return tensor
+
+
+def _of_other_sizes(operator: Operator, desc: Desc, name: str, value: str) -> Iterator[Desc]:
     now = _read(desc)
     for other in _others(now, name, value):
         for sized in (other, replace(other, batches=max(2, other.batches))):
@@ -127,6 +155,13 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
         for heads, size in _HEADS[value]:
             yield replace(now, heads=heads, shared=heads, head=size, value=size)
             yield replace(now, heads=heads, shared=heads, head=1, value=size)
+            yield replace(now, heads=heads, shared=heads, head=2, value=size)
+            if heads > 1:
+                yield replace(now, heads=heads, shared=1, head=2, value=size)
+            few = replace(now, heads=heads, shared=heads, head=2, value=size, batches=1)
+            yield replace(few, queries=2, keys=3)
+            if now.past:
+                yield replace(few, queries=2, keys=3, past=2)
     elif name == "heads":
         for heads in (1,) if value == "1" else (2, 3, 5, 7):
             yield replace(now, heads=heads, shared=heads)
@@ -136,9 +171,15 @@ def _others(now: _Attention, name: str, value: str) -> Iterator[_Attention]:
     elif name == "batches":
         yield replace(now, batches=1 if value == "1" else 3)
     elif name == "queries":
+        # Stacked tensors have as many keys, and a bias or a mask a number for each query and key.
+        few = replace(now, batches=1, heads=1, shared=1, head=2, value=2)
+        lean = replace(few, others=now.others - {"BiasTensor", _POSITIONS})
         for size in _SIZES[value]:
             yield replace(now, queries=size)
             yield replace(now, queries=size, keys=size)
+            for each in (few, lean, replace(few, heads=2, shared=2)):
+                yield replace(each, queries=size)
+                yield replace(each, queries=size, keys=3)
     else:
         yield now
 
@@ -254,7 +295,6 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
         "KEY_SEQUENCE_END_START": (2, batches),
         "KEY_QUERY_SEQUENCE_LENGTH_START_END": (3 * batches + 2,),
     }
-    present = keys + 2 if _LENGTHS in now.others else total
     return {
         "QueryTensor": (*lead, batches, queries, now.heads * now.head),
         "KeyTensor": (*lead, batches, keys, now.shared * now.head),
@@ -269,8 +309,8 @@ def _sizes(now: _Attention) -> dict[str, tuple[int, ...]]:
         "PastValueTensor": (batches, now.shared, now.past, now.value),
         _LENGTHS: (batches,),
         "OutputTensor": (*lead, batches, queries, now.heads * now.value),
-        "OutputPresentKeyTensor": (batches, now.shared, present, now.head),
-        "OutputPresentValueTensor": (batches, now.shared, present, now.value),
+        "OutputPresentKeyTensor": (batches, now.shared, total, now.head),
+        "OutputPresentValueTensor": (batches, now.shared, total, now.value),
     }
 
 

@@ -14,19 +14,22 @@ _FROM_INFINITY: Final = 4
 """The seed with which the first special number is an infinity, so that few elements have one."""
 
 
-def fill_of(tensor: TensorDesc, data_class: str, mild: bool, seed: int) -> dict[str, Any]:
+def fill_of(tensor: TensorDesc, data_class: str, mild: int, seed: int) -> dict[str, Any]:
     """Return the fill that gives a tensor data of a class, as a case file has it.
 
     Args:
         tensor: the tensor.
         data_class: the class.
-        mild: whether it is to be special in fewer elements, hardly large, and not symmetrical.
+        mild: more than 0 if it is to be special in fewer elements, hardly large, and not
+            symmetrical; 2 if only the first of 997 elements is special, an infinity.
         seed: that of the fill.
     """
     data_type = tensor.DataType
     signed = data_type.is_signed
     whole = {"integers": {"low": -9 if signed else 0, "high": 8 if mild else 9, "seed": seed}}
     match data_class:
+        case "special" if mild > 1:
+            return {"specials": {"seed": _FROM_INFINITY, "every": 997}}
         case "special" if tensor.ElementCount < _FEW:
             return {"specials": {"seed": _FROM_INFINITY, "every": 5}}
         case "special":

@@ -15,7 +15,7 @@ from dmlconf.cases.model import About, Case, Fill, Location
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.coverage.combinations.classes import REAL_CLASSES, data_input
+from dmlconf.coverage.combinations.classes import REAL_CLASSES, data_class, data_input
 from dmlconf.coverage.combinations.parameters import ABSENT, Parameter
 from dmlconf.coverage.combinations.spaces import spaces_of
 from dmlconf.tensors.datatypes import Array, DataType
@@ -33,6 +33,7 @@ from tests.combinations.tensors import KINDS, with_tensors
 from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
+    "INFINITE",
     "MOST_ELEMENTS",
     "Draft",
     "Pool",
@@ -47,6 +48,10 @@ __all__ = [
 
 MOST_ELEMENTS: Final = 100_000
 """Elements of all tensors of a made case together: it is to be quick."""
+
+_WEIGHTS: Final = ("WeightTensor", "RecurrenceTensor")
+INFINITE: Final = ("special", "all -infinity")
+"""Classes of data with infinities or NaN."""
 
 _CIRCUMSTANCES: Final = "owned inputs", "base alignment", "in place"
 _LISTED: Final = 64
@@ -63,15 +68,15 @@ class Draft:
         data: what a case file says of the data of inputs other than the one that counts.
         data_class: of the input that counts.
         in_place: whether outputs share the buffers of inputs.
-        mild: whether data are special in fewer elements, hardly large, and not symmetrical, so that
-            less of the outputs overflows, is open or lies on a tie.
+        mild: more than 0 if data are special in fewer elements, hardly large, and not symmetrical,
+            so that less of the outputs overflows, is open or lies on a tie.
     """
 
     desc: Desc
     data: Mapping[str, Mapping[str, Any]]
     data_class: str = "whole"
     in_place: bool = False
-    mild: bool = False
+    mild: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,9 @@ def entry_of(operator: Operator, draft: Draft) -> dict[str, dict[str, Any]]:
             if draft.data_class in REAL_CLASSES and not tensor.DataType.is_float:
                 raise ValueError("integers are whole and finite")
             entries[name] = {"fill": fill_of(tensor, draft.data_class, draft.mild, seed)}
+        elif draft.data_class == "all -infinity" and name in _WEIGHTS:
+            # Products with weights of both signs are infinite both ways, and their sum is NaN.
+            entries[name] = {"fill": {"uniform": {"low": 0.25, "high": 1, "seed": seed}}}
         elif kept is not None and (
             "fill" not in kept or tensor.DataType.is_float or "uniform" not in kept["fill"]
         ):
@@ -192,7 +200,11 @@ def case_of(operator: Operator, draft: Draft) -> Case:
 
 
 def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]:
-    """Return drafts of the operator's cases without layouts, flags and special data."""
+    """Return drafts of the operator's cases without layouts and flags, and what else these have.
+
+    Of their data only those with infinities or NaN stay of their class: where a case of the suite
+    has an output that shows mistakes in these, a draft of it may do so too.
+    """
     drafts: list[Draft] = []
     values: dict[str, dict[str, Any]] = {}
     nested: dict[str, Any] = {}
@@ -208,7 +220,8 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
             continue
         desc = with_tensors(operator, case.desc, lambda _, t: TensorDesc(t.DataType, t.Sizes))
         data = {name: entry for name in case.data if (entry := _kept(case, name))}
-        drafts.append(Draft(desc, data))
+        kind = data_class(case)
+        drafts.append(Draft(desc, data, kind if kind in INFINITE else "whole"))
     drafts += [
         _refitted(operator, each, desc)
         for each in _templates(operator, drafts)

@@ -21,6 +21,9 @@ _MOST_LISTED: Final = 96
 """Indices that are listed; more of them count up."""
 
 _LEADING: Final = (4, 3, 2, 1, 1, 1, 1)
+_OWN: Final = (1, 2, 3)
+"""Sizes of updates that have a number of dimensions of their own."""
+
 _TUPLES: Final = ((2, 3), (1, 3), (3,), (2, 1, 2), ())
 """Sizes of indices before the size of a tuple."""
 
@@ -82,19 +85,38 @@ def with_other_tuples(desc: Desc, name: str, value: str) -> Iterator[Desc]:
     """Yield descs of SCATTER_ND in which a parameter may have a value."""
     sizes = desc["InputTensor"].Sizes
     rank = int(value) if name == "dimensions" else len(sizes)
-    lasts = SIZES[value] if name == "last size" else dict.fromkeys((sizes[-1], 5))
+    lasts = SIZES[value] if name == "last size" else dict.fromkeys((sizes[-1], 5, 7))
     for size in lasts:
         shape = (*_LEADING[: rank - 1], size)
         for lead, chosen in product(_TUPLES, (2, 1)):
             if chosen <= rank and min(shape[:chosen]) ** chosen >= math.prod(lead):
                 yield _with_sizes(desc, shape, (*lead, chosen))
+        # DirectML lets indices and updates have other numbers of dimensions than the input.
+        count = min(rank, 2)
+        flat = (*(1,) * (rank - count), *(4, size)[-count:])
+        if min(flat[-count:]) ** count >= math.prod(_OWN):
+            yield _with_sizes(desc, flat, (*_OWN, count), count)
 
 
-def _with_sizes(desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...]) -> Desc:
+def _with_sizes(
+    desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...], count: int | None = None
+) -> Desc:
+    """Return a desc with these sizes.
+
+    Args:
+        desc: the desc.
+        shape: of the input.
+        indices: the sizes of the indices.
+        count: the dimensions of the input that matter if all of these are chosen, where indices and
+            updates have numbers of dimensions of their own; by default all matter.
+    """
     chosen = indices[-1]
-    updates = (*indices[:-1], *shape[chosen:])
-    updates = (*(1,) * (len(shape) - len(updates)), *updates)
-    leading = (1,) * (len(shape) - len(indices))
+    if count is None:
+        updates = (*indices[:-1], *shape[chosen:])
+        updates = (*(1,) * (len(shape) - len(updates)), *updates)
+        leading = (1,) * (len(shape) - len(indices))
+    else:
+        updates, leading = indices[:-1], ()
     sizes = {
         "InputTensor": shape,
         "OutputTensor": shape,
@@ -105,6 +127,6 @@ def _with_sizes(desc: Desc, shape: tuple[int, ...], indices: tuple[int, ...]) ->
     return {
         **desc,
         **{name: replace(tensor, Sizes=sizes[name]) for name, tensor in tensors.items()},
-        "InputDimensionCount": len(shape),
+        "InputDimensionCount": count or len(shape),
         "IndicesDimensionCount": len(indices),
     }

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -19,14 +19,26 @@ from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
 from dmlconf.coverage.combinations.parameters import Parameter, values_of
 from dmlconf.judging.unjudged import judges_nothing
-from tests.combinations.drafts import MOST_ELEMENTS, Draft, Pool, case_of, changes, may_have
-from tests.combinations.noticing import notices
+from tests.combinations.attention import MOST_SCORES, scores
+from tests.combinations.drafts import (
+    INFINITE,
+    MOST_ELEMENTS,
+    Draft,
+    Pool,
+    case_of,
+    changes,
+    may_have,
+)
+from tests.combinations.noticing import notices, notices_gross_mistakes
 from tests.judging.wrong_results import CHANGES, fails_wrong_results
 
 __all__ = ["covering"]
 
 _BASES = 40
 _VALUES = 3
+_VARIED = 3
+"""Drafts with a pair whose other parameters are tried one by one if none of them does."""
+
 _MOST_TRIED = 200
 """Drafts in which a value that no draft has is tried."""
 
@@ -37,6 +49,21 @@ _TELLING: Final = ("special", "fractions", "large", "whole")
 """Classes of data that are tried where those of a draft give outputs that say nothing."""
 
 _Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A draft that has a missing pair.
+
+    Attributes:
+        draft: the draft.
+        values: of all parameters.
+        gross: whether its outputs show only gross mistakes.
+    """
+
+    draft: Draft
+    values: _Values
+    gross: bool = False
 
 
 class _Search:
@@ -65,6 +92,8 @@ class _Search:
             tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
             if sum(tensor.ElementCount for _, _, tensor in tensors) > MOST_ELEMENTS:
                 return None
+            if scores(self.operator, draft.desc) > MOST_SCORES:
+                return None
             if case.documented_violations():
                 return None
             return values_of(case, self.parameters)
@@ -84,16 +113,19 @@ class _Search:
                     self.drafts.append(found)
                     break
 
-    def pairs(self, values: _Values) -> list[Combination]:
-        """Return the missing pairs of values that a case with these values is to cover.
+    def pairs(self, pair: Combination, made: _Made) -> list[Combination]:
+        """Return the missing pairs of values that a case made for one of them is to cover.
 
         What only -infinity gives is often NaN in every element, where nothing else shows: other
-        pairs get other data.
+        pairs get other data. Where only gross mistakes show, all others get other cases.
         """
-        present = [(p.name, v) for p, v in zip(self.parameters, values, strict=True) if v]
+        names = (each.name for each in self.parameters)
+        present = [(name, v) for name, v in zip(names, made.values, strict=True) if v]
         pairs: list[Combination] = [p for p in combinations(present, 2) if p in self.missing]
-        infinite = ("data", "all -infinity")
-        return [pair for pair in pairs if infinite in pair] if infinite in present else pairs
+        data = ("data", made.draft.data_class)
+        if data == ("data", "all -infinity") or (made.gross and data in pair):
+            return [each for each in pairs if data in each]
+        return [pair] if made.gross else pairs
 
     def changed(
         self, draft: Draft, values: _Values, parameter: Parameter, value: str, kept: set[str]
@@ -107,9 +139,14 @@ class _Search:
                 return other, found
         return None
 
-    def made(self, pair: Combination) -> tuple[Draft, _Values] | None:
-        """Return a draft that has a missing pair, and others besides."""
+    def made(self, pair: Combination) -> _Made | None:
+        """Return a draft that has a missing pair, and others besides.
+
+        One whose outputs show only gross mistakes does if there is no other.
+        """
         wanted = dict(pair)
+        gross: _Made | None = None
+        had: list[tuple[Draft, _Values]] = []
 
         def rank(each: tuple[Draft, _Values]) -> tuple[int, int, int]:
             matches = sum(
@@ -117,28 +154,66 @@ class _Search:
                 for name, value in pair
             )
             absent = sum(each[1][self.at[name]] is None for name, _ in pair)
+            absent += each[0].data_class in INFINITE and "data" not in wanted
             return -matches, absent, zlib.crc32(repr((pair, each[1])).encode())
 
         for draft, values in sorted(self.drafts, key=rank)[:_BASES]:
-            current: tuple[Draft, _Values] | None = draft, values
-            kept: set[str] = set()
-            for name, value in wanted.items():
-                assert current is not None
-                if current[1][self.at[name]] != value:
-                    parameter = self.parameters[self.at[name]]
-                    current = self.changed(*current, parameter, value, kept)
-                    if current is None:
-                        break
-                kept.add(name)
+            current = self.having(draft, values, wanted)
             if current is not None:
-                for made, values in (self.enriched(*current, set(kept)), current):
-                    for each in (made, replace(made, mild=True)):
+                kept = set(wanted)
+                candidates = (self.enriched(*current, set(kept)), current)
+                for made, values in candidates:
+                    for mild in (0, 1, 2) if made.data_class == "special" else (0, 1):
+                        each = replace(made, mild=mild)
                         if self.judges(each) and self.values(each) == values:
-                            return each, values
+                            return _Made(each, values)
                 found = None if "data" in wanted else self.with_other_data(*current, kept)
                 if found is not None:
-                    return found
+                    return _Made(*found)
+                had.append(current)
+                if gross is None:
+                    for made, values in candidates:
+                        if gross is None and self.shows_gross_mistakes(made):
+                            gross = _Made(made, values, gross=True)
+        for current in had[:_VARIED]:
+            for draft, values in self.varied(*current, set(wanted)):
+                if self.judges(draft):
+                    return _Made(draft, values)
+                if gross is None and self.shows_gross_mistakes(draft):
+                    gross = _Made(draft, values, gross=True)
+        return gross
+
+    def having(
+        self, draft: Draft, values: _Values, wanted: Mapping[str, str]
+    ) -> tuple[Draft, _Values] | None:
+        """Return the draft with some values; those that it has stay if the others let them."""
+        had = {name for name, value in wanted.items() if values[self.at[name]] == value}
+        for kept in (had, set[str]()) if had else (had,):
+            current: tuple[Draft, _Values] | None = draft, values
+            for name, value in wanted.items():
+                if current is not None and current[1][self.at[name]] != value:
+                    parameter = self.parameters[self.at[name]]
+                    current = self.changed(*current, parameter, value, kept - {name})
+                kept = kept | {name}
+            if current is not None:
+                return current
         return None
+
+    def varied(
+        self, draft: Draft, values: _Values, kept: set[str]
+    ) -> Iterator[tuple[Draft, _Values]]:
+        """Yield drafts that differ from one in one more parameter."""
+        for parameter in self.parameters:
+            now = values[self.at[parameter.name]]
+            if parameter.name not in kept and not parameter.name.startswith("layout of "):
+                for value in parameter.values:
+                    other = (
+                        None
+                        if value == now
+                        else self.changed(draft, values, parameter, value, kept)
+                    )
+                    if other is not None:
+                        yield other
 
     def with_other_data(
         self, draft: Draft, values: _Values, kept: set[str]
@@ -165,6 +240,14 @@ class _Search:
         infinite = draft.data_class == "all -infinity"
         changes = {k: v for k, v in CHANGES.items() if k != "scaled" or not infinite}
         return not judges_nothing(case) and fails_wrong_results(case, changes) and notices(case)
+
+    def shows_gross_mistakes(self, draft: Draft) -> bool:
+        """Return whether the data of a draft fit its tensors, and gross mistakes show."""
+        try:
+            case = case_of(self.operator, draft).with_inputs()
+        except (ValueError, OverflowError):
+            return False
+        return not judges_nothing(case) and notices_gross_mistakes(case)
 
     def enriched(self, draft: Draft, values: _Values, kept: set[str]) -> tuple[Draft, _Values]:
         """Give the other parameters the values that bring most missing pairs."""
@@ -227,10 +310,9 @@ def covering(
             failed.append(pair)
             failures.update(pair)
             continue
-        draft, values = made
         possible.update(pair)
-        search.drafts.append(made)
-        for each in search.pairs(values):
+        search.drafts.append((made.draft, made.values))
+        for each in search.pairs(pair, made):
             del search.missing[each]
-        found.append(draft)
+        found.append(made.draft)
     return found, failed

@@ -431,7 +431,10 @@ def _same() -> Iterator[_Sized]:
 
 
 def _batch_normalization() -> Iterator[_Sized]:
-    whole = ("InputTensor", "OutputTensor", "InputGradientTensor", "OutputGradientTensor")
+    whole = (
+        *("InputTensor", "OutputTensor", "InputGradientTensor", "OutputGradientTensor"),
+        "FusedAddTensor",
+    )
     parts = (
         *("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor", "OutputMeanTensor"),
         *("OutputVarianceTensor", "OutputScaleGradientTensor", "OutputBiasGradientTensor"),

@@ -20,7 +20,7 @@ from dmlconf.tensors.fills import fill
 from tests.bundled import bundled
 from tests.combinations.data import fill_of
 from tests.combinations.drafts import Draft, Pool, bases, case_of, changes
-from tests.combinations.noticing import notices
+from tests.combinations.noticing import notices, notices_gross_mistakes
 from tests.combinations.search import covering
 from tests.combinations.windows import with_other_windows
 from tests.combinations.writing import case_entries
@@ -105,6 +105,60 @@ def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
     finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
     assert notices(finite)
     assert not notices(infinite)
+    # Its scale is infinite, and neither 0 nor 1 nor NaN.
+    assert notices_gross_mistakes(infinite)
+
+
+POWERS = """operator: ELEMENT_WISE_ACOSH
+cases:
+  - matrix: {Value: [2, 1, -1.0e+6]}
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, fill: {constant: {value: =Value}}}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+"""
+
+
+def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
+    """Far below 0 any result is right; that of 1 is 0, so that only 1 and NaN are mistakes."""
+    path = tmp_path / "one.yaml"
+    path.write_text(POWERS, encoding="utf-8")
+    assert [notices_gross_mistakes(valid_case(each)) for each in load_suite([path]).plan()] == [
+        True,
+        True,
+        False,
+    ]
+
+
+GATED = """operator: RNN
+cases:
+  - desc:
+      InputTensor: {Sizes: [1, 2, 3, 5], DataType: FLOAT32, fill: {constant: {value: -.inf}}}
+      WeightTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {integers: {low: -4, high: 4}}}
+      RecurrenceTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT32, fill: sequence}
+      OutputSequenceTensor: {Sizes: [2, 1, 3, 4], DataType: FLOAT32}
+      Direction: FORWARD
+      ActivationDescs: [{operator: ACTIVATION_TANH}]
+"""
+
+
+def test_infinite_inputs_of_networks_meet_weights_of_one_sign(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text(GATED, encoding="utf-8")
+    [case] = [valid_case(each) for each in load_suite([path]).plan()]
+    assert case.with_inputs().inputs()["WeightTensor"].min() < 0
+    [draft, *_], _ = bases(case.operator, [case])
+    assert case_of(case.operator, draft).with_inputs().inputs()["WeightTensor"].min() > 0
+
+
+def test_nothing_is_read_of_keys_that_no_case_wrote() -> None:
+    entry = operator("MULTIHEAD_ATTENTION1")
+    suite = bundled("multihead_attention1/matrix.yaml")
+    drafts, pool = bases(entry, [valid_case(each) for each in list(suite.plan())[:40]])
+    made = having(entry, drafts[0], pool, {"PastSequenceLengthsTensor": "present"})
+    assert made is not None
+    lengths = case_of(entry, made).with_inputs().inputs()["PastSequenceLengthsTensor"]
+    assert not lengths.any()
+    assert notices(case_of(entry, made))
 
 
 def test_mild_data_are_of_the_same_class(tmp_path: Path) -> None:
@@ -152,7 +206,13 @@ def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) ->
             {"layout of StackedQueryKeyTensor": "transposed", "MaskType": "KEY_SEQUENCE_LENGTH"},
         ),
         ("MULTIHEAD_ATTENTION1", {"PastSequenceLengthsTensor": "present", "queries": "prime"}),
+        ("MULTIHEAD_ATTENTION1", {"layout of PastKeyTensor": "channels-last", "heads": "1"}),
+        ("MULTIHEAD_ATTENTION1", {"StackedQueryKeyValueTensor": "present", "queries": "large"}),
+        ("CONVOLUTION_INTEGER", {"input channels": "tile", "groups": "unusual"}),
+        ("QUANTIZED_LINEAR_CONVOLUTION", {"filter": "odd", "last size": "1"}),
         ("SCATTER_ND", {"dimensions": "5", "layout of IndicesTensor": "channels-last"}),
+        ("SCATTER_ND", {"dimensions": "8", "layout of IndicesTensor": "channels-last"}),
+        ("SCATTER_ND", {"dimensions": "1", "layout of UpdatesTensor": "channels-last"}),
         ("SLICE1", {"dimensions": "6", "last size": "tile - 1"}),
         ("PADDING1", {"dimensions": "4", "last size": "large"}),
         ("ACTIVATION_RELU", {"dimensions": "7", "last size": "large"}),

@@ -40,12 +40,13 @@ _SIZES: Final[Mapping[str, _Sizes]] = {
     "1": (1,),
     "prime": (7, 5, 3),
     "tile - 1": (31, 15),
-    "tile": (32, 16),
+    "tile": (32, 16, 128),
     "tile + 1": (33, 17),
     "large": (1024, 1031, 1025, 1029),
 }
-_GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32)
-_CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 1024, 1)
+_GROUPS: Final = (1, 2, 4, 3, 5, 7, 15, 16, 31, 32, 64)
+_USUAL: Final = (1, 2, 4, 8, 16, 32)
+_CHANNELS: Final = (2, 3, 4, 6, 10, 7, 15, 31, 32, 33, 128, 64, 1024, 1)
 _MOST_CHANNELS: Final = 120
 """Choices of channels and groups that are tried."""
 
@@ -134,6 +135,11 @@ def _of_last_size(windows: _Windows, size: int) -> Iterator[_Windows]:
     wide = (*windows.reach[:-1], size)
     yield replace(windows, wide=wide, window=(*windows.window[:-1], size))
     if size == 1:
+        gap = windows.reach[-1] - 1
+        start, end = (*windows.start[:-1], gap // 2), (*windows.end[:-1], gap - gap // 2)
+        yield replace(windows, wide=(*windows.reach[:-1], 1), start=start, end=end)
+        high = tuple(n + 2 for n in windows.reach[:-1])
+        yield replace(windows, wide=(*high, 1), start=start, end=end)
         one = (1,) * len(windows.wide)
         yield replace(windows, wide=(*windows.wide[:-1], 1), window=one)
 
@@ -174,8 +180,13 @@ def _written(operator: Operator, desc: Desc, windows: _Windows) -> dict[str, Any
         "EndPadding": windows.end,
         "OutputPadding": (0,) * len(wide),
     }
+    # Convolutions of integers have numbers for two spatial dimensions also where there is one.
+    more = max(0, len(desc["Strides"]) - len(wide))
+    values = {
+        name: (*value, *((0 if "Padding" in name else 1,) * more)) for name, value in values.items()
+    }
     changed = {**desc, **{name: value for name, value in values.items() if name in desc}}
-    changed["DimensionCount"] = len(wide)
+    changed["DimensionCount"] = len(wide) + more
     spatial = dict.fromkeys(wide_names, wide) | dict.fromkeys(narrow_names, windows.narrow)
     if "WindowSize" not in desc:
         spatial["FilterTensor"] = windows.window
@@ -200,7 +211,8 @@ def _of_rank(operator: Operator, desc: Desc, rank: int) -> dict[str, Any]:
         elif isinstance(value, tuple) and len(value) == before - 2:
             padding = "Padding" in each.name
             changed[each.name] = _ranked(value, rank - 2, 0, 0 if padding else 1)
-    changed["DimensionCount"] = rank - 2
+    if changed.get("DimensionCount", before - 2) == before - 2:
+        changed["DimensionCount"] = rank - 2
     return changed
 
 
@@ -222,7 +234,11 @@ def _channels(operator: Operator, desc: Desc, name: str, value: str) -> Iterator
     ins = sizes if name == "input channels" else (old[0], *_CHANNELS)
     outs = sizes if name == "output channels" else (old[1], *_CHANNELS)
     groups = sorted({old[2], *_GROUPS, *ins}, key=lambda n: (n != old[2], n))
+    if value == "unusual":
+        groups = [n for n in groups if n not in _USUAL]
     choices = ((a, b, n) for a, b, n in product(ins, outs, groups) if a % n == 0 and b % n == 0)
+    if value == "unusual":
+        choices = ((a, b, n) for a, b, n in choices if a != n)
     ranked = sorted(
         set(choices),
         key=lambda new: (sum(x != y for x, y in zip(new, old, strict=True)), sum(new), new),

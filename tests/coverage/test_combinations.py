@@ -15,7 +15,7 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.coverage.combinations.classes import class_of
 from dmlconf.coverage.combinations.exclusions import reason
 from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
-from dmlconf.coverage.combinations.parameters import parameters_of
+from dmlconf.coverage.combinations.parameters import parameters_of, values_of
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS, layout_class
@@ -153,6 +153,29 @@ def test_layouts_are_told_apart() -> None:
     assert layout_class(sizes, LAYOUTS["channels-last"](sizes)) == "channels-last"
     assert layout_class((2, 3), (1, 2)) == "transposed"
     assert layout_class(sizes, (0, 20, 5, 1)) == "broadcast"
+
+
+REPEATED = """
+operator: REDUCE
+cases:
+  - matrix: {Axes: [[1, 1, 1], [1, 2, 1], [2, 1, 0, 0]]}
+    desc:
+      InputTensor: {Sizes: [2, 3, 5], DataType: FLOAT32, fill: sequence}
+      OutputTensor:
+        Sizes: ["=(1 if 0 in Axes else 2)", 1, "=(1 if 2 in Axes else 5)"]
+        DataType: FLOAT32
+      Function: SUM
+      Axes: =Axes
+"""
+
+
+def test_repeated_axes_count_once(tmp_path: Path) -> None:
+    path = tmp_path / "few.yaml"
+    path.write_text(REPEATED, encoding="utf-8")
+    at = [each.name for each in parameters_of(operator("REDUCE"))].index("axes")
+    cases = map(build, load_suite([path]).plan())
+    classes = [values_of(case, parameters_of(case.operator))[at] for case in cases]
+    assert classes == ["one", "neighbours", "all"]
 
 
 @pytest.mark.parametrize(
