@@ -331,7 +331,7 @@ def _hull(
     with np.errstate(all="ignore"):
         ends = [end.astype(np.float64) for each in bands for end in (each.lowest, each.highest)]
         ends += [end for each in bands for end in _below_infinity(each)]
-        ends.append(right)  # Where one of its own ends is infinite, the other alone is finite.
+        ends += [right, *(end.astype(np.float64) for end in band.finite_ends)]
         for values in _fused_ends(fused, band):
             ends += _around_unrounded(values, band)
         bounds = np.stack(ends)

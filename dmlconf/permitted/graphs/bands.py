@@ -71,6 +71,22 @@ class Band:
             same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
         return bool(same.all())
 
+    @property
+    @np.errstate(all="ignore")
+    def finite_ends(self) -> Interval:
+        """The ends; in place of an infinite one, a number as far off as the other end.
+
+        Where a power of 1e22 may be infinite, and 1% too small, it may be 1% too large as well.
+        """
+        right, ends = self.right, (self.lowest, self.highest)
+        if right.dtype.kind != "f" or np.isfinite(ends).all():
+            return ends
+        least, greatest = (
+            np.where(np.isinf(end) & np.isfinite(right), right + (right - other), end)
+            for end, other in (ends, ends[::-1])
+        )
+        return least, greatest
+
     @np.errstate(all="ignore")
     def moved(self, far: Array) -> Array:
         """Return values as far off as the right ones may be, or a part of that.
@@ -83,8 +99,9 @@ class Band:
         share = np.abs(far)
         inside = share < 1
         if inside.any():
-            inside &= np.isfinite(ends) & np.isfinite(values) & (ends != values)
-            between = np.where(inside, values + share * (ends - values), ends)
+            near = np.where(far > 0, *reversed(self.finite_ends))
+            inside &= np.isfinite(near) & np.isfinite(values) & (near != values)
+            between = np.where(inside, values + share * (near - values), ends)
         kept = np.isnan(ends) | self.open
         return np.where(kept, values, stored(between, values))
 

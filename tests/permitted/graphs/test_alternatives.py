@@ -553,3 +553,26 @@ def test_a_negative_power_of_what_may_be_near_zero_may_be_infinite(
     for value in (0, np.inf, -np.inf):
         assert accepts(case, "y", [value, 1]) == (value in [0, *infinities]), value
     assert not accepts(case, "y", [0, np.inf])
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_power_that_may_be_infinite_may_be_too_large_as_well(
+    behind: bool, tmp_path: Path
+) -> None:
+    """With an exponent of 16 bits it may; 1.3377088e22 is what DirectML 1.12.1 gives."""
+    inputs = f"\n  x: {{{ONE}, values: [-0.46211717]}}"
+    inputs += "\n  k: {Sizes: [1], DataType: FLOAT16, values: [-66]}"
+    power = "ELEMENT_WISE_POW, desc: {InputTensor: x, ExponentTensor: k, OutputTensor: {}}"
+    nodes = f"\n  node: {{operator: {power}}}"
+    sign = 1.0
+    if behind:
+        nodes = nodes.replace("node:", "n:")
+        nodes += (
+            "\n  node: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: n, OutputTensor: {}}}"
+        )
+        sign = -1.0
+    case = graph(tmp_path, inputs, nodes)
+    for right in (1.33770814e22, 1.3377088e22, np.inf):
+        assert accepts(case, "y", [sign * right]), right
+    for wrong in (1.3395e22, 1.336e22, 0.0):
+        assert not accepts(case, "y", [sign * wrong]), wrong
