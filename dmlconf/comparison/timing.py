@@ -1,12 +1,12 @@
 """Which operators take longer on the device than in an earlier run, beyond noise.
 
 A case's time is that of its fastest dispatch by the device's own clock, since any disturbance of a
-dispatch only adds to it. Two figures of an operator may show that it is slower: the median of its
+dispatch only adds to it. Two measures of an operator may show that it is slower: the median of its
 cases' ratios, and the ratio of their sums, which the large cases decide. The median of all
 operators is what the whole run is slower by; it is reported separately, and an operator is slower
 only by what exceeds that.
 
-Each figure has a standard error of two parts: how much cases of one operator differ among
+Each measure has a standard error of two parts: how much cases of one operator differ among
 themselves, by which the error falls with their number, and how much operators differ among
 themselves, which any number of cases shares, as where the machine was busy for a while. Both are
 estimated by medians of absolute deviations, from the two runs themselves, so that a few operators
@@ -144,8 +144,8 @@ class _Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Figures:
-    """One figure of all operators, as logarithms of ratios.
+class _Measure:
+    """One measure of all operators, as logarithms of ratios: the medians, or the ratios of sums.
 
     Attributes:
         middle: its median.
@@ -158,7 +158,7 @@ class _Figures:
     quick: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> _Figures:
+    def of(cls, values: Iterable[float]) -> _Measure:
         every = list(values)
         middle = median(every)
         deviations = [value - middle for value in every]
@@ -168,14 +168,14 @@ class _Figures:
 
     @property
     def noise(self) -> float:
-        """How much any figure may differ from the median by noise."""
+        """How far noise alone may move an operator from the median."""
         return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
 
     def reach(self, error: float) -> float:
         """Return the upper limit of noise.
 
         Args:
-            error: the figure's own standard error.
+            error: the standard error of the operator's own measure.
         """
         beyond = max(DEVIATIONS * math.hypot(self.spread, error), _QUICK_FACTOR * self.quick)
         return max(self.middle, 0.0) + beyond
@@ -193,8 +193,8 @@ def timing(base: RunLog, new: RunLog) -> Timing:
     if not operators:
         return Timing(sum(len(each.cases) for each in timed), 1.0, ())
     medians = {each.operator: median(each.logs) for each in operators}
-    of_medians = _Figures.of(medians.values())
-    of_sums = _Figures.of(each.of_sums for each in operators)
+    of_medians = _Measure.of(medians.values())
+    of_sums = _Measure.of(each.of_sums for each in operators)
     among_cases = _spread(
         value - medians[each.operator]
         for each in operators
@@ -206,11 +206,11 @@ def timing(base: RunLog, new: RunLog) -> Timing:
         middle = medians[each.operator]
         noise = max(among_cases, LEAST_NOISE, _spread(value - middle for value in each.logs))
         share = math.sqrt(math.fsum(t * t for t in each.base)) / math.fsum(each.base)
-        figures = (
+        measures = (
             (middle, of_medians, _OF_MEDIAN * noise / math.sqrt(len(each.cases))),
             (each.of_sums, of_sums, noise * share),
         )
-        least, value = max((value - every.reach(error), value) for value, every, error in figures)
+        least, value = max((value - every.reach(error), value) for value, every, error in measures)
         if least > 0 and value >= math.log(LEAST_RATIO):
             slower.append(_slowdown(each, value, least))
     slower.sort(key=lambda slowdown: -slowdown.ratio)
@@ -219,19 +219,19 @@ def timing(base: RunLog, new: RunLog) -> Timing:
     return Timing(cases, math.exp(of_medians.middle), (*whole, *slower))
 
 
-def _whole(operators: Sequence[_Timed], figures: _Figures) -> tuple[Slowdown, ...]:
+def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if it exceeds the noise of one operator.
 
     Noise of all operators is no less than that of one: a busy machine slows them together.
     """
-    least = figures.middle - figures.noise
+    least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
         return ()
     parts = (
         tuple(chain.from_iterable(part))
         for part in zip(*((each.cases, each.base, each.new) for each in operators), strict=True)
     )
-    return (_slowdown(_Timed(ALL_OPERATORS, *parts), figures.middle, least),)
+    return (_slowdown(_Timed(ALL_OPERATORS, *parts), medians.middle, least),)
 
 
 def retimed(

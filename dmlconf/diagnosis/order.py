@@ -1,9 +1,10 @@
-"""Which earlier cases make a case fail: the smallest sequence that repeats it, by halving.
+"""Find by halving the shortest sequence of earlier cases after which a case fails.
 
 A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
 after certain others in the same process. The log says in which process a case ran and after which
-others. The sequence is run in a new process, without parts of it, as long as the case fails in the
-same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002).
+others. Parts of that sequence are left out, and the rest runs in a new process, as long as the case
+fails in the same way (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
+2002).
 
 A case that takes its process down after others passes when it is tried again alone, so no verdict
 tells of it. The log has such a breakdown with the cases that had no outcome then.

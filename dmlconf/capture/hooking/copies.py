@@ -52,7 +52,7 @@ class Copies:
 
     @classmethod
     def of(cls, device: ComObject, parts: Iterable[tuple[Slot, Range]]) -> Copies | None:
-        """Return room for tensors; None if there are none.
+        """Allocate memory for copies of tensors; return None if there are none to copy.
 
         Raises:
             HResultError: there is not enough memory.

@@ -374,7 +374,7 @@ class Dispatches:
     def _write(
         self, event: str, dispatch: _Dispatch, sides: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Write a line about data, or that there was no room for it."""
+        """Write a line about data, or that the data exceeded its limit."""
         if None in sides.values():
             what = "weights" if event == "weights" else "dispatches"
             reason = f"the data of {what} is larger than the limit"
@@ -456,7 +456,7 @@ class _Submission:
 
 
 def _prepare(dispatch: _Dispatch, device: ComObject) -> None:
-    """Make room for the tensors of a dispatch as they are bound now."""
+    """Allocate memory for copies of a dispatch's tensors, as they are bound now."""
     inputs = zip(dispatch.what.inputs, dispatch.table.inputs, strict=False)
     parts = [
         (slot, bound)

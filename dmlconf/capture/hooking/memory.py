@@ -64,7 +64,7 @@ def executable(code: bytes, between: tuple[int, int] | None = None) -> int:
         between: addresses between which it must lie; None for anywhere.
 
     Raises:
-        OSError: there is no room.
+        OSError: no memory is free between these addresses.
     """
     starts: Any = (None,)
     if between is not None:

@@ -1,4 +1,4 @@
-"""Classes of layouts and of data: the few values that stand for the many which a case may have."""
+"""Divide layouts and data into a few classes, such as `packed` or `broadcast`, and `small` data."""
 
 from __future__ import annotations
 

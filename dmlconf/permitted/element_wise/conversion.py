@@ -54,7 +54,7 @@ def _float_interval(tensor: Array, right: Array) -> Interval:
 
 
 def _at_most_53_bits(tensor: Array) -> Array:
-    """Return FLOAT64 numbers; 64-bit integers lose the bits that FLOAT64 has no room for."""
+    """Return FLOAT64 numbers; 64-bit integers beyond 53 bits lose their low 11 bits."""
     if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
         return tensor.astype(np.float64)
     negative = tensor < 0

@@ -1,4 +1,4 @@
-"""Errors of the functions that kernels compute other functions from: exp2, log2 and erf.
+"""Errors of exp2, log2 and erf, from which kernels compute other functions, such as sigmoid.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log); for erf, Abramowitz and Stegun,
 7.1.26.

@@ -1,4 +1,4 @@
-"""What `round(x / scale) + zero point` may be, which quantization computes in FLOAT32.
+"""Right results of `round(x / scale) + zero point`, which quantization computes in FLOAT32.
 
 If x / scale is 3.4999999, FLOAT32 may round it to 3.5, and the result is 3 or 4.
 """

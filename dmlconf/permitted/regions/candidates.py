@@ -37,7 +37,7 @@ _MOST_UNSURE: Final = 3
 """Samples of an output along an axis of which both sides of the boundary are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 27
-"""Elements of all candidates together that memory has room for."""
+"""The most elements of all candidates together, for the sake of memory."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class UncertainSamples(Samples):
     undefined: Array = field(kw_only=True)
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> UncertainSamples:
-        """Return the samples of some outputs, with room for as many as any of the regions has."""
+        """Return the samples of some outputs, as many for each as the region with the most has."""
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
         undefined = self.undefined[regions]

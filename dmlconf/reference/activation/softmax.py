@@ -1,4 +1,4 @@
-"""Operators that turn the elements along some axes into shares of a whole."""
+"""Softmax, log-softmax and hardmax along some axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisation of elements by the squares in a window around each, and its gradient."""
+"""Local response normalisation, by the sum of squares in a window, and its gradient."""
 
 from __future__ import annotations
 

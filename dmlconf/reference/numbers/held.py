@@ -1,6 +1,7 @@
-"""Attributes of descs as numbers of a tensor: a FLOAT32 attribute becomes an integer by a C cast.
+"""Convert attributes of descs to a tensor's data type: FLOAT32 to an integer by a C cast.
 
-C leaves open what a real number becomes that the integer type does not hold, so processors differ.
+C does not define the result for a number beyond the integer type, such as 300 for UINT8, so
+processors differ.
 Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert in C, for PADDING and DIAGONAL_MATRIX
 alike. The pages do not mention it.
 

@@ -85,7 +85,7 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some outputs, with room for as many as any of the regions has."""
+        """Return the samples of some outputs, as many for each as the region with the most has."""
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 

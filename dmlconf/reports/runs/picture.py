@@ -84,7 +84,7 @@ def render_svg(log: RunLog) -> str:
 
 
 def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
-    """Yield the line in parts that the picture has room for, divided after blanks and commas."""
+    """Yield the line in parts no wider than the picture, divided after blanks and commas."""
     from rich.cells import cell_len
     from rich.segment import Segment
 

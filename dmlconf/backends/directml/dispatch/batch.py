@@ -94,7 +94,7 @@ class Batch:
         return iter(self.members)
 
     def add(self, prepared: Prepared) -> bool:
-        """Add a case and return True, unless there is no room; the first case always fits."""
+        """Add a case and return True, or False if the batch is full; the first case always fits."""
         compiled, placement = prepared.compiled, prepared.placement
         member = Member(
             prepared,

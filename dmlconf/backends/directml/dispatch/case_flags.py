@@ -1,4 +1,4 @@
-"""Execution flags that a case's tags ask for, as an application compiled it."""
+"""Execution flags that a case's tags ask for: those with which an application compiled it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Timestamps:
         self._size = 0
 
     def make_room(self, count: int) -> None:
-        """Make room for this many timestamps, unless the device has none."""
+        """Allocate memory for this many timestamps, unless the device has none."""
         if not self._frequency or count <= self._size:
             return
         self.close()
