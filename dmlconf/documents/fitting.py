@@ -117,6 +117,8 @@ def _enum(values: Sequence[Any], schema: _Schema, definitions: _Definitions) -> 
 
 
 def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
+    if isinstance(value, bool):
+        return lambda data: data is value
     return _enum([value], schema, definitions)
 
 

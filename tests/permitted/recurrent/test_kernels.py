@@ -85,7 +85,9 @@ def test_sequences_one_by_one_are_those_of_the_whole_batch(
     monkeypatch.setattr(layers, "_MOST_ERRORS_OF_PART", 1)
     for whole, parts in zip(together, error_scales(cases), strict=True):
         assert_agree(np.asarray(parts.sums), np.asarray(whole.sums))
-        assert parts.stored is whole.stored is None
+        assert (parts.stored is None) == (whole.stored is None)
+        if parts.stored is not None and whole.stored is not None:
+            assert_agree(parts.stored, whole.stored)
         assert (parts.overflows is None) == (whole.overflows is None)
         if whole.overflows is not None:
             np.testing.assert_array_equal(parts.overflows, whole.overflows)
