@@ -76,8 +76,8 @@ class LogKeeper:
             case Finished(footer):
                 self._footer = footer
 
-    def log(self) -> RunLog | None:
-        """Return the log, or None where it began with another run; what was kept is gone then."""
+    def take_log(self) -> RunLog | None:
+        """Return the log and keep it no more; None where the log began with another run."""
         if self._header is None:
             return None
         pack = packing()

@@ -67,10 +67,9 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
         InvalidFilesError: the list cannot be read.
     """
     tested = measured_versions(path)
-    alike = {version}
-    if version < tested[-1]:
-        alike = {max((each for each in tested if each <= version), default=version)}
-        alike.add(min(each for each in tested if each >= version))
+    newer = [each for each in tested if each >= version]
+    beside = {max((each for each in tested if each <= version), default=version), *newer[:1]}
+    alike = beside if newer else {version}
     return tuple(
         fault
         for fault in read_known_faults(path)

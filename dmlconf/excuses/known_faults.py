@@ -52,7 +52,6 @@ __all__ = [
 _OUTPUTS: Final = "outputs"
 _ACCEPTED: Final = "accepted"
 _NOT_WRITTEN: Final = "output not written"
-_GRAPH: Final = "graph"
 
 _OF_UNDEFINED: Final = frozenset(
     {

@@ -395,21 +395,29 @@ def test_finds_case_files_in_the_order_of_paths_then_names(tmp_path: Path) -> No
     assert names == ["z.yaml", "b/1.yml", "b/2.yaml", "a/inner/3.yaml"]
 
 
+def identifiers(*paths: Path) -> list[str]:
+    return [each.identifier for each in load_suite(paths).plan()]
+
+
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite's own: ACTIVATION_IDENTITY has cases of its own, and some of `cases/shared`."""
     monkeypatch.chdir(Path(__file__).parents[2])
     folder = Path("cases", "activation_identity")
     once = load_suite([folder])
-    for others in (
-        [folder.absolute()],
-        [folder / ".." / folder.name],
-        [folder.absolute() / "matrix.yaml"],
-    ):
-        both = load_suite([folder, *others])
-        assert [each.identifier for each in both.plan()] == [
-            each.identifier for each in once.plan()
-        ]
-        assert both.digest == once.digest
+    for other in (folder.absolute(), folder / ".." / folder.name, folder.absolute() / "sizes.yaml"):
+        assert identifiers(folder, other) == identifiers(folder)
+        assert load_suite([folder, other]).digest == once.digest
+    assert case_files([folder, folder.absolute()]) == case_files([folder])
+
+
+def test_shared_files_that_several_paths_lead_to_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    one, other = Path("cases", "activation_identity"), Path("cases", "activation_relu")
+    assert identifiers(one, other.absolute()) == identifiers(one, other)
+    shared = Path("cases", "shared", "functions-and-conversions")
+    assert identifiers(shared, one.absolute()) == identifiers(shared, one)
 
 
 def test_a_file_may_have_any_name(tmp_path: Path) -> None:

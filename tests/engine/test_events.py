@@ -131,7 +131,7 @@ def test_a_consumer_that_raises_costs_no_verdict(tmp_path: Path) -> None:
 def test_what_is_kept_is_what_the_log_has(tmp_path: Path) -> None:
     """Verdicts of every kind, more than are pickled at once, as workers reach them."""
     every = everything().verdicts
-    verdicts = [each.of_case(case=f"case/{n}/{each.case}") for n in range(40) for each in every]
+    verdicts = [each.of_case(case=f"case/{n}/{each.case}") for n in range(80) for each in every]
     written = run_log(*verdicts, options={"tags": ("a", "b")})
     keeper = LogKeeper()
     keeper(Opened(written.header, len(verdicts)))
@@ -140,7 +140,7 @@ def test_what_is_kept_is_what_the_log_has(tmp_path: Path) -> None:
         keeper(Judged(verdicts[place], place))
     assert written.footer is not None
     keeper(Finished(written.footer))
-    kept = keeper.log()
+    kept = keeper.take_log()
     assert kept is not None
     read = read_log(write(tmp_path / "run.jsonl", written))
     assert (kept.header, kept.footer) == (read.header, read.footer)
@@ -152,7 +152,7 @@ def test_nothing_is_kept_of_a_run_that_was_continued() -> None:
     keeper = LogKeeper()
     keeper(Opened(written.header, 1, resumed=True))
     keeper(Judged(written.verdicts[0], 0))
-    assert keeper.log() is None
+    assert keeper.take_log() is None
 
 
 def test_the_documented_script_runs(tmp_path: Path) -> None:

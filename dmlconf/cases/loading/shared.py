@@ -8,13 +8,14 @@ or file means its part of the shared files too.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.loading.discovery import distinct, files_under
+from dmlconf.cases.loading.discovery import files_under
 from dmlconf.cases.loading.scope import shared_operators
 from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue import loader as catalogue
@@ -140,15 +141,17 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
         paths: folders of operators, such as `cases/gather`, and files in them. Others have none.
 
     Returns:
-        The operators that are meant, by file.
+        The operators that are meant, by file, each as the first path that leads to it names it.
 
     Raises:
         InvalidFilesError: a folder cannot be read.
     """
     files: dict[Path, frozenset[str]] = {}
-    for path in distinct(paths):
+    names: dict[str, Path] = {}
+    for path in paths:
         try:
-            for file, operator in _shared_beside(path):
+            for name, operator in _shared_beside(path):
+                file = names.setdefault(os.path.realpath(name), name)
                 files[file] = files.get(file, frozenset()) | {operator}
         except OSError as error:
             raise InvalidFilesError([Problem(path, f"cannot be read: {error.strerror}")]) from error

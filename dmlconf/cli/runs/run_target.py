@@ -148,7 +148,7 @@ def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
 
 def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Presentation) -> bool:
     """Report on a run from its log; return whether every report could be written."""
-    kept = ended.keeper and ended.keeper.log()
+    kept = ended.keeper and ended.keeper.take_log()
     written = kept or read_log(ended.log, own=True)
     reports = [replace(each, file=labelled(each.file, label)) for each in shown.reports]
     could_write = show(written, reports, **shown.details)
@@ -188,6 +188,8 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
             few = engine.total is not None and engine.total <= _MOST_KEPT
             keeper = LogKeeper() if few else None
             consumers = [_announcing(shown.quiet), advancing(advance)]
+            if keeper is not None:
+                consumers.append(keeper)
             consumers.append(_noting_end(log, ends, keeper))
             if run.how.cache is not None:
                 consumers.append(_saving(run.how.cache))
@@ -211,8 +213,6 @@ def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper | None) -> Cons
     """Return a consumer that notes how the run ended."""
 
     def consume(event: Event) -> None:
-        if keeper is not None:
-            keeper(event)
         if isinstance(event, Finished):
             ends.append(_Ended(log, event.footer, keeper))
 
