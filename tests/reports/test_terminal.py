@@ -334,6 +334,33 @@ def test_failing_operators_have_rows_and_the_others_are_counted() -> None:
     assert text.count("\n") <= 120
 
 
+@pytest.mark.parametrize("columns", [80, 100, 160])
+def test_a_run_that_fails_everywhere_takes_120_lines(columns: int) -> None:
+    text = printed(many_operators(177, 177), columns)
+    assert text.count("\n") <= 120
+    assert "and 162 more operators with failures" in text
+
+
+def test_names_of_operators_are_broken_last() -> None:
+    log = many_operators(177, 177)
+    assert "ACTIVATION_LOG_SOFTMAX1 " in printed(log, 80)
+    assert "ACTIVATION_LOG_SOFTMAX1 " not in printed(log, 50)
+
+
+def test_groups_have_their_commands_once() -> None:
+    verdicts = [
+        (logs.FAILED if number % 2 else logs.PASSED).of_case(
+            operator="GEMM", case=f"gemm/{number}", facts={"Rank": 2 + number % 2}
+        )
+        for number in range(20)
+    ]
+    _, first, last = printed(logs.run_log(*verdicts)).split("What failures share")
+    for text in (first, last):
+        assert "GEMM: 10 failures" in text
+    assert "--where" not in first
+    assert "-o GEMM --where 'Rank == 3'" in last
+
+
 def test_a_failing_run_ends_with_its_groups_and_the_next_commands() -> None:
     log = many_operators(177, 2)
     *_, last = printed(log).split("What failures share")

@@ -45,10 +45,11 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     Args:
         header: of the log.
         verdict: a verdict with figures.
-        sources: where the rules come from, each to be said once; None to leave them out.
+        sources: where the rules come from, each to be said once; None to leave them out, and how
+            much the rule leaves open.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures)}"
+        f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"
         f"{_expected_by(header, verdict, figures)}"
         f"{sources.take(verdict.operator, tensor, figures.source) if sources else ''}"
         for tensor, figures in verdict.figures.items()

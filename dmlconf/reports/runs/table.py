@@ -24,10 +24,13 @@ __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 MOST_ROWS: Final = 12
 """With more operators, the table has only those that fail, or families."""
 
-MOST_FAILING_ROWS: Final = 20
+MOST_FAILING_ROWS: Final = 15
 
-_NAME_WIDTHS: Final = (45, 28, 15)
-"""Characters of an operator's name on a line; the last where the table is too wide otherwise."""
+_NAME_WIDTHS: Final = (45, 28)
+"""Characters of an operator's name on a line."""
+
+_SHORTEST_NAMES: Final = 15
+"""The same, where no layout fits otherwise."""
 
 _TIME: Final = f"{'Time':>7}"
 """As wide as any time, so that the layout does not depend on the times."""
@@ -58,6 +61,12 @@ _LAYOUTS: Final = (
     _Layout(1, True, False, with_margin=False),
 )
 
+_ARRANGEMENTS: Final = (
+    *((layout, longest) for layout in _LAYOUTS[:-1] for longest in _NAME_WIDTHS),
+    *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
+)
+"""What is tried, from the widest: names are read more than times, and less than margins."""
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorsTable:
@@ -79,12 +88,11 @@ class OperatorsTable:
 
         unbounded = options.update(max_width=10_000)
         table = None
-        for layout in _LAYOUTS:
-            for longest in _NAME_WIDTHS:
-                table = _table(self, layout, longest, ascii_only=options.ascii_only)
-                if Measurement.get(console, unbounded, table).maximum <= options.max_width:
-                    yield table
-                    return
+        for layout, longest in _ARRANGEMENTS:
+            table = _table(self, layout, longest, ascii_only=options.ascii_only)
+            if Measurement.get(console, unbounded, table).maximum <= options.max_width:
+                yield table
+                return
         assert table is not None
         yield table
 

@@ -68,7 +68,7 @@ def render(
         return Group(*_shared(log, MOST_GROUPS), *broke_down, *headlines, _closing(log))
     most_groups = MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
-    parts += _shared(log, most_groups)
+    parts += _shared(log, most_groups, with_commands=verbose)
     parts += _operators(log, verbose=verbose)
     parts += _listed(remarks.BREAKDOWNS_HEADING, remarks.breakdown_lines(log))
     parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
@@ -117,14 +117,15 @@ def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
     yield ""
 
 
-def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
+def _shared(log: RunLog, most: int, *, with_commands: bool = True) -> Iterator[RenderableType]:
     lines = [line for line in shared_properties.shared_lines(log) if not line.says_little]
     if not lines:
         return
     yield styled(shared_properties.HEADING, "bold")
     for line in lines[:most]:
         yield styled(line.sentence, "bold red")
-        yield unwrapped(f"  {line.command}", "cyan")
+        if with_commands:
+            yield unwrapped(f"  {line.command}", "cyan")
     if len(lines) > most:
         count = len(lines) - most
         plural = "s" if count != 1 else ""
