@@ -11,9 +11,21 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from dmlconf.cases.handles import longest_handle
+from dmlconf.comparison.compare import compare
+from dmlconf.reports.comparisons import html as comparison_html
+from dmlconf.reports.comparisons.scoreboard import render_html, scoreboard
 from dmlconf.reports.history.site import Site
 from dmlconf.reports.runs import html
-from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page
+from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.status import Status
+from tests.browser.runs import (
+    VERDICTS,
+    comparison_page,
+    opened,
+    run_log,
+    scoreboard_page,
+    verdict,
+)
 from tests.reports.test_history_pages import HOSTILE, nights, overview
 
 pytestmark = pytest.mark.browser
@@ -64,6 +76,37 @@ def test_axe_finds_nothing(
     else:
         open_page.goto(file.as_uri())
     assert problems_of(open_page) == []
+
+
+def longest_names(*statuses: Status) -> list[RunLog]:
+    """Return a run for each status, of a case of the operator with the longest name."""
+    name = "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"
+    return [
+        run_log([*VERDICTS, verdict(f"{name.lower()}/boundary/halves", name, status)])
+        for status in statuses
+    ]
+
+
+def longest_names_page(kind: str) -> str:
+    if kind == "report":
+        return html.render(*longest_names(Status.FAILED))
+    if kind == "comparison":
+        runs = compare(*longest_names(Status.PASSED, Status.FAILED))
+        return comparison_html.render_html([(runs, ("base", "new"))])
+    runs_of_long_names = longest_names(Status.FAILED, Status.FAILED)
+    return render_html(scoreboard(runs_of_long_names, ["base.jsonl", "new.jsonl"]))
+
+
+@pytest.mark.parametrize("width", [390, 768, 1366])
+@pytest.mark.parametrize("kind", PAGES)
+def test_pages_with_the_longest_names_fit(
+    open_page: Page, tmp_path: Path, kind: str, width: int
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(longest_names_page(kind), encoding="utf-8")
+    open_page.set_viewport_size({"width": width, "height": 800})
+    opened(open_page, file.as_uri())
+    assert open_page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
