@@ -20,7 +20,7 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.building.build import build
-from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.loading.loader import Suite, load_suite
 from dmlconf.cases.model import Case
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.engine.session import no_expectation
@@ -276,12 +276,10 @@ def test_the_list_is_valid() -> None:
     assert lint_known_faults() == []
 
 
-@pytest.mark.whole
-def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
+def test_named_cases_are_in_the_suite_and_are_of_the_operators(bundled_suite: Suite) -> None:
     faults = read_known_faults()
-    suite = load_suite([cases_directory()], operators=set().union(*(f.operators for f in faults)))
-    known = {planned.identifier: planned for planned in suite.plan()}
-    known |= {planned.template.identifier: planned for planned in suite.plan()}
+    known = {planned.identifier: planned for planned in bundled_suite.plan()}
+    known |= {planned.template.identifier: planned for planned in bundled_suite.plan()}
     for fault in faults:
         assert not fault.example or fault.example in known, fault.name
         for identifier in fault.cases or ():
