@@ -360,8 +360,8 @@ cases:
     [
         ("validate",),
         ("run",),
-        ("run", "-b", "miniature:zeros"),
-        ("record", "-b", "miniature:zeros", "-o", "new.dmlrec"),
+        ("run", "-b", "faulty:zeros"),
+        ("record", "-b", "faulty:zeros", "-o", "new.dmlrec"),
     ],
 )
 def test_a_case_that_must_be_rejected_says_so(

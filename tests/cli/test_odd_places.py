@@ -64,7 +64,7 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"
     file = write(tmp_path)
-    workers = f"run {file} -b miniature:zeros -q -j 2"
+    workers = f"run {file} -b faulty:zeros -q -j 2"
     arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}", workers)
     codes = [
         subprocess.run(

@@ -20,7 +20,7 @@ CASES = [
     "tile/invalid/repeat-of-0",
 ]
 
-ZEROS = registry.parse("miniature:zeros")
+ZEROS = registry.parse("faulty:zeros")
 REFERENCE = reference("numpy", ZEROS)
 
 

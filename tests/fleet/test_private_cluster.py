@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="ports are looked up in /proc"),
 ]
 
-SLOW = ("-b", "miniature:slow,seconds=1", "-j", "1")
+SLOW = ("-b", "faulty:slow,seconds=1", "-j", "1")
 
 BECOME_NOBODY = """
 import os

@@ -31,7 +31,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "negated": negated,
     "scaled": partial(scaled, by=1.1),
 }
-"""Wrong results, by the name of the miniature that gives them."""
+"""Wrong results, by the name of the fault that gives them in the backend `faulty`."""
 
 
 @dataclass(frozen=True)
