@@ -1,4 +1,4 @@
-"""What WebNN in Chromium, with LiteRT and XNNPACK, computes instead of the right outputs."""
+"""Formulas of wrong results of WebNN in Chromium, with LiteRT and XNNPACK."""
 
 from __future__ import annotations
 
@@ -208,9 +208,10 @@ def updates_added_to_0(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
-    """Return what RESAMPLE gives if a place at an element adds 0 times the distance to the next.
+    """Return what RESAMPLE gives if it interpolates even where it samples an element exactly.
 
-    That is a + (b - a) * 0, which is NaN where b is infinite.
+    For a sample at element a, before its neighbour b, it computes a + (b - a) * 0, which is NaN
+    where b is infinite.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None
