@@ -1,4 +1,4 @@
-"""How much of what comes from outside dmlconf reads and computes: the limits of every reader.
+"""The limits of every reader: how much input from outside dmlconf reads and computes.
 
 Files, logs, recordings, certificates and expressions may come from strangers. None of them may
 cost more than about a gigabyte or ten seconds, so each kind has limits that real ones stay far

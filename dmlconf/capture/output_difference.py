@@ -1,4 +1,4 @@
-"""How far an output of an ONNX model is from that of ONNX Runtime's CPU provider."""
+"""Compare an output of an ONNX model with that of ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def output_difference(actual: Any, expected: Any) -> OutputDifference:
     sequence, is not compared.
 
     Args:
-        actual: of the provider that is looked at.
-        expected: of the CPU provider.
+        actual: the output of the provider that is tested.
+        expected: the output of the CPU provider.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":

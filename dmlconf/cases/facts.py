@@ -173,7 +173,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
 
     Args:
         entry: the operator, or the entry of a graph.
-        facts: as `facts_of` returns them.
+        facts: the facts, as `facts_of` returns them.
         tags: the case's tags.
     """
     desc = desc_of(entry, facts)

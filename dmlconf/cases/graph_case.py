@@ -153,7 +153,7 @@ def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
     Args:
         case: the case.
         graph: what the case has instead of its operator or its graph.
-        changes: of other attributes, such as the data of other inputs.
+        changes: changes of other attributes, such as the data of other inputs.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}
     of_graph = {

@@ -1,4 +1,4 @@
-"""What is compiled, an operator or a graph, with its bound inputs and outputs."""
+"""The operator or graph that is compiled for a case, with its bound inputs and outputs."""
 
 from __future__ import annotations
 

@@ -144,9 +144,9 @@ def judge_order(
 
     Args:
         order: what is to be certified.
-        header: of the log.
+        header: the header of the log.
         backend: the backend it was run on.
-        outcomes: by the case's identifier.
+        outcomes: the outcomes, by the case's identifier.
         folder: where the processes that judge find the outcomes.
         limits: how many processes judge.
     """
@@ -194,7 +194,7 @@ def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicat
     Args:
         order: what is certified.
         backend: the backend it was run on.
-        header: of the certificate's log.
+        header: the header of the certificate's log.
     """
     replayed = backend.name.name == "recording"
     recording = str(backend.environment.details["sha256"]) if replayed else None
@@ -222,7 +222,7 @@ def members_of(
 
     Args:
         order: what is certified.
-        header: of its log.
+        header: the header of its log.
         verdicts: one for each case of the plan.
         outcomes: the packed outcomes, as `judge_order` returns them.
         finished: when the run ended.

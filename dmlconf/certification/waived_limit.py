@@ -1,4 +1,4 @@
-"""How many cases the sender's waivers may excuse: a number, or a share of all."""
+"""The number or share of cases that the sender's waivers may excuse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WaivedLimit:
     and gives the latter.
 
     Attributes:
-        number: of cases, or of percent.
+        number: a number of cases, or a percentage.
         percent: whether it is a share of the profile's cases.
     """
 

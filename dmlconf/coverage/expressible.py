@@ -1,4 +1,4 @@
-"""How many of a suite's cases a target, such as ONNX, can express."""
+"""Count the cases of a suite that a target, such as ONNX, can express."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def measure_target(
     """Return what a target can express of the cases, by operator.
 
     Args:
-        cases: the suite's.
+        cases: the suite's cases.
         target: its name.
         advance: called after each case.
     """

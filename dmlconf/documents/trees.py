@@ -26,8 +26,8 @@ class TreeError(ValueError):
     """Text that is not JSON or TOML, or exceeds a limit; the message says why.
 
     Attributes:
-        line: of the mistake, from 1; 0 if unknown.
-        column: of the mistake, from 1.
+        line: the line of the mistake, from 1; 0 if unknown.
+        column: the column of the mistake, from 1.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 1) -> None:
@@ -39,7 +39,7 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
     """Return the value of JSON text: no infinities, not as 1e999 either, no NaN, no endless digits.
 
     Args:
-        content: in UTF-8.
+        content: the content, in UTF-8.
         unique: whether an object must not have a key twice.
         whole: whether all numbers must be integers, without a point or an exponent.
 

@@ -43,7 +43,8 @@ def judged_variants(
         plan: what to run.
         backend: has the variants.
         against: gives the expected outcome of cases that state none.
-        options: as `judged` takes them; they hold for each variant, without circumstances.
+        options: the options, as `judged` takes them; they hold for each variant, without
+            circumstances.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -125,8 +126,9 @@ def combined(
     """Return one verdict on a case: the most severe of its variants, which it names.
 
     Args:
-        verdicts: by variant.
-        differing: by variant and output, how many elements have other bits than in the first.
+        verdicts: the verdicts, by variant.
+        differing: for each variant and output, how many elements have other bits than in the first
+            variant.
     """
     variants = {
         label: VariantResult(

@@ -1,4 +1,4 @@
-"""Which elements of an output a deviation of a target concerns, one small function for each."""
+"""Functions that find the elements of an output that a deviation of a target concerns."""
 
 from __future__ import annotations
 

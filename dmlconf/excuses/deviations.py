@@ -46,11 +46,11 @@ class Deviation:
     """Something that a target promises otherwise, or not at all.
 
     Attributes:
-        name: as verdicts have it.
+        name: the name, as verdicts have it.
         scope: the cases that it may concern.
         elements: which elements of outputs may be others: those to which all of these names of
             `ELEMENTS` apply; none if the target may only refuse the case.
-        arguments: of such a function, such as the permitted error.
+        arguments: the arguments of that function, such as the permitted error.
         formula: computes what elements may be instead of naming them; None if names do.
         refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
         says: the sentence of the target's specification, and what it leaves open.
@@ -88,7 +88,7 @@ class Deviations:
 
     Attributes:
         target: its name; empty for DirectML itself, which has none.
-        deviations: in the order of the file.
+        deviations: the deviations, in the order of the file.
     """
 
     target: str = ""
@@ -105,8 +105,8 @@ class Deviations:
 
         Args:
             case: the case.
-            outcome: of the backend.
-            verdict: on it.
+            outcome: the outcome of the backend.
+            verdict: the verdict on it.
             judge: judges another outcome of the case.
         """
         if not self.deviations or verdict.status is not Status.FAILED or verdict.reason is None:

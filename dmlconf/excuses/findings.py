@@ -1,4 +1,4 @@
-"""What other runtimes than DirectML are known to do wrong by their own specification.
+"""Findings: known mistakes of other runtimes than DirectML, by their own specifications.
 
 A finding explains a failure and excuses nothing: the case stays failed, and its reason begins with
 the finding's name. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
@@ -62,7 +62,7 @@ class Findings:
         version: the one in which they were seen.
         details: entries that the environment's details must have.
         title: the runtime as people call it.
-        findings: in the order of the file.
+        findings: the findings, in the order of the file.
         runs: what was run, and how many cases had each outcome.
         note: what else there is to say.
     """
@@ -87,9 +87,9 @@ class Findings:
 
         Args:
             case: the case.
-            outcome: of the backend.
-            verdict: on it.
-            deviations: of the target, which may explain some of the elements.
+            outcome: the outcome of the backend.
+            verdict: the verdict on it.
+            deviations: the deviations of the target, which may explain some of the elements.
             judge: judges another outcome of the case.
         """
         reason = verdict.reason

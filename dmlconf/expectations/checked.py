@@ -61,7 +61,7 @@ class _Finding:
     """What is wrong with an entry of a case file.
 
     Attributes:
-        index: of its entry in the file, from 0.
+        index: the index of its entry in the file, from 0.
         message: what is wrong.
         hint: what to do.
     """

@@ -1,4 +1,4 @@
-"""What DirectML computes instead of the right outputs."""
+"""The outputs that DirectML computes instead of the right ones."""
 
 from __future__ import annotations
 

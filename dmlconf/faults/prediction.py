@@ -1,4 +1,4 @@
-"""What a case gives on a DirectML with known faults: an operator, or a graph with such nodes."""
+"""Predict the outputs of a DirectML with known faults, for an operator or a graph."""
 
 from __future__ import annotations
 

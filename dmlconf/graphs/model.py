@@ -135,7 +135,7 @@ class Graph:
     Attributes:
         inputs: the layout of each graph input's data, by name, in the order of their indices.
         outputs: the graph outputs, likewise.
-        nodes: in the order of their indices.
+        nodes: the nodes, in the order of their indices.
         input_edges: edges from graph inputs.
         intermediate_edges: edges between nodes.
         output_edges: edges to graph outputs.

@@ -71,7 +71,7 @@ def add(connection: Connection, log: RunLog) -> Addition:
     A log of the same run that goes on where an incomplete one ended replaces it.
 
     Args:
-        connection: a writer's.
+        connection: a connection that may write.
         log: the run.
 
     Raises:

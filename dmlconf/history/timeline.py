@@ -1,4 +1,4 @@
-"""What a history holds, read for questions: runs in order, and the verdicts of single cases.
+"""Read a history for questions: its runs in order, and the verdicts of single cases.
 
 Runs of one backend on one adapter make a line. Within a line, drivers, versions of DirectML,
 machines, dmlconf and the suite change, and a verdict may change with them or without any of it.
@@ -157,7 +157,7 @@ class Line:
     """The runs of one backend on one adapter, in their order.
 
     Attributes:
-        backend: as named on the command line.
+        backend: the backend, as named on the command line.
         adapter: its name; empty where the backend has none.
         runs: the runs.
     """

@@ -116,7 +116,7 @@ class Conclusion:
 
         Args:
             item: what was run.
-            result: of the run.
+            result: the result of the run.
 
         Raises:
             ExpectedError: a recording cannot be read.

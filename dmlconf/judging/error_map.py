@@ -1,4 +1,4 @@
-"""Where in an output the errors are: a coarse grid of levels, kept for outputs that fail."""
+"""Error maps: a coarse grid that shows where a failing output is wrong."""
 
 from __future__ import annotations
 

@@ -97,9 +97,9 @@ class CachedRecord(NamedTuple):
 
     Attributes:
         group: the group of cases that are one entry of the store.
-        part: of the group.
-        key: of the record.
-        record: of JSON values.
+        part: the name of the part of the group.
+        key: the key of the record.
+        record: the record, made of JSON values.
     """
 
     group: str
@@ -112,7 +112,7 @@ class KnownJudgement(NamedTuple):
     """The judgement on right outputs.
 
     Attributes:
-        figures: by output.
+        figures: the figures, by output.
         provenance: where the expected values come from.
         unchecked: outputs of which no value is expected.
     """
@@ -167,7 +167,7 @@ class FigureCache:
         Args:
             case: the case.
             outcome: what the backend returned.
-            digests: of the elements, by output.
+            digests: the digests of the elements, by output.
             source: a digest of what gives the expected values that the case does not state.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         """

@@ -150,7 +150,7 @@ def judge(
 
     Args:
         case: the case.
-        outcome: of the backend.
+        outcome: the outcome of the backend.
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
@@ -195,7 +195,7 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
 
     Args:
         case: the case.
-        outcome: of the backend; None if there are several.
+        outcome: the outcome of the backend; None if there are several.
         error: what judging raised.
     """
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""How far a sum may be from what is expected: by its terms, its stores and its last rounding.
+"""The limit of a sum's error, from its terms, its stores and its last rounding.
 
 Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
 has up to three parts:

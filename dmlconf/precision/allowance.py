@@ -1,4 +1,4 @@
-"""What a rule permits in addition to the expected values; `dmlconf.permitted` computes it."""
+"""Allowances: what rules permit besides expected values, as `dmlconf.permitted` computes it."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval,
 
     Args:
         kind: the rule's kind; any other than `interval` and `one of` has none.
-        allowance: of the output.
+        allowance: the allowance of the output.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

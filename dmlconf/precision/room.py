@@ -1,4 +1,4 @@
-"""How much room a rule leaves: the range of permitted values of each element of an output.
+"""The room of elements: how far apart their lowest and highest permitted values are.
 
 A verdict on elements with much room says little, and one on elements for which any value is right
 says nothing. Each kind of rule has one function here, which gives the lowest and the highest

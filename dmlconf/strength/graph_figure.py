@@ -49,7 +49,7 @@ class GraphFigure:
 
     Attributes:
         cases: how many graphs were used.
-        defects: by name.
+        defects: the defects, by name.
         legitimate: the legitimate differences, by name.
     """
 

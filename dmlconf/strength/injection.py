@@ -1,4 +1,4 @@
-"""What a defect is, and where it is injected."""
+"""Defects, and the outputs of cases into which they are injected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Defect:
     """One way in which an operator can be wrong.
 
     Attributes:
-        name: as reports show it.
+        name: the name, as reports show it.
         inject: yields the wrong output of a site with a note that tells several apart, or
             nothing if the defect does not apply there.
         shows: whether good data would show it in the site's output; some defects only show in

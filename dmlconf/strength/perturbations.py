@@ -183,7 +183,7 @@ def perturb(
     """Try each kind once on one output; the seed and the names decide on which element.
 
     Args:
-        tallies: by kind and operator; they get the results.
+        tallies: the tallies, by kind and operator; they get the results.
         site: the output.
         judged: gives the verdicts.
         seed: decides which elements are perturbed.

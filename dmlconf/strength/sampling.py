@@ -16,7 +16,7 @@ def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[P
     Args:
         plan: the cases.
         count: how many of each operator; None for all.
-        seed: of the random choice.
+        seed: the seed of the random choice.
     """
     if count is None:
         return list(plan)

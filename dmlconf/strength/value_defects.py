@@ -22,7 +22,7 @@ def _float_defect(
     """Return a defect that changes every element of a floating-point output.
 
     Args:
-        name: as reports show it.
+        name: the name, as reports show it.
         change: the change of the values.
         everywhere: whether it changes ordinary numbers, not only special ones.
         least_bytes: the size of the smallest type that it applies to.

@@ -21,7 +21,7 @@ class ErrorMap:
             infinity on one side alone.
         axes: how many of the output's axes, from the first, the rows run over; the columns run
             over the others.
-        sizes: of the output.
+        sizes: the sizes of the output.
     """
 
     rows: tuple[str, ...]
@@ -51,8 +51,9 @@ class Figures(Positional):
         sample: how many elements a recording has, if not all.
         worst_coordinates: where the worst element is.
         histogram: how many elements are that many ULP off, by the number as text.
-        same_bits: of a relation, how many elements have the same bits in both forms.
-        unfused_same_bits: of a graph, how many have the bits that its nodes return one by one.
+        same_bits: for a relation, how many elements have the same bits in both forms.
+        unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
+            they run one by one.
         error_map: where a failing output differs.
     """
 

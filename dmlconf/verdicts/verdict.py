@@ -102,8 +102,8 @@ class VariantResult:
         status: the judgement on this variant alone.
         reason: why, unless it passed.
         message: the particulars of the reason.
-        differing_bits: by output, how many elements have other bits than in the first variant;
-            empty if none has, or if one of the two has no outputs.
+        differing_bits: for each output, how many elements have other bits than in the first
+            variant; empty if none has, or if one of the two has no outputs.
         seconds: how long the backend took.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
@@ -143,8 +143,8 @@ class Identity(Positional):
         origin: the source of the case's own expectation, as stated; None if not.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
-        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty if
-            the run did not reach the case.
+        facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
+            if the run did not reach the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run did not reach the case.
         disputes: what the case says is wrong where its expectation contradicts it, `reference`;
@@ -225,7 +225,7 @@ class Execution(Positional):
             has none.
         output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
             for comparing the bits of two runs.
-        warnings: of the driver or a debug layer; they do not fail the case.
+        warnings: the warnings of the driver or a debug layer; they do not fail the case.
         worker: the scheduler's worker that ran the case; None if the run's own machine did.
         process: the number of the worker process that ran the case; None for dmlconf's own.
         sequence: the number of the case in that process, which may explain a result that depends

@@ -1,4 +1,4 @@
-"""Whether a case fits into memory, derived from its desc before anything is allocated."""
+"""Decide from a case's desc whether it fits into memory, before anything is allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verifier allows and learns: backends, keys, dates, and the first lines of a page."""
+"""A verifier allows backends and keys, and the first lines of a page say what it relies on."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Keys that sign certificates: made, read, exchanged with OpenSSL, and refused if weak."""
+
 from __future__ import annotations
 
 import stat

@@ -1,4 +1,4 @@
-"""What a CI owner relies on: exit codes, files that can be written, signs of life, GitHub."""
+"""Guarantees that CI owners rely on: exit codes, writable files, signs of life, GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are no text, folders that are gone, accounts without a home, files that are none."""
+"""Paths that are not UTF-8, deleted folders, accounts without a home, pipes instead of files."""
 
 from __future__ import annotations
 

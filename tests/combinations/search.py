@@ -57,7 +57,7 @@ class _Made:
 
     Attributes:
         draft: the draft.
-        values: of all parameters.
+        values: the values of all parameters.
         gross: whether its outputs show only gross mistakes.
     """
 

@@ -1,3 +1,5 @@
+"""Two runs are compared case by case, and the reports say what changed."""
+
 from __future__ import annotations
 
 import json

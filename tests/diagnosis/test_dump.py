@@ -1,3 +1,5 @@
+"""`run --dump` writes failing cases as files that run again and fail in the same way."""
+
 from __future__ import annotations
 
 from pathlib import Path

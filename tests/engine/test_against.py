@@ -1,4 +1,4 @@
-"""Where expected outcomes come from, and that no backend is judged by itself."""
+"""The source of expected outcomes is chosen so that no backend is judged by itself."""
 
 from __future__ import annotations
 

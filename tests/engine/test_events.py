@@ -1,4 +1,4 @@
-"""What a run yields, and what its consumers may do."""
+"""The events that a run yields, and what its consumers may do."""
 
 from __future__ import annotations
 

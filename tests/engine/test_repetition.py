@@ -1,3 +1,5 @@
+"""`--repeat` and `--shuffle`: one verdict for each case, and the order that the seed gives."""
+
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence

@@ -348,7 +348,7 @@ def test_devices_are_named_by_pattern_and_ranges(
         ({"severity": 1}, "severity", "unknown field `severity`"),
     ],
 )
-def test_refuses_a_wrong_file_at_its_place(
+def test_refuses_a_wrong_file_at_its_location(
     tmp_path: Path, change: dict[str, Any], spot: str, told: str
 ) -> None:
     result = run(tmp_path, "numpy", waiver(**change))

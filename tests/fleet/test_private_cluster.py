@@ -1,4 +1,4 @@
-"""What a local cluster listens on: another process of the machine gets nothing from it."""
+"""A local cluster is private: another process of the machine gets nothing from it."""
 
 from __future__ import annotations
 

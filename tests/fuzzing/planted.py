@@ -1,4 +1,4 @@
-"""How many cases `dmlconf fuzz` needs to find each defect of `tests/diagnosis/defects.yaml`."""
+"""Measure how many cases `dmlconf fuzz` needs to find each defect of `defects.yaml`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Survivor:
     Attributes:
         change: what was done to the right outputs.
         case: the case's identifier.
-        loose: of the elements that are wrong, how many have much room by the verdict's figures.
+        loose: how many of the wrong elements are loose by the verdict's figures.
         wrong: how many elements are wrong.
     """
 

@@ -1,4 +1,4 @@
-"""What holds inside the Wine lab. Build it first: python3 lab/lab.py build."""
+"""Tests that run inside the Wine lab. Build it first: python3 lab/lab.py build."""
 
 from __future__ import annotations
 

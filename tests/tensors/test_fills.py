@@ -1,3 +1,5 @@
+"""`fill:` in case files: each kind gives the same numbers on every machine."""
+
 from __future__ import annotations
 
 import hashlib

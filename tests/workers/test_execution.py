@@ -1,4 +1,4 @@
-"""Where cases run and are judged: it depends on the backend, the processes, and what is wanted."""
+"""Cases run and are judged in the right processes, by backend, number of jobs and memory."""
 
 from __future__ import annotations
 

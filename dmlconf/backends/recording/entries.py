@@ -57,7 +57,7 @@ class LazyEntries(Mapping[str, Entry]):
         """Check all entries.
 
         Args:
-            cases: by identifier, as the manifest has them.
+            cases: the cases, by identifier, as the manifest has them.
             outputs: the elements that they point into.
 
         Raises:

@@ -102,7 +102,7 @@ class Dispatches:
 
         Args:
             patches: replaces methods.
-            guard: of the hooks.
+            guard: the guard of the hooks.
             journal: receives a line for each dispatch.
             store: keeps the data.
             most: dispatches of one operator or graph; 0 for weights alone.

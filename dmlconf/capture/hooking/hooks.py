@@ -42,12 +42,13 @@ _UINT: Final = ctypes.c_uint32
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The data of dispatches to keep.
+    """Which data of dispatches is kept.
 
     Attributes:
-        folder: receives it.
-        dispatches: how many of each operator and graph; 0 for weights alone.
-        most_bytes: of all data together.
+        folder: the folder that receives the data.
+        dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
+            weights alone.
+        most_bytes: the maximum size of all data together.
     """
 
     folder: Path

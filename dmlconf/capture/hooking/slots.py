@@ -1,4 +1,4 @@
-"""What is bound to something compiled: its tensors, in the order of their bindings."""
+"""The tensors of a compiled operator or graph, in the order of their bindings."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Compiled:
     """What was compiled.
 
     Attributes:
-        number: of the operator or graph in the journal.
+        number: the number of the operator or graph in the journal.
         flags: the DML_EXECUTION_FLAGS.
-        inputs: in the order of their bindings; None for nothing.
+        inputs: the inputs in the order of their bindings; None for a binding without a tensor.
         outputs: the same.
     """
 

@@ -35,9 +35,9 @@ class Expansion:
     """The cases of one matrix.
 
     Attributes:
-        names: of the parameters.
+        names: the names of the parameters.
         values: the different values of each parameter.
-        rows: of each case, the index of each parameter's value among these.
+        rows: for each case, the index of each parameter's value in `values`.
     """
 
     names: tuple[str, ...]

@@ -71,7 +71,7 @@ def entry_uses(
 
     Args:
         entries: those of the file.
-        operators: the file's, by their names in the catalogue.
+        operators: the file's operators, by their names in the catalogue.
     """
     own = [_own_operators(entry) for entry in entries]
     return [
@@ -110,7 +110,7 @@ def entry_problems(
     Args:
         document: the file.
         entries: its entries.
-        operators: the file's, by their names in the catalogue.
+        operators: the file's operators, by their names in the catalogue.
     """
     for index, entry in enumerate(entries):
         if "operators" not in entry:

@@ -32,7 +32,8 @@ def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | st
 
     Args:
         recorded: the real DirectML that computed the outputs.
-        expect: by field, an output, the outputs of an array of tensors, or the name of a file.
+        expect: the expected values by field: an output, the outputs of an array of tensors, or the
+            name of a file.
     """
     lines = [f"recorded: {recorded if _is_plain(recorded) else json.dumps(recorded)}", "expect:"]
     for field, value in expect.items():

@@ -1,4 +1,4 @@
-"""What a run says before its first case: what is tested, against what, and how long it takes."""
+"""The lines before a run's first case: what is tested, against what, and how long it takes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
     None for a run of few cases, or of a number that is not known.
 
     Args:
-        header: of the run's log.
+        header: the header of the run's log.
         total: how many cases there are.
         processes: how many run at a time.
     """
@@ -52,7 +52,7 @@ def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
     """Return that `-o CONVOLUTION` takes graphs, too, and how to leave them out; None if not so.
 
     Args:
-        header: of the run's log.
+        header: the header of the run's log.
         plan: the cases of the run.
     """
     operators: Sequence[str] = header.options.get("operators", ())

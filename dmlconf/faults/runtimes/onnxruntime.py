@@ -1,4 +1,4 @@
-"""What ONNX Runtime's CPU provider computes instead of the right outputs."""
+"""Formulas of wrong results of ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 

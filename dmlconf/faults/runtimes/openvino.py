@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes instead of the right outputs."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other specifications than DirectML's documentation demand instead."""
+"""Formulas of specifications that demand other results than DirectML's documentation."""
 
 from __future__ import annotations
 

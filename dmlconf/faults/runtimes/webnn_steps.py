@@ -1,4 +1,4 @@
-"""What WebNN in Chromium computes step by step, with LiteRT's and XNNPACK's kernels.
+"""Steps of WebNN in Chromium, as the kernels of LiteRT and XNNPACK compute them.
 
 Its tensors of float16 are float32 within a graph. A flaw of one kernel goes through those that
 follow, so a case is computed twice: with all flaws, and with all but the one in question.

@@ -1,4 +1,4 @@
-"""What ACTIVATION_RELU_GRAD may return besides the reference's outputs."""
+"""Permitted results of ACTIVATION_RELU_GRAD besides the reference's outputs."""
 
 from __future__ import annotations
 

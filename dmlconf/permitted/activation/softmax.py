@@ -1,4 +1,4 @@
-"""How far SOFTMAX, LOG_SOFTMAX and HARDMAX may be from the reference's outputs.
+"""Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX.
 
 Derived in docs/bounds.md, Softmax.
 """

@@ -1,4 +1,4 @@
-"""How far sums, products, quotients and means of two tensors may be from the right ones."""
+"""Permitted errors of sums, products, quotients and means of two tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shifts of bits may return, where the shift is too large."""
+"""Permitted results of bit shifts, for shifts that are too large."""
 
 from __future__ import annotations
 

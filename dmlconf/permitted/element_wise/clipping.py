@@ -1,4 +1,4 @@
-"""What operators that keep elements within bounds may return besides the reference's outputs."""
+"""Permitted results of operators that keep elements within bounds, besides the reference's."""
 
 from __future__ import annotations
 

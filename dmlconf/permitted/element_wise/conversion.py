@@ -1,4 +1,4 @@
-"""What CAST may return besides the reference's output."""
+"""Permitted results of CAST besides the reference's output."""
 
 from __future__ import annotations
 

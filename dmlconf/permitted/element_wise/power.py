@@ -1,4 +1,4 @@
-"""How far powers, and arc tangents of a quotient, may be from the right values.
+"""Permitted errors of powers, and arc tangents of a quotient,.
 
 Kernels compute x^y as exp2(y * log2(x)), so the error of log2 counts y times: that of x^100 is
 relatively 100 times that of x.

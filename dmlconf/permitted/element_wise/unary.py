@@ -1,4 +1,4 @@
-"""What operators that round or classify elements may return besides the reference's outputs."""
+"""Permitted results of operators that round or classify elements, besides the reference's."""
 
 from __future__ import annotations
 

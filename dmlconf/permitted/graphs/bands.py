@@ -92,7 +92,7 @@ class Band:
         """Return values as far off as the right ones may be, or a part of that.
 
         Args:
-            far: from -1 for the lowest to 1 for the highest.
+            far: how far off each value is: from -1 for the lowest permitted to 1 for the highest.
         """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)

@@ -1,4 +1,4 @@
-"""What NONZERO_COORDINATES may return in a graph whose elements may be zero or not.
+"""Permitted results of NONZERO_COORDINATES in a graph, where elements may be zero or not.
 
 If 2 elements are surely not zero, and 2 others may be zero or not, 2, 3 or 4 are counted. The first
 row of the coordinates may be that of any element with no certain one before it.

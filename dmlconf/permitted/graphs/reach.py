@@ -50,7 +50,7 @@ class Open:
     """Elements that have no range, by output of a node; outputs without any are not there.
 
     Attributes:
-        reached: of which any value is right.
+        reached: the elements for which any value is right.
         read: which the nodes after them may read as any value, such as a number or infinity.
     """
 
@@ -78,7 +78,7 @@ def open_elements(
         right: what the nodes compute.
         sampled: what they compute from moved intermediates.
         poles: the elements of `poles.Poles`.
-        jumps: as `elements_at_jumps` has them.
+        jumps: the jumps, as `elements_at_jumps` has them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}

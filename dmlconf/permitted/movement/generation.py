@@ -1,4 +1,4 @@
-"""What FILL_VALUE_SEQUENCE and DIAGONAL_MATRIX may return besides the reference's outputs."""
+"""Permitted results of FILL_VALUE_SEQUENCE and DIAGONAL_MATRIX besides the reference's outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PADDING may return besides the reference's output."""
+"""Permitted results of PADDING besides the reference's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TOP_K and NONZERO_COORDINATES may return besides the reference's outputs."""
+"""Permitted results of TOP_K and NONZERO_COORDINATES besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
     """Yield every number of the lines, or the least and the greatest if lines are long.
 
     Args:
-        numbers: in order, NaN last.
-        axis: along which the lines are.
+        numbers: the numbers, in order, NaN last.
+        axis: the axis along which the lines are.
     """
     last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)
     if numbers.shape[axis] > _MOST_NUMBERS:

@@ -1,4 +1,4 @@
-"""How far batch normalization may be from the reference's outputs.
+"""Permitted errors of batch normalization.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -135,9 +135,9 @@ class _Moments:
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
         overflows: where the sum on the way to a mean may overflow.
-        size: of each element, and of its mean.
+        size: the size of each element, and of its mean.
         centred: each element without its mean.
-        squares: of these.
+        squares: the squares of the centred elements.
         variance: the means of the squares.
         deviation: the roots of the variances and the operator's epsilon.
     """
@@ -222,7 +222,7 @@ def _held(moments: _Moments, quotient: Array) -> Array:
     Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
 
     Args:
-        moments: of the elements.
+        moments: the moments of the elements.
         quotient: the sizes of `(x - mean) / deviation`.
     """
     deviation = moments.deviation
@@ -277,7 +277,7 @@ def _batches_first(
     Args:
         tensor: the elements.
         over: the dimensions that share a mean, the batches among them.
-        epsilon: the operator's.
+        epsilon: the operator's epsilon.
     """
     rest = tuple(axis for axis in over if axis != 0)
 

@@ -1,4 +1,4 @@
-"""How far the gradients of batch normalization may be from the reference's outputs.
+"""Permitted errors of the gradients of batch normalization.
 
 Derived in docs/bounds.md, Gradients of normalisation.
 """
@@ -149,7 +149,7 @@ def _underflow_of_terms(
     Args:
         desc: the desc.
         difference: the gradient without its mean.
-        sums: of the gradient times the centred input.
+        sums: the sums of the gradient times the centred input.
         count: how many terms these have.
         deviation: what is divided by.
     """

@@ -1,4 +1,4 @@
-"""What an attribute such as -1.5 becomes in a data type that cannot hold it, such as UINT8."""
+"""Conversion of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 

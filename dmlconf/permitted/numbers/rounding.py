@@ -1,4 +1,4 @@
-"""Which results are right where arithmetic may round in more than one way.
+"""Right results of arithmetic that may round in more than one way.
 
 Kernels compute in FLOAT32 and then store FLOAT32 or FLOAT16. Direct3D permits to round to nearest
 and toward zero, both in FLOAT32 arithmetic and in the conversion to FLOAT16.
@@ -52,7 +52,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
     """Return the error scale, with ANY_RESULT where a partial sum overflows FLOAT32.
 
     Args:
-        error_scale: of each element.
+        error_scale: the error scale of each element.
         sizes: the greatest value of a partial sum; infinity and NaN do not count as overflow.
     """
     return np.where(overflows(sizes), ANY_RESULT, error_scale)

@@ -1,4 +1,4 @@
-"""How far a product of matrices may be from the reference's output.
+"""Permitted errors of a product of matrices.
 
 Derived in docs/bounds.md, Sums.
 """

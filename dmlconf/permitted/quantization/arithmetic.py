@@ -1,4 +1,4 @@
-"""What sums and products of quantized tensors may be besides the reference's outputs."""
+"""Permitted results of sums and products of quantized tensors besides the reference's outputs."""
 
 from __future__ import annotations
 

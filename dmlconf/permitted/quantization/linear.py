@@ -1,4 +1,4 @@
-"""What quantizing and dequantizing may return besides the reference's outputs."""
+"""Permitted results of quantizing and dequantizing besides the reference's outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What quantized convolutions and poolings may return besides the reference's outputs."""
+"""Permitted results of quantized convolutions and poolings besides the reference's outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far reductions may be from the reference's outputs.
+"""Permitted errors of reductions.
 
 `dmlconf.precision.accumulation` says how many roundings these have, and how FLOAT16 is rounded.
 Derived in docs/bounds.md, Sums.

@@ -1,4 +1,4 @@
-"""What the gradients of ROI_ALIGN may be besides the reference's outputs.
+"""Permitted results of the gradients of ROI_ALIGN besides the reference's outputs.
 
 Derived in docs/bounds.md, Gradients of regions of interest.
 """
@@ -249,7 +249,7 @@ def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int)
         sums: what is added up.
         error_scales: the same of absolute values.
         terms: how many numbers are added up.
-        operations: of FLOAT32, before a number is added.
+        operations: how many FLOAT32 operations make a number before it is added.
 
     Source: docs/bounds.md, Sums.
     """

@@ -1,4 +1,4 @@
-"""What ROI_POOLING and ROI_ALIGN1 may return besides the reference's outputs."""
+"""Permitted results of ROI_POOLING and ROI_ALIGN1 besides the reference's outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which share of a sample's gradient each element gets, if the sample's coordinate has an error.
+"""The share of a sample's gradient that each element gets if the coordinate has an error.
 
 With linear interpolation a sample at 2.3 gives 0.7 of its gradient to element 2 and 0.3 to element
 3; if the coordinate is off by 0.1, 0.6 to 0.8 and 0.2 to 0.4. Otherwise the nearest element gets
@@ -41,7 +41,7 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
     Args:
         at: coordinates along an axis.
         errors: how far these may be off, as many.
-        size: of the axis; coordinates beyond its ends are those of the ends.
+        size: the size of the axis; coordinates beyond its ends count as the ends.
         linear: whether two elements share; else the nearest gets all, the higher one of two.
     """
     low, middle, high = at - errors, at, at + errors

@@ -1,4 +1,4 @@
-"""What RESAMPLE and UPSAMPLE_2D may return, with coordinates computed in FLOAT32.
+"""Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
 rounded either way, give a coordinate. Measured: the lines that DirectML draws for offsets of the

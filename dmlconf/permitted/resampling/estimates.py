@@ -107,10 +107,10 @@ def extrapolated_estimate(
 
     Args:
         of: the elements.
-        axis: along which these lie.
+        axis: the axis along which these lie.
         coordinate_errors: how far each weight may be off.
         starts: indices of the first element of each line, whole FLOAT64 numbers.
-        weights: of the second one; below 0 or above 1 outside the two.
+        weights: the weight of the second element of each line; below 0 or above 1 outside the two.
     """
     last, rank = of.values.shape[axis] - 1, of.values.ndim
     first, second = (np.clip(index, 0, last).astype(np.intp) for index in (starts, starts + 1))

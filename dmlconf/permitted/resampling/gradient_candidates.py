@@ -1,4 +1,4 @@
-"""Which gradients of resampling are right, if coordinates and sums are computed in FLOAT32.
+"""Permitted gradients of resampling, whose coordinates and sums are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way. A
 coordinate takes a reciprocal, a product and two sums, each with a rounding error.

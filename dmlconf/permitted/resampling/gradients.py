@@ -1,4 +1,4 @@
-"""What the gradient of a resampling may be besides the reference's output."""
+"""Permitted results of the gradient of RESAMPLE besides the reference's output."""
 
 from __future__ import annotations
 

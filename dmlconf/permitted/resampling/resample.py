@@ -1,4 +1,4 @@
-"""What a resampling may return besides the reference's output."""
+"""Permitted results of RESAMPLE besides the reference's output."""
 
 from __future__ import annotations
 

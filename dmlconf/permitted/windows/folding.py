@@ -1,4 +1,4 @@
-"""How far the sums of FOLD may be from the reference's output.
+"""Permitted errors of the sums of FOLD.
 
 Derived in docs/bounds.md, Sums.
 """

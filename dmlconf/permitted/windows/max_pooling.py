@@ -1,4 +1,4 @@
-"""What MAX_POOLING and MAX_POOLING_GRAD may return besides the reference's outputs."""
+"""Permitted results of MAX_POOLING and MAX_POOLING_GRAD besides the reference's outputs."""
 
 from __future__ import annotations
 

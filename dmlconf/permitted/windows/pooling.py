@@ -1,4 +1,4 @@
-"""How far AVERAGE_POOLING and LP_POOLING may be from the reference's outputs."""
+"""Permitted errors of AVERAGE_POOLING and LP_POOLING."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def scaled_function(
     """Return a function of the scaled elements in the output's type.
 
     Args:
-        function: of FLOAT64 numbers.
+        function: a function of FLOAT64 numbers.
         tensor: the elements.
         scale_bias: what is done to them first.
         output: the output; integers are truncated before the function, and clamped after it.
@@ -102,11 +102,11 @@ def unary(
     """Return the reference function of an operator with one floating-point input and a ScaleBias.
 
     Args:
-        name: the operator's, as in `element_wise_exp`.
-        function: of FLOAT64 numbers.
+        name: the operator's name, as in `element_wise_exp`.
+        function: a function of FLOAT64 numbers.
         words: what it returns.
         measured: what is not on the operator's page.
-        rounds_once: as `scaled_function` has it.
+        rounds_once: as for `scaled_function`.
     """
 
     def reference(

@@ -104,9 +104,9 @@ def _gradients(
 
     Args:
         desc: the desc.
-        gradient: of the input, before it is scaled and divided by the deviation.
-        scale: of the scale, before it is divided.
-        bias: of the bias.
+        gradient: the gradient of the input, before it is scaled and divided by the deviation.
+        scale: the gradient of the scale, before it is divided.
+        bias: the gradient of the bias.
         deviation: what the elements were divided by.
     """
     gradient = gradient * (wide(desc.ScaleTensor) / deviation)

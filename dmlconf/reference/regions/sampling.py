@@ -43,13 +43,13 @@ class Placement:
     """How samples lie along one axis: at `shares * (end - begin) + begin - shift`.
 
     Attributes:
-        begin, end: of each region, scaled, sizes {regions, 1, 1}.
+        begin, end: where each region begins and ends, scaled, sizes {regions, 1, 1}.
         steps: which sample of its region each is, less the offset, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
         shares: how far each sample is between begin and end, sizes as of the steps.
         counts: how many samples an output has, sizes {regions}.
-        shift, offset: of the input's pixels and of the output's.
+        shift, offset: the offset of the input's pixels, and that of the output's.
     """
 
     begin: Array
@@ -212,7 +212,7 @@ def placed(
         scale: what these are multiplied with.
         outputs: how many outputs each region has.
         counts: the least and the greatest number of samples of an output.
-        offsets: of the input's pixels and of the output's.
+        offsets: the offset of the input's pixels, and that of the output's.
         corners: whether samples reach from one end to the other; a single one is in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))

@@ -112,7 +112,8 @@ def in_leading_blocks(
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
     Args:
-        function: of FLOAT64 tensors, which have one axis for all those before the leading one.
+        function: a function of FLOAT64 tensors, which have one axis for all those before the
+            leading one.
         tensor: the whole tensor.
         leading: the first axis that the function changes.
         output: the result's sizes and type.

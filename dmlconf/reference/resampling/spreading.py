@@ -38,9 +38,9 @@ def weighted(
 
     Args:
         values: the tensor.
-        axis: along which there are the elements, and so many sums as the size tells.
+        axis: the axis along which elements are added up; the result has `size` sums along it.
         elements: which element each term has.
-        weights: of the terms.
+        weights: the weight of each term.
         indices: which sum each term belongs to; these ascend.
         size: how many sums there are.
     """

@@ -150,7 +150,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     Args:
         values: sizes {batches, channels, ...}; beyond its edges there are zeros.
         filter_: sizes {output channels, channels of a group, ...}; its type is that of the sums.
-        sizes: of the result: {batches, output channels, ...}.
+        sizes: the sizes of the result: {batches, output channels, ...}.
         window: how the filter moves over the values.
     """
     window = window.within(values.shape[2:])
@@ -180,7 +180,8 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
     Args:
         values: sizes {batches, channels, ...}.
         filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
-        sizes: of the result: {batches, output channels, ...}; what lies beyond is dropped.
+        sizes: the sizes of the result: {batches, output channels, ...}; what lies beyond is
+            dropped.
         window: how the filter moves over the result.
     """
     window = window.within(sizes[2:])

@@ -139,7 +139,7 @@ def strided_view(
     """Return a view with axes for the elements of a window, and then for its positions.
 
     Args:
-        tensor: of any rank; what the window reaches is within it.
+        tensor: a tensor of any rank; what the window reaches is within it.
         first: the first of the axes that the window slides over, which these replace.
         sizes: how many elements the window has along each of them.
         positions: how many positions it has.
@@ -246,7 +246,7 @@ def _first_greatest(
 
     Args:
         numbers: the tensor, without NaN and nothing less than the lowest number.
-        indices: of its elements, broadcast to it.
+        indices: the indices of its elements, broadcast to it.
         over: the window along each axis.
         lowest: what padding counts as; its index is beyond all others.
     """

@@ -1,4 +1,4 @@
-"""How far apart actual and expected values are: a small histogram of ULP for each operator."""
+"""Histograms of the distance in ULP between actual and expected values, by operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure of a suite's strength is: how it is measured, and what reports say of it.
+"""Figures of a suite's strength: the parts that measuring and reporting them share.
 
 Each figure has a module here that ends with its `FigureKind`, and `measurement.FIGURES` lists them.
 A new figure is a new module and a line there.
@@ -38,7 +38,7 @@ class Table:
     """A table of a figure.
 
     Attributes:
-        headings: of the columns.
+        headings: the headings of the columns.
         rows: their cells.
         left: the headings whose columns are aligned to the left; others to the right.
     """
@@ -58,7 +58,7 @@ class Setting:
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         chosen: the names of the figures that are measured.
         progress: shows how far it is.
         recordings: those that gave expected values of what `injected` has.
@@ -158,7 +158,7 @@ class FigureKind:
     """A figure that can be measured.
 
     Attributes:
-        name: as --figure takes it.
+        name: the name, as --figure takes it.
         measure: measures it.
         introduction: what it is, for a page: an item of a list.
         usual: whether it is measured unless others are asked for.

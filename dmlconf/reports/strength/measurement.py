@@ -60,7 +60,7 @@ class Measurement:
     Attributes:
         figures: the figures, by name, in the order of `FIGURES`.
         strength: injected defects and perturbations; empty if neither was asked for.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
     """
 

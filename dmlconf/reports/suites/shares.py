@@ -1,4 +1,4 @@
-"""Which share of all that there is to cover a suite covers, whatever is counted."""
+"""The share that a suite covers of everything that it could cover, whatever is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cases of a suite meet the conditions of which driver defect, before any of them runs."""
+"""Find the cases of a suite that meet the conditions of each driver defect, before any runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Applicability:
     """Which cases each driver defect applies to.
 
     Attributes:
-        met: by defect and operator.
+        met: which cases each defect applies to, by defect and operator.
     """
 
     met: Mapping[OperatorDefect, Met]
@@ -51,7 +51,7 @@ class Applicability:
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
-            seed: of the random choice.
+            seed: the seed of the random choice.
         """
         return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 

@@ -1,4 +1,4 @@
-"""What share of driver defects a suite catches, and which case is missing for the others."""
+"""The share of driver defects that a suite catches, and the cases missing for the others."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class DriverStrength:
     """How many driver defects a suite catches.
 
     Attributes:
-        pairs: by defect and operator.
-        cases: by case identifier.
+        pairs: the pairs, by defect and operator.
+        cases: the cases, by case identifier.
     """
 
     pairs: dict[OperatorDefect, DriverTally] = field(default_factory=dict)

@@ -46,7 +46,7 @@ def measure_drivers(
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         sample: how many cases at most each defect of an operator is tried on; None for all.
-        seed: of the random choice of these.
+        seed: the seed of the random choice of these.
         advance: is called after each case.
         defects: what to try, of `driver_defects` (all of these where None) or `size_defects`.
 

@@ -1,4 +1,4 @@
-"""What follows from near values: which comes first, which are zero, and which overflow."""
+"""Near values in graphs leave choices: which is first, which is zero, and which overflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GRU and RNN of FLOAT16 hold on the way, as measured on DirectML."""
+"""Stores of GRU and RNN in FLOAT16, as measured on DirectML."""
 
 from __future__ import annotations
 

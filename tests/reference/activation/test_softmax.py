@@ -1,3 +1,5 @@
+"""Softmax, log-softmax and hardmax: the reference, and the results that are permitted beside it."""
+
 from __future__ import annotations
 
 import numpy as np
