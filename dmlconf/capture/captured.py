@@ -35,7 +35,7 @@ class CapturedOperator:
         compiled: how often CompileOperator was called.
         nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
         hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
-        weights: what DirectML took over at the first initialisation, by tensor, if it was kept.
+        weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
     """
 
     operator: str
@@ -59,7 +59,7 @@ class CapturedGraph:
         flags: the DML_EXECUTION_FLAGS that it was compiled with.
         compiled: how often CompileGraph was called.
         hresult: what it returned; None if the program ended in it.
-        weights: what DirectML took over at the first initialisation, by input, if it was kept.
+        weights: the data that DirectML took over at the first initialisation, by input, if kept.
     """
 
     number: int
@@ -92,7 +92,7 @@ class CapturedDispatch:
     """A dispatch with its data.
 
     Attributes:
-        what: the operator or graph.
+        what: the dispatched operator or graph.
         inputs: the inputs, by tensor.
         outputs: the outputs, by tensor.
     """
@@ -115,7 +115,7 @@ class Captured:
         graphs: the graphs, in the order of their first compilation.
         dispatches: those whose data was kept, in order.
         skipped: why parts could not be captured, with how often.
-        failures: what failed in dmlconf itself.
+        failures: errors in dmlconf itself.
     """
 
     devices: int = 0
@@ -152,7 +152,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
-    """Return what the lines of a journal say.
+    """Return everything that the lines of a journal describe.
 
     Lines of other events than those known here are left out.
 

@@ -43,7 +43,7 @@ class WaivedLimit:
         return cls(number, bool(match["percent"]))
 
     def exceeded(self, waived: int, cases: int) -> bool:
-        """Return whether so many waived ones of so many cases are too many."""
+        """Return whether `waived` of `cases` cases exceed the limit."""
         return waived > (self.number * cases / 100 if self.percent else self.number)
 
     def __str__(self) -> str:

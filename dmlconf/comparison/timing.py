@@ -115,7 +115,7 @@ class Timing:
     slower: tuple[Slowdown, ...]
 
     def slower_than(self, factor: float) -> list[Slowdown]:
-        """Return the operators that take at least so many times as long."""
+        """Return the operators that take at least `factor` times as long."""
         return [slowdown for slowdown in self.slower if slowdown.ratio >= factor]
 
 

@@ -192,7 +192,7 @@ def expectations(
     suite_paths: Sequence[Path],
     store: Entries | None = None,
 ) -> Expectations:
-    """Return what gives the expected outcomes of cases that state none.
+    """Return the source of expected outcomes for cases that state none.
 
     Args:
         against: `auto`, or a backend as named on the command line.

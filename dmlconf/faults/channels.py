@@ -14,7 +14,7 @@ __all__ = ["bias_by_a_product"]
 
 
 def bias_by_a_product(case: Case) -> Computed | None:
-    """Return what VALUE_SCALE_2D gives if each channel adds all biases, the others times 0.
+    """Return the outputs of VALUE_SCALE_2D if each channel adds all biases, the others times 0.
 
     An infinite bias or NaN times 0 is NaN, so one of them makes every other channel NaN.
     """

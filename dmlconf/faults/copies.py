@@ -63,7 +63,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def lengths_not_clamped(case: Case) -> Computed | None:
-    """Return what REVERSE_SUBSEQUENCES gives for lengths beyond the axis: what lies after it.
+    """Return the outputs of REVERSE_SUBSEQUENCES for lengths beyond the axis: what lies after it.
 
     Of [4, 5, 6, 7] with a length of 9, the elements come from the indices 8, 7, 6 and 5. These are
     the next rows of the tensor, and zeros after its last element.
@@ -85,7 +85,7 @@ def lengths_not_clamped(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return what SCATTER_ND gives of an input of at most 4 dimensions and more of the others.
+    """Return the outputs of SCATTER_ND for an input of at most 4 dimensions and more of the others.
 
     The kernel knows the last 4 dimensions of the updates. Of 3 rows of 2x2x2 blocks, which are
     updates of sizes {3, 1, 2, 2, 2}, it writes the first row alone. With sizes {1, 3, 2, 2, 2} it

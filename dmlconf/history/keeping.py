@@ -45,8 +45,8 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
     Args:
         connection: a connection that may write.
-        before: remove runs that started before.
-        keep: remove all but so many of each environment.
+        before: a time; earlier runs are removed.
+        keep: how many of the latest runs of each environment stay; None for all.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(

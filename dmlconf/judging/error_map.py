@@ -58,7 +58,7 @@ def _levels(actual: Array, expected: Array) -> Array:
 
 
 def _pooled(levels: Array, most: int) -> Array:
-    """Return the greatest level of each of at most so many groups of rows."""
+    """Return the greatest level in each group of rows, with at most `most` groups."""
     count = min(most, len(levels))
     starts = np.arange(count) * len(levels) // count
     pooled: Array = np.maximum.reduceat(levels, starts, axis=0)

@@ -98,7 +98,7 @@ def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Arra
 
 
 def _ulp(steps: int, dtype: Any) -> _Change:
-    """Return what moves an element that is not subnormal by so many ULP."""
+    """Return a function that moves an element that is not subnormal by a number of ULP."""
 
     def change(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
         if values.dtype != dtype:

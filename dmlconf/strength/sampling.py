@@ -11,7 +11,7 @@ __all__ = ["sampled"]
 
 
 def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[PlannedCase]:
-    """Return at most so many cases of each operator, in the plan's order.
+    """Return at most `count` cases of each operator, in the plan's order.
 
     Args:
         plan: the cases.

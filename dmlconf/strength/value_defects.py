@@ -56,7 +56,7 @@ def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _ulp_away(steps: int) -> Callable[[Array], Array]:
-    """Return what moves each number so many ULP away from zero."""
+    """Return a function that moves each number away from zero by a number of ULP."""
 
     def moved(values: Array) -> Array:
         bits = values.view(f"i{values.itemsize}")

@@ -60,7 +60,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
 
 def require_sample(size: int, count: int) -> None:
-    """Raise an error if no sample of `count` elements can be taken from so many.
+    """Raise an error if no sample of `count` elements can be taken from an array of `size`.
 
     Raises:
         ValueError: none can.

@@ -37,10 +37,10 @@ _ELEMENT: Final = 64
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
-"""A case that may take more than so many bytes, or than this part of all memory, takes much."""
+"""A case takes much memory if it may take more than `MUCH` bytes, or an eighth of all memory."""
 
 _SMALL: Final = 1 << 20
-"""Tensors of so few bytes fit everywhere."""
+"""Tensors of up to this many bytes fit everywhere."""
 
 
 def tensor_bytes(case: Case) -> int:

@@ -129,7 +129,7 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
 
 
 def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """Certify where no file can have more than so many bytes."""
+    """Certify where no file can be larger than a number of bytes."""
 
     def limited() -> None:
         import resource

@@ -1,4 +1,4 @@
-"""Every exit code for the reasons that the table gives, once from a process of its own."""
+"""Every exit code of the documented table occurs for the reasons that the table gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case`: expected values from a device, in a file that stays as it is."""
+"""`dmlconf record --into-case` writes expected values into a file and changes nothing else."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ NUMPY, FAULTY = parse("numpy"), parse("faulty:zeros")
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
-    """Let the operating system say that this process may use so many processors."""
+    """Let the operating system report this number of processors."""
     if processor_quota() is not None:
         pytest.skip("a quota of this container limits processors")
     for name in ("cpu_count", "process_cpu_count"):

@@ -98,7 +98,7 @@ class Dispatches:
         store: ArrayStore,
         most: int,
     ) -> None:
-        """Keep data of at most so many dispatches of each operator and graph.
+        """Keep the data of a limited number of dispatches of each operator and graph.
 
         Args:
             patches: replaces methods.

@@ -1,4 +1,4 @@
-"""The commands, by what they are for, and where the module of each is."""
+"""The table of all commands, in groups by purpose, with the module of each."""
 
 from __future__ import annotations
 

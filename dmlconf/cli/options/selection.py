@@ -360,7 +360,7 @@ def _warn_of(missing: Sequence[str], source: CaseList) -> None:
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
-    """Return what `load_chosen` does, and raise for cases that `validate` rejects.
+    """Load cases as `load_chosen` does, and raise an error for cases that `validate` rejects.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -386,7 +386,7 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return what the options select, except for lists of cases.
+    """Return the selection of the options, without lists of cases.
 
     Raises:
         click.UsageError: an option's value is wrong.

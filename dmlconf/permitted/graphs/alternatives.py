@@ -33,10 +33,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
-"""Up to so many nodes, each combination of nodes that flush subnormal numbers is tried."""
+"""Up to this many nodes, each combination of nodes that flush subnormal numbers is tried."""
 
 _MOST_ALONE: Final = 8
-"""With more nodes, so many are tried one by one."""
+"""With more nodes, this many are tried one by one."""
 
 _BY_CHANCE: Final = 4
 """Evaluations in which each zero has a random sign."""

@@ -217,7 +217,7 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return what the quotient takes of stores in FLOAT16.
+    """Return the errors that stores in FLOAT16 cause in the quotient.
 
     Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
 

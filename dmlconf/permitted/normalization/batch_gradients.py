@@ -167,7 +167,7 @@ def _underflow_of_terms(
 
 
 def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
-    """Return what gradients in FLOAT16 are computed from."""
+    """Return the values from which kernels compute gradients in FLOAT16."""
     return GradientInputs(
         desc.InputTensor,
         desc.InputGradientTensor,
@@ -206,7 +206,7 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return what FLOAT16 loses of partial sums, if the dimensions are not adjacent.
+    """Return the errors of storing partial sums in FLOAT16, if dimensions are not adjacent.
 
     Args:
         terms: what is added up.

@@ -215,7 +215,7 @@ class ErrorScale(SumErrors):
 
 @np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
-    """Return what FLOAT16 loses of intermediates, as sizes for `stored`.
+    """Return the errors of storing intermediates in FLOAT16, as sizes for `stored`.
 
     A store is off by at most one ULP: 2^-10 times the largest power of two that does not exceed the
     value, so 0.0078 for 11.3. Nothing is lost of a number that FLOAT16 has. A value that is already

@@ -107,7 +107,7 @@ class Span:
         return Span(function(self.least), function(self.greatest))
 
     def rounded(self, exact: Array | bool = False) -> Span:
-        """Return what a FLOAT32 operation makes that rounds once, in any direction.
+        """Return the span of the results of a FLOAT32 operation that rounds once, in any direction.
 
         Args:
             exact: where it does not round.
@@ -120,7 +120,7 @@ class Span:
         )
 
     def held(self) -> Span:
-        """Return what FLOAT16, truncated or to nearest, or FLOAT32 holds of the values.
+        """Return the span of the values as stored in FLOAT32, or in FLOAT16 with either rounding.
 
         A number that FLOAT16 has stays as it is.
         """

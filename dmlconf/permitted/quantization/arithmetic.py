@@ -39,7 +39,7 @@ _LARGEST: Final = 2.0**31 - 256
 
 @of_fields(QuantizedLinearDesc)
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way.
+    """Return the candidates of the output, where each operation may round in two ways.
 
     Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
     exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
@@ -120,7 +120,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
 @of_fields(QuantizedLinearDesc)
 def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way."""
+    """Return the candidates of the output, where each operation may round in two ways."""
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
@@ -137,7 +137,7 @@ def quantized_sum_candidates(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
+    """Return the candidates of `quantized_sum`, where each operation may round in two ways.
 
     A device may scale each factor or only the sum. Where all scales are powers of two and FLOAT32
     holds the sums, nothing is rounded. Where a scale is 0 or NaN, that of a factor is

@@ -18,8 +18,8 @@ __all__ = [
 ]
 
 _HELD: Final[Sites] = frozenset({"bias", "sum", "sum with bias", "product", "state"})
-"""What DirectML holds: products with matrices, the sum of both biases, the input's products with
-it, and hidden nodes. Measured by a simulation."""
+"""The values that DirectML stores in FLOAT16: products with matrices, the sum of both biases, the
+input's products plus that sum, and hidden nodes. Measured by a simulation."""
 
 
 @of_fields(RnnDesc)

@@ -183,7 +183,7 @@ def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _lengthened(errors: Array, count: int) -> Array:
-    """Return so many errors, of which the last ones are zero."""
+    """Return the errors, followed by zeros up to `count`."""
     if len(errors) == count:
         return errors
     lengthened = np.zeros((count, *errors.shape[1:]))

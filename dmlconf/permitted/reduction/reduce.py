@@ -53,7 +53,7 @@ def argmin_interval(
 def argmax_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Interval:
-    """Return what `argmin_interval` does, of the largest element."""
+    """Return the interval of ARGMAX, as `argmin_interval` does for the smallest element."""
     return _index_interval(
         InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
     )

@@ -57,7 +57,7 @@ class Estimate:
 
 
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
-    """Return what `interpolated` gives along an axis, with a bound of its error.
+    """Return the interpolation along an axis, as `interpolated` does, with a bound of its error.
 
     The error of a coordinate is multiplied by the difference of its neighbours, and by that of the
     next two elements if an element lies within the error. Difference, product and sum are rounded.
@@ -103,7 +103,7 @@ def _exactness(
 def extrapolated_estimate(
     of: Estimate, axis: int, coordinate_errors: Array, starts: Array, weights: Array
 ) -> Estimate:
-    """Return what is on lines through elements and those after them.
+    """Return points on lines, each through an element and the one after it.
 
     Args:
         of: the elements.

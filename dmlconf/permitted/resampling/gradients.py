@@ -18,7 +18,7 @@ __all__ = [
 
 @of_fields(ResampleGrad1Desc)
 def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
+    """Return the candidates: gradients for coordinates with the rounding errors of FLOAT32.
 
     With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
     to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.

@@ -141,7 +141,7 @@ class Reading:
         return replace(self, batch=batch.reshape(-1, *(1,) * (block.y.ndim - 1)))
 
     def at(self, y: Array, x: Array) -> Array:
-        """Return what is at rows and columns."""
+        """Return the elements at rows and columns."""
         inner = self._interpolated(y, x) if self.linear else self.nearest(y, x)
         samples: Array = np.where(self.inside(y, x), inner, self.outside)
         return samples
@@ -158,7 +158,7 @@ class Reading:
         return lower
 
     def _between(self, row: Array, left: Array, right: Array, across: Array) -> Array:
-        """Return what is between two elements of a row."""
+        """Return the interpolation between two elements of a row."""
         first, result = self.elements(row, left), self.elements(row, right)
         result -= first
         result *= across
@@ -272,9 +272,9 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 
 
 def slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices of so many things, of which each has so many elements.
+    """Yield slices of `count` items with `sizes` elements each.
 
-    Each slice has as many as stay in the processor's cache, and at least one.
+    The elements of a slice fit into the processor's cache, unless it has one item only.
     """
     step = max(1, _BLOCK // sizes)
     for first in range(0, count, step):

@@ -65,7 +65,7 @@ class FilterGeometry:
         start: Sequence[int],
         groups: int,
     ) -> FilterGeometry:
-        """Return the geometry of a desc's attributes, with so many spatial dimensions."""
+        """Return the geometry of a desc's attributes, given the number of spatial dimensions."""
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
@@ -93,7 +93,7 @@ class FilterGeometry:
         )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
-        """Return the sizes that so many positions of a filter cover."""
+        """Return the sizes that a filter covers at this number of positions."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(
@@ -238,7 +238,7 @@ def by_group(filter_: Array, groups: int) -> Array:
 
 
 def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices of axes that together cover a tensor, each of them of so many elements."""
+    """Yield slices of axes that together cover a tensor, each of about `at_once` elements."""
     ranges = []
     for count in counts:
         size //= count

@@ -168,7 +168,7 @@ def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
-    """Return what `greatest` does, and the index of the first such element in the whole tensor.
+    """Return the greatest elements, as `greatest` does, and the index of the first of each.
 
     What does not exceed the lowest number counts as equal to it. The index is -1 where the window
     sees nothing but padding.
@@ -211,7 +211,7 @@ def _reduced(
     neutral: Any,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return what combining all that the window sees, and a neutral number, gives."""
+    """Combine all elements in each window, and a neutral number for elements outside."""
     images = _images(tensor)
     output = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
     for block in _blocks(images):
@@ -225,7 +225,7 @@ def _reduced(
 def _along(
     numbers: Array, window: Window, combine: np.ufunc, neutral: Any, dtype: np.dtype[Any]
 ) -> Array:
-    """Return what combining all that the window sees along its axis gives."""
+    """Combine all elements in each window along its axis."""
     if not window.size:
         return np.full(_resized(numbers.shape, window.axis, window.positions), neutral, dtype)
     padded = window.padded(numbers, neutral)

@@ -110,7 +110,7 @@ def suite_note(comparison: Comparison) -> str | None:
 def render_terminal(
     comparison: Comparison, names: tuple[str, str], *, verbose: bool = False, quiet: bool = False
 ) -> RenderableType:
-    """Return what the terminal shows.
+    """Return the report for the terminal.
 
     Args:
         comparison: the comparison.

@@ -140,7 +140,7 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
 
 
 def render_terminal(board: Scoreboard) -> Table:
-    """Return what the terminal shows."""
+    """Return the report for the terminal."""
     from rich.table import Table
     from rich.text import Text
 

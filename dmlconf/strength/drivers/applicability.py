@@ -58,7 +58,7 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return what `chosen` leaves out of these pairs."""
+        """Return the cases of these pairs that `chosen` leaves out."""
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
             tried = set(_sample(pair, self.met[pair], sample, seed))
@@ -67,7 +67,7 @@ class Applicability:
 
 
 def _sample(pair: OperatorDefect, met: Met, sample: int | None, seed: int) -> Sequence[int]:
-    """Return the indices of at most so many cases."""
+    """Return the indices of the cases of a sample."""
     if sample is None or len(met.cases) <= sample:
         return met.cases
     return Random(f"{seed} {pair}").sample(met.cases, sample)

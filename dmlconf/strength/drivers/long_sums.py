@@ -1,4 +1,4 @@
-"""Long sums that a kernel rounds to FLOAT16 after every so many terms."""
+"""Long sums that a kernel rounds to FLOAT16 repeatedly, for example after every 16 terms."""
 
 from __future__ import annotations
 
