@@ -44,7 +44,8 @@ class Figures(Positional):
         source: where the rule comes from; None in logs of older versions.
         expectation: where the expected values come from; None in logs of older versions.
         open: elements that any number satisfies; None in logs of older versions.
-        loose: elements whose room exceeds a tenth of the output's largest number; likewise.
+        loose: elements whose room exceeds a tenth of the output's largest number; None in logs of
+            older versions.
         typical: the share of the limit that measured devices use at most, if it is far less.
         typical_margin: the margin in terms of the typical share.
         products: for `accumulate`, how many terms each element sums.

@@ -111,8 +111,8 @@ def may_take_much(case: Case) -> bool:
 def judged_bytes(case: Case) -> int:
     """Return about how much memory running and judging a case takes beyond that of its process.
 
-    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
-    is permitted are FLOAT64 on the way.
+    A million elements in FLOAT16 take 64 MB, since inputs, outputs, expected values and the ends of
+    permitted intervals are FLOAT64 while they are computed.
     """
     size, elements = sizes_of(case)
     return max(_ELEMENT * elements, _COPIES * size)

@@ -1,4 +1,4 @@
-"""`dmlconf certify` and `dmlconf sign`, as somebody uses them."""
+"""The commands `dmlconf certify` and `dmlconf sign`: certificates, journals and refusals."""
 
 from __future__ import annotations
 

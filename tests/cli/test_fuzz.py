@@ -89,7 +89,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_stops_after_so_many_failures(tmp_path: Path) -> None:
+def test_stops_after_a_number_of_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2

@@ -113,8 +113,8 @@ def load_suite(
         paths: files and folders.
         every_case: build all cases of every matrix as well.
         known: whether all cases of a file with this content are known to be valid.
-        operators: read files of these operators only; all if empty.
-        files: read files of these operators and names (without extension) only; likewise.
+        operators: read only files of these operators; all if empty.
+        files: read only files of these operators and names (without extension); all if empty.
         store: keeps the contents of checked files; without it, or where every case is to be
             built, files are checked each time.
         challenge: changes the seeds of all generated data, except for cases that a page gives or

@@ -134,7 +134,7 @@ class _Moments:
         mean_size: the means of the elements' sizes.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
-        overflows: where the sum on the way to a mean may overflow.
+        overflows: the means whose sum may overflow.
         size: the size of each element, and of its mean.
         centred: each element without its mean.
         squares: the squares of the centred elements.

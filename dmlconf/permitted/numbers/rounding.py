@@ -73,10 +73,11 @@ def finite_sizes(tensor: Array) -> Array:
 
 
 def greatest_product(*factors: Array) -> Array:
-    """Return the greatest product that a kernel may compute on the way, in whatever order.
+    """Return the greatest intermediate product of factors, in whatever order a kernel multiplies.
 
-    That is the product of the first factor and of all others above 1: of 1e30, 1e20 and 1e-20 it is
-    1e50, which overflows, though 1e30 does not. Infinite factors count as 1: they do not overflow.
+    That is the product of the first factor and of all others above 1. For 1e30, 1e20 and 1e-20 it
+    is 1e50, which overflows, although the result 1e30 does not. Infinite factors count as 1, since
+    they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:

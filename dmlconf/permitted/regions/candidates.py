@@ -46,7 +46,7 @@ class Candidate:
 
     Attributes:
         least, most: the least and the greatest result before FLOAT32 rounds anything.
-        error: how far arithmetic may be off; infinite where it may overflow on the way.
+        error: how far arithmetic may be off; infinite where an intermediate may overflow.
     """
 
     least: Array

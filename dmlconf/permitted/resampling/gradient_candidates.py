@@ -48,7 +48,7 @@ def linear_interval(
     Each term has the rounding errors of a subtraction and a multiplication for each axis, and of
     the additions. Where FLOAT32 holds all sums exactly in any order, there is no error. A kernel
     may multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients
-    may overflow on the way, so any result is right for the elements that these may reach.
+    may overflow, so any result is right for the elements that these may reach.
 
     Args:
         gradient: the incoming gradient.

@@ -40,7 +40,7 @@ def test_nothing_is_lost_of_an_exact_number_that_float16_has() -> None:
 
 
 def held(scale: float) -> Array:
-    """Return what FLOAT16 loses on the way to products of small integers with a scale."""
+    """Return the errors of FLOAT16 stores in products of small integers with a scale."""
     a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
     scales = np.full((1, 1), scale, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 1))

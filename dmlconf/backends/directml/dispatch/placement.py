@@ -76,11 +76,11 @@ class PlacedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where all tensors of a case lie in the arena.
+    """The offsets of all tensors of a case in the arena.
 
     Attributes:
         inputs: the inputs, in the order of their bindings; None for an absent tensor.
-        outputs: the same.
+        outputs: the outputs, in the order of their bindings; None for an absent tensor.
         span: used bytes of the arena, including guard bands.
     """
 
