@@ -75,7 +75,7 @@ def write_cases(
 
     Args:
         folder: the folder for the files; weights go to folders `data` next to them.
-        captured: what was captured.
+        captured: the captured calls.
         source: the folder of the kept weights; None if there are none.
         block_nodes: the most nodes of a block, into which larger graphs are split as well.
 

@@ -1,4 +1,4 @@
-"""Results that are right by the documentation, and far from what devices give."""
+"""Reports name operators whose results are right, but far from those of measured devices."""
 
 from __future__ import annotations
 

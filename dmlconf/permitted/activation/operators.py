@@ -1,4 +1,4 @@
-"""Permitted errors of activations, as operators of their own,.
+"""Permitted errors of activations that are operators of their own.
 
 An `..._interval` function returns the least and the greatest right values, as the errors of
 `activation.errors` permit.

@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 _MOST_TOGETHER: Final = 1 << 12
-"""The most elements of which a function is computed for several arguments at once."""
+"""A function of up to this many elements is computed for several arguments at once."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
 
-    Product and sum are rounded either way or at once, unless FLOAT32 holds them; subnormal ones may
-    be zero, and either may overflow.
+    The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
+    holds them. Subnormal ones may be flushed to zero, and either may overflow.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):

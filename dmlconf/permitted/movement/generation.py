@@ -39,7 +39,7 @@ def diagonal_matrix1_candidates(
 def fill_value_sequence_interval(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
 ) -> Interval:
-    """Return the sequence with product and sum rounded in FLOAT32 either way.
+    """Return the interval of the sequence; product and sum are rounded up or down in FLOAT32.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

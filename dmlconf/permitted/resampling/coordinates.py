@@ -1,6 +1,6 @@
 """The errors of coordinates that are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 """
 
 from __future__ import annotations

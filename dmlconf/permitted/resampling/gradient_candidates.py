@@ -1,6 +1,6 @@
 """Permitted gradients of resampling, whose coordinates and sums are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way. A
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down. A
 coordinate takes a reciprocal, a product and two sums, each with a rounding error.
 
 With LINEAR, an error of the coordinate changes the weights a little, so the result is in an
