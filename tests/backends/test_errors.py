@@ -1,4 +1,4 @@
-"""Errors of backends: a text for people, fields for programs, and both outside their process."""
+"""Errors of backends have a text for people and fields for programs, also in other processes."""
 
 from __future__ import annotations
 

@@ -157,9 +157,9 @@ def _least_stored(values: Array) -> Array:
     size = np.abs(values)
     ulp = float16_ulps(size)
     truncated = np.floor(size / ulp) * ulp
-    # Beyond the largest number a store toward zero makes that number, unless of infinity.
+    # Truncation makes the largest number of all larger ones, except for infinity.
     truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
-    # Half way the even number may be either one.
+    # Half way between two numbers, the even one may be the lower or the upper one.
     nearest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)
     nearest = np.where(nearest > LARGEST_FLOAT16, np.inf, nearest)
     return np.where(values >= 0, truncated, -nearest)

@@ -9,7 +9,7 @@ __all__ = ["HasShare", "percentage", "total_share"]
 
 
 class HasShare(Protocol):
-    """What a suite covers of one operator."""
+    """The coverage of one operator by a suite."""
 
     def share(self) -> tuple[int, int]:
         """Return how much is covered, and how much there is."""
