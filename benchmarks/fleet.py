@@ -76,7 +76,7 @@ def suite(folder: Path, count: int) -> str:
 def waits(folder: Path, size: _Size) -> None:
     """Measure two local workers against one, on a backend that waits as a device does."""
     cases = suite(folder, max(400 // size.divisor, 20))
-    arguments = (cases, "-b", "miniature:slow,seconds=0.05", "--scheduler")
+    arguments = (cases, "-b", "faulty:slow,seconds=0.05", "--scheduler")
     ratios = []
     for _ in range(size.repeats):
         one, two = (run(folder, *arguments, f"local:{workers}") for workers in (1, 2))
@@ -88,7 +88,7 @@ def waits(folder: Path, size: _Size) -> None:
 def overhead(folder: Path, size: _Size) -> None:
     """Measure a scheduler with one worker against a worker process of this machine."""
     count = 4_000 // size.divisor
-    arguments = (suite(folder, count), "-b", "miniature:slow,seconds=0")
+    arguments = (suite(folder, count), "-b", "faulty:slow,seconds=0")
     each = []
     for _ in range(size.repeats):
         alone = run(folder, *arguments)

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: `python -m benchmarks.verdicts [--small] [OTHER_CHECKOUT]`.
+"""Measure the stages of a run: `python -m benchmarks.verdicts [--small] [OTHER_CHECKOUT]`.
 
 Runs a part of the suite's operators, graphs and layers of networks on `numpy`, in one process each,
 and prints processor seconds by stage (`stages.py` has what each is). Each part runs twice with a

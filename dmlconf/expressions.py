@@ -535,7 +535,7 @@ def namespace(values: Mapping[str, Any], budget: Budget | None = None) -> Namesp
     """Return the namespace for expressions: the values by name, and the functions.
 
     Args:
-        values: by name.
+        values: the values, by name.
         budget: the steps that all expressions over this namespace may take together.
     """
     names = {**_GLOBALS, **values}

@@ -1,4 +1,4 @@
-"""How to install the packages of an extra of dmlconf, from where dmlconf itself was installed."""
+"""The command that installs an extra of dmlconf, from where dmlconf itself was installed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How much of what comes from outside dmlconf reads and computes: the limits of every reader.
+"""The limits of every reader: how much input from outside dmlconf reads and computes.
 
 Files, logs, recordings, certificates and expressions may come from strangers. None of them may
 cost more than about a gigabyte or ten seconds, so each kind has limits that real ones stay far
-below. What exceeds one is refused with a message that names the limit.
+below. A file that exceeds a limit is refused with a message that names the limit.
 """
 
 from __future__ import annotations
@@ -45,46 +45,46 @@ __all__ = [
 
 _MIB: Final = 1 << 20
 
-# Bytes of files.
+# Maximum bytes of files and of their parts.
 
 LARGEST_DOCUMENT: Final = 4 * _MIB
-"""Of a YAML file: cases, waivers, substrates, statements."""
+"""A YAML file: cases, waivers, substrates, statements."""
 
 LARGEST_CASE_SET: Final = 64 * _MIB
-"""Of the numbers of the cases that a run in a history had, uncompressed: 16 million cases."""
+"""The ids of the cases of a run in a history, uncompressed: 16 million cases."""
 
 LARGEST_CONFIGURATION: Final = 1 * _MIB
-"""Of `dmlconf.toml` or `pyproject.toml`."""
+"""A file `dmlconf.toml` or `pyproject.toml`."""
 
 LARGEST_LIST: Final = 64 * _MIB
-"""Of what `--cases` reads, a file or standard input."""
+"""The list of cases that `--cases` reads from a file or from standard input."""
 
 LARGEST_EDITED_MODEL: Final = 512 * _MIB
-"""Of an ONNX model whose intermediate tensors `capture --model` compares."""
+"""An ONNX model whose intermediate tensors `capture --model` compares."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
-"""Of the intermediate tensors of such a model that are outputs at a time, by their sizes as ONNX
-infers them; one tensor may be larger."""
+"""The intermediate tensors of such a model that are outputs at the same time, by the sizes that
+ONNX infers; a single tensor may be larger."""
 
 LARGEST_MODEL_INPUTS: Final = 1024 * _MIB
-"""Of all inputs of an ONNX model that `capture --model` runs, or of one that it makes."""
+"""All inputs of an ONNX model that `capture --model` runs or makes."""
 
 LARGEST_PARTITION: Final = 64 * _MIB
-"""Of a graph that ONNX Runtime wrote to a file."""
+"""A file with a graph of ONNX Runtime."""
 
 LONGEST_LOG_LINE: Final = 16 * _MIB
-"""Of a line of a run log; far more than any verdict needs."""
+"""A line of a run log; far more than any verdict needs."""
 
 LARGEST_JOURNAL: Final = 256 * _MIB
-"""Of the file in which `capture` keeps what it saw until the captured program ends."""
+"""The journal: the file with the calls that `capture` has seen."""
 
 LONGEST_JOURNAL_LINE: Final = 16 * _MIB
-"""Of one operator or graph there; graphs of 656 nodes took 400 KiB."""
+"""A line of the journal, with one operator or graph; graphs of 656 nodes took 400 KiB."""
 
 LARGEST_RECORDING_MEMBER: Final = 256 * _MIB
-"""Of a recording's manifest and of its outputs, uncompressed."""
+"""The manifest of a recording, and its outputs, uncompressed."""
 
-# Trees of values: YAML, TOML and JSON.
+# The most levels, characters and values in YAML, TOML and JSON.
 
 DEEPEST_DOCUMENT: Final = 40
 """Levels of lists and mappings in YAML and TOML."""
@@ -98,7 +98,7 @@ LONGEST_NUMBER: Final = 400
 MOST_DOCUMENT_VALUES: Final = 1_000_000
 """Values in a YAML file after its aliases are expanded."""
 
-# Expressions: constraints, matrices, conditions, `--where` and `-k`.
+# The most that expressions may take: constraints, matrices, conditions, `--where` and `-k`.
 
 LONGEST_EXPRESSION: Final = 2000
 """Characters of an expression."""
@@ -139,7 +139,7 @@ MOST_COMBINATIONS: Final = 1_000_000
 LONGEST_IDENTIFIERS: Final = 64 * _MIB
 """Characters of the identifiers of all cases of one file."""
 
-# Graphs and folders.
+# The most nodes and folders.
 
 MOST_NODES: Final = 10_000
 """Nodes of one graph."""

@@ -1,4 +1,4 @@
-"""Where the bundled suite and the schemas are.
+"""Paths of the bundled suite and of the schemas.
 
 A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
 them next to it.

@@ -1,3 +1,5 @@
+"""Modules import only from packages above theirs in docs/architecture.md."""
+
 from __future__ import annotations
 
 import ast

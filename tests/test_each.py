@@ -1,3 +1,5 @@
+"""A test of many items (`tests/each.py`) names each item that fails."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The language of constraints, matrices and `--where`: what it computes, and what it refuses."""
+
 from __future__ import annotations
 
 import pickle

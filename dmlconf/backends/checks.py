@@ -63,7 +63,7 @@ class DeviceChecks:
 
     Attributes:
         file: the file that DirectML was loaded from.
-        adapters: in the system's order.
+        adapters: the adapters, in the system's order.
     """
 
     file: DirectMLFile

@@ -87,7 +87,7 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: as `parse_circumstances` returns them; if empty, the cheap ones.
+        names: the names, as `parse_circumstances` returns them; if empty, the cheap ones.
         capabilities: those of the backend.
         backend: its name, for messages.
 
@@ -115,7 +115,7 @@ class Exercise:
 
     Attributes:
         case: the case.
-        circumstances: in the order in which they are run.
+        circumstances: the circumstances, in the order in which they are run.
     """
 
     case: Case
@@ -176,7 +176,7 @@ class Exercises:
 
     Attributes:
         plain: that of the plain run.
-        under: by circumstance; empty if the plain run had no outputs.
+        under: the result under each circumstance; empty if the plain run had no outputs.
     """
 
     plain: Outcome

@@ -26,7 +26,7 @@ class Plugin:
     """One entry point of an installed distribution.
 
     Attributes:
-        name: of the backend.
+        name: the name of the backend.
         distribution: name and version of what was installed, such as `acme-dml 1.2`.
         function: where the function is, such as `acme.backend:create`.
         load: imports and returns it.

@@ -1,4 +1,4 @@
-"""How much memory this process has committed."""
+"""Measure how much memory this process has committed."""
 
 from __future__ import annotations
 

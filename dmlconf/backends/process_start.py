@@ -1,7 +1,8 @@
 """Start processes that ignore Ctrl-C.
 
-A terminal sends it to all processes. What to end, and when, is up to dmlconf; a process that is
-still importing would end with a traceback of its own.
+A terminal sends Ctrl-C to all processes of a command. Only dmlconf's first process should act on it
+and end the others. Otherwise a worker that is still importing would end with a traceback of its
+own.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ INTERRUPTS: Final = tuple(
 def children_ignore_interrupts() -> Iterator[None]:
     """Let processes that start in the block ignore interrupts, from their first instruction on.
 
-    Where the platform has masks of signals, they and this thread block them: this thread until the
-    end of the block, they until `ignore_interrupts`. On Windows they never heed Ctrl-C, and this
-    process does not within the block, so the block should be short.
+    If the platform has signal masks, this thread blocks the signals until the block ends, and the
+    new processes inherit the mask and keep it until they call `ignore_interrupts`. On Windows, the
+    new processes always ignore Ctrl-C, and this process ignores it within the block, so the block
+    should be short.
     """
     if sys.platform == "win32":
         with _ignored_ctrl_c():
@@ -36,7 +38,8 @@ def children_ignore_interrupts() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker  # Takes a while to import.
 
-    # It unblocks SIGINT and SIGTERM in the thread that starts it, as the first process does.
+    # Starting the first process starts the tracker, which unblocks SIGINT and SIGTERM in this
+    # thread. So it starts before they are blocked.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
     try:
@@ -46,7 +49,10 @@ def children_ignore_interrupts() -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C, and heed other requests to end; the first call of a process started so."""
+    """Ignore Ctrl-C, but end at other requests to end.
+
+    A process that was started within `children_ignore_interrupts` calls this first.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -63,7 +69,7 @@ if sys.platform == "win32":
         CTRL+C input; this attribute of ignoring or processing CTRL+C is inherited.
         """
         kernel = ctypes.WinDLL("kernel32")
-        before = _ignores_ctrl_c()  # As `start /b` starts a program.
+        before = _ignores_ctrl_c()  # True for a program that `start /b` started.
         kernel.SetConsoleCtrlHandler(None, 1)
         try:
             yield
@@ -73,8 +79,10 @@ if sys.platform == "win32":
     def _ignores_ctrl_c() -> bool:
         """Return whether this process ignores Ctrl-C, which no function of Windows tells.
 
-        Source: PEB.ProcessParameters and RTL_USER_PROCESS_PARAMETERS.ConsoleFlags, whose lowest bit
-        it is, of ntpebteb.h and ntrtl.h as System Informer has them.
+        It is the lowest bit of ConsoleFlags in the process parameters.
+
+        Source: PEB.ProcessParameters and RTL_USER_PROCESS_PARAMETERS.ConsoleFlags, in ntpebteb.h
+        and ntrtl.h of System Informer.
         """
         word = ctypes.sizeof(ctypes.c_void_p)
         current = ctypes.WinDLL("ntdll").RtlGetCurrentPeb

@@ -222,11 +222,11 @@ class Backend(Protocol):
     """
 
     def environment(self) -> Environment:
-        """Return what the backend runs on."""
+        """Return the environment: the software and the device that the backend runs on."""
         ...
 
     def capabilities(self) -> Capabilities:
-        """Return what the backend can run."""
+        """Return the capabilities: the feature level and data types that the backend can run."""
         ...
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:

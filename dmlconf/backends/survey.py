@@ -1,4 +1,4 @@
-"""What DirectML can do on the adapters of this machine, as the registry returns it."""
+"""The capabilities of DirectML on the adapters of this machine, as the registry returns them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Survey:
 
     Attributes:
         file: the file that DirectML was loaded from.
-        adapters: in the system's order.
+        adapters: the adapters, in the system's order.
     """
 
     file: DirectMLFile

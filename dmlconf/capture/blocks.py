@@ -41,7 +41,7 @@ class Block:
 
 
 def blocks(parts: Parts, most_nodes: int) -> list[Block]:
-    """Return blocks of at most so many nodes, which together have every node once.
+    """Return blocks of a limited number of nodes, which together have every node once.
 
     The nodes are ordered so that one follows what feeds it as closely as possible, and this order
     is cut after every `most_nodes` nodes; what is not connected within a piece is cut as well. So

@@ -1,4 +1,4 @@
-"""What a journal says was captured: each operator and graph once, with how often it was used."""
+"""Read a journal of captured calls: each operator and graph once, and how often it was used."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class CapturedOperator:
         desc: the desc, as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called.
-        nodes: in which graphs it is a node: the number of the graph, and the node's name.
+        nodes: the graphs in which it is a node: for each, the graph's number and the node's name.
         hresult: what CompileOperator returned; None if the program ended in it, or for nodes.
-        weights: what DirectML took over at the first initialisation, by tensor, if it was kept.
+        weights: the data that DirectML took over at the first initialisation, by tensor, if kept.
     """
 
     operator: str
@@ -52,14 +52,14 @@ class CapturedGraph:
     """A graph.
 
     Attributes:
-        number: in the order of compilation, from 1.
+        number: its number in the order of compilation, from 1.
         parts: the parts of a case file's entry.
         names: the application's own names of nodes, by their names in the entry.
         unused: inputs that nothing reads, which the entry leaves out.
         flags: the DML_EXECUTION_FLAGS that it was compiled with.
         compiled: how often CompileGraph was called.
         hresult: what it returned; None if the program ended in it.
-        weights: what DirectML took over at the first initialisation, by input, if it was kept.
+        weights: the data that DirectML took over at the first initialisation, by input, if kept.
     """
 
     number: int
@@ -92,9 +92,9 @@ class CapturedDispatch:
     """A dispatch with its data.
 
     Attributes:
-        what: the operator or graph.
-        inputs: by tensor.
-        outputs: by tensor.
+        what: the dispatched operator or graph.
+        inputs: the inputs, by tensor.
+        outputs: the outputs, by tensor.
     """
 
     what: CapturedOperator | CapturedGraph
@@ -112,10 +112,10 @@ class Captured:
         created: operators created, by name; many are never compiled.
         refused: HRESULTs of CreateOperator, by the operator's name or number.
         operators: those that were compiled, or are nodes of graphs.
-        graphs: in the order of their first compilation.
+        graphs: the graphs, in the order of their first compilation.
         dispatches: those whose data was kept, in order.
         skipped: why parts could not be captured, with how often.
-        failures: what failed in dmlconf itself.
+        failures: errors in dmlconf itself.
     """
 
     devices: int = 0
@@ -152,7 +152,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
-    """Return what the lines of a journal say.
+    """Return everything that the lines of a journal describe.
 
     Lines of other events than those known here are left out.
 

@@ -1,4 +1,4 @@
-"""Write what was captured as case files."""
+"""Write captured operators and graphs as case files."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ DATA: Final = "data"
 """The folder of kept data, next to case files."""
 
 _MOST_TEXT: Final = 1 << 20
-"""Characters of a file of graphs, unless a single one is longer."""
+"""Maximum characters of a file of graphs, unless a single graph is longer."""
 
 _MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """The case files that were written.
 
     Attributes:
         files: the case files.
         cases: how many cases they hold.
-        left_out: cases that dmlconf's own rules refuse, by their name, with what is wrong.
+        left_out: the cases that dmlconf's own rules refuse: their names, and what is wrong.
     """
 
     files: tuple[Path, ...]
@@ -74,8 +74,8 @@ def write_cases(
     Each is loaded as `dmlconf run` would. A case that does not load is left out.
 
     Args:
-        folder: receives them, and weights in folders `data` next to the files.
-        captured: what was captured.
+        folder: the folder for the files; weights go to folders `data` next to them.
+        captured: the captured calls.
         source: the folder of the kept weights; None if there are none.
         block_nodes: the most nodes of a block, into which larger graphs are split as well.
 
@@ -146,7 +146,7 @@ def operator_entries(
     Args:
         name: the operator.
         members: its descs.
-        note: returns what the entry says of one.
+        note: returns the note of the entry of a desc.
     """
     operator = catalogue.operator(name)
     used: set[str] = set()
@@ -237,7 +237,7 @@ def _graph_entry(graph: CapturedGraph) -> Entry:
 
 
 def _weight(weights: Mapping[str, KeptArray], name: str) -> Mapping[str, Any] | None:
-    """Return what an entry says of an input's data if its weights were kept."""
+    """Return the entry of an input's data if its weights were kept; else None."""
     kept = weights.get(name)
     return None if kept is None else {"values": {"file": f"{DATA}/{kept.file}"}}
 
@@ -278,7 +278,7 @@ def with_data(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execution_tags(flags: int) -> list[str]:
-    """Return the tags that say how something was compiled."""
+    """Return the tags that stand for the flags with which an operator was compiled."""
     return [tag for tag, flag in FLAG_TAGS.items() if flags & flag]
 
 
@@ -306,7 +306,7 @@ def sound_entries(
         head: the rest of their file.
         entries: the entries.
         path: where the file will be; data files that it names are there already.
-        left_out: receives the others' names, with what is wrong.
+        left_out: is extended by the names of the others, with what is wrong.
     """
     folder = path.parent
     if not _problems(head, entries, folder):

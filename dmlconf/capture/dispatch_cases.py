@@ -1,4 +1,4 @@
-"""Write dispatches as cases with the application's data, and a recording of what it got."""
+"""Write captured dispatches as cases with the application's data, and record their outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["FOLDER", "RECORDING", "write_dispatches"]
 
 FOLDER: Final = "dispatches"
-"""The folder of dispatches, below that of what was captured."""
+"""The folder of dispatches, below the folder of captured cases."""
 
 RECORDING: Final = f"captured{SUFFIX}"
 
@@ -54,11 +54,11 @@ class _Numbered:
 
 
 def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
-    """Write each dispatch as a case file of its own, in order, and the recording next to them.
+    """Write each dispatch as a separate case file, in order, and the recording next to them.
 
     Args:
-        folder: receives the folder `FOLDER`.
-        captured: what was captured.
+        folder: where the folder `FOLDER` is created.
+        captured: the captured calls.
         source: the folder of the kept arrays.
 
     Raises:
@@ -135,7 +135,7 @@ def _document(
 
 
 def _followed(each: _Numbered, sources: Mapping[str, int]) -> str:
-    """Return which inputs hold a NaN or an infinity already, and which dispatch wrote it."""
+    """Return a note on inputs with NaN or infinity, and on the dispatch that wrote them."""
     sentences = []
     for name, kept in each.dispatch.inputs.items():
         if kept.finite:

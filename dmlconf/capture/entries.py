@@ -1,4 +1,4 @@
-"""What is compiled, in the form of a case file's entry and as a key."""
+"""Compiled operators and graphs as entries of case files, and as keys that tell them apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two providers of ONNX Runtime first differ inside a model.
+"""Find where two providers of ONNX Runtime first differ inside a model.
 
 The outputs of nodes become outputs of the model, some at a time, and both providers run it. A node
 is named if its output is further off than `output_difference` permits and those of all nodes before

@@ -1,4 +1,4 @@
-"""What was captured, as lines of a file that survives the end of the captured program.
+"""The journal: captured calls as lines of a file that survives the end of the program.
 
 Each line is a JSON object. An operator or a graph is written once, before DirectML compiles it, so
 that it is there if that ends the process; later lines refer to it by its number.

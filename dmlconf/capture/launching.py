@@ -1,4 +1,4 @@
-"""Run a program with the hooks in a process of its own, and return what was captured."""
+"""Run a program with the hooks, in its own process, and return the captured calls."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Launched:
     """A program that has ended.
 
     Attributes:
-        captured: what it gave to DirectML until then.
-        folder: holds the arrays that were kept.
-        exit_code: how it ended.
-        interrupted: whether it was interrupted.
+        captured: what the program gave to DirectML.
+        folder: the folder with the arrays that were kept.
+        exit_code: the exit code of the program.
+        interrupted: whether Ctrl-C ended it.
     """
 
     captured: Captured
@@ -50,7 +50,8 @@ def program_environment() -> dict[str, str]:
 def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]:
     """Run a program until it ends, with this process's standard streams.
 
-    What it gave to DirectML is there however it ends; its data until the block ends.
+    The captured calls are returned however the program ends. The folder of arrays is removed when
+    the block ends.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.
@@ -76,7 +77,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
         interrupted = False
         try:
             code = process.wait()
-        except KeyboardInterrupt:  # The program got it as well.
+        except KeyboardInterrupt:  # The terminal sends Ctrl-C to the program, too.
             interrupted = True
             try:
                 code = process.wait(_END_SECONDS)

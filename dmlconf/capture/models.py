@@ -1,7 +1,7 @@
-"""Cases from what several models gave to DirectML: each operator and each block once.
+"""Write cases of several captured models: each operator and each block of a graph once.
 
-A block is a part of a graph of at most eight nodes. Blocks with the same operators, data types and
-wiring are one case, of the fewest elements: the sizes are those of the operators' own cases.
+A block is a part of a graph with at most eight nodes. Blocks with the same operators, data types
+and wiring become one case, made from the block with the fewest elements.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     """Write case files below a folder, one for each operator and one for blocks of graphs.
 
     Args:
-        folder: receives them, such as `gemm/captured.yaml`.
-        captured: what each model gave to DirectML, by the model's name.
+        folder: the folder for the files, such as `gemm/captured.yaml`.
+        captured: the captured calls of each model, by the model's name.
 
     Raises:
         OSError: a file cannot be written.
@@ -125,7 +125,7 @@ def _note(models: Iterable[str]) -> str:
 
 
 def _name(block: Block, used: dict[str, int]) -> str:
-    """Return a name that says which operators there are: `convolution-element-wise-add`."""
+    """Return a name made of the block's operators: `convolution-element-wise-add`."""
     kinds = dict.fromkeys(node["operator"] for node in block.parts["nodes"].values())
     name = "-".join(kind.lower().replace("_", "-") for kind in kinds)[:60].strip("-")
     used[name] = used.get(name, 0) + 1
@@ -133,7 +133,7 @@ def _name(block: Block, used: dict[str, int]) -> str:
 
 
 def _named_alike(block: Block) -> Block:
-    """Return a block whose parts are called after what they are, and numbered."""
+    """Return a block whose nodes and tensors have names of their kind, with numbers."""
     names: dict[str, str] = {}
     parts = block.parts
     for name in parts.get("inputs", {}):
@@ -175,7 +175,7 @@ _SIZES: Final = ("Sizes", "Strides", "TotalTensorSizeInBytes", "values", "fill")
 
 
 def _shape(block: Block) -> str:
-    """Return what blocks share that are one case: all but sizes, numbers and data."""
+    """Return a key that is equal for blocks of one case: everything but sizes, numbers and data."""
 
     def kept(value: Any) -> Any:
         if isinstance(value, Mapping):

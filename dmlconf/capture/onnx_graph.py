@@ -26,11 +26,11 @@ class OnnxNode:
     """A node of a model.
 
     Attributes:
-        name: as the model has it; the name of its first output if it has none.
+        name: the name, as the model has it; the name of its first output if it has none.
         operator: its type, such as `Gemm`.
         inputs: the tensors that it reads, without those that are left out.
         outputs: the tensors that it computes.
-        index: of the node among those of the model.
+        index: the index of the node among those of the model.
     """
 
     name: str

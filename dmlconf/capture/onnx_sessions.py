@@ -89,7 +89,7 @@ class SessionSettings:
         """Open a session of the DirectML provider; nodes that it does not take run on the CPU's.
 
         Args:
-            model: as of `cpu`.
+            model: the model, as for `cpu`.
 
         Raises:
             ModelError: ONNX Runtime or its DirectML provider is missing.

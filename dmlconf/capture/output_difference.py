@@ -1,4 +1,4 @@
-"""How far an output of an ONNX model is from that of ONNX Runtime's CPU provider."""
+"""Compare an output of an ONNX model with that of ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 __all__ = ["OutputDifference", "output_difference"]
 
 _TOLERANCES: Final[Mapping[int, float]] = {2: 1e-2, 4: 1e-4, 8: 1e-4}
-"""By the bytes of a FLOAT type, the share of a tensor's largest number that two right providers may
-differ by: of 14 models that the lab runs whole, FLOAT32 outputs differ by up to 1e-6 and FLOAT16
-ones by up to 3e-3. DirectML computes some FLOAT64 operators in FLOAT32."""
+"""How far two right providers may differ, as a share of the tensor's largest number, by the size of
+the FLOAT type in bytes. In the 14 models that the lab runs as a whole, FLOAT32 outputs differ by up
+to 1e-6 and FLOAT16 outputs by up to 3e-3. FLOAT64 has the share of FLOAT32, since DirectML computes
+some FLOAT64 operators in FLOAT32."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference:
-    """How far one tensor is from another.
+    """The difference of two tensors.
 
     Attributes:
         text: the difference in words.
-        beyond: whether it is more than two right providers may differ by.
+        beyond: whether it is larger than between two right providers.
     """
 
     text: str
@@ -32,13 +33,13 @@ class OutputDifference:
 def output_difference(actual: Any, expected: Any) -> OutputDifference:
     """Compare an output with that of the CPU provider.
 
-    FLOAT numbers may differ by a share of the largest number of the CPU provider's tensor: 0.0001,
-    of FLOAT16 0.01. Integers and BOOL may not differ. What is not a tensor of numbers, such as a
-    sequence, is not compared.
+    FLOAT32 and FLOAT64 numbers may differ by 0.0001 of the largest number in the CPU provider's
+    tensor, and FLOAT16 numbers by 0.01 of it. Integers and BOOL may not differ. An output that is
+    no tensor of numbers, such as a sequence, is not compared.
 
     Args:
-        actual: of the provider that is looked at.
-        expected: of the CPU provider.
+        actual: the output of the provider that is tested.
+        expected: the output of the CPU provider.
     """
     arrays = isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray)
     if not arrays or actual.dtype.kind not in "fiub":

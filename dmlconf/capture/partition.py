@@ -34,10 +34,10 @@ __all__ = ["PartitionError", "captured_partitions"]
 
 _MOST_PARTS: Final = 1 << 16
 _MOST_READS: Final = 8
-"""How many times its size a file's parts may have together."""
+"""How often a file may be read: the parts that are read may have 8 times its size together."""
 
 _LONGEST_NAME: Final = 80
-"""Characters of an operator, a field or a data type; the longest of DirectML has 53."""
+"""Maximum length of the name of an operator, a field or a data type; DirectML's longest has 53."""
 
 _OPERATOR: Final = 1
 _CONSTANT: Final = 2
@@ -48,7 +48,7 @@ class PartitionError(ValueError):
 
 
 class _DamageError(ValueError):
-    """Bytes that cannot be those of a partition; the message says why, of the file as `it`."""
+    """Bytes that cannot belong to a partition; the message says why, and calls the file `it`."""
 
 
 def captured_partitions(paths: list[Path]) -> Captured:
@@ -80,7 +80,7 @@ def captured_partitions(paths: list[Path]) -> Captured:
 
 
 _DAMAGES: Final = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""Exceptions of putting together what bytes that are something else seem to say."""
+"""Exceptions that building a graph raises if the bytes are not a partition's."""
 
 
 def _refusal(path: Path, reason: str) -> str:
@@ -105,8 +105,8 @@ def _unpacked(form: str, content: bytes, position: int) -> tuple[Any, ...]:
 class _Content:
     """The bytes of a file, and how many of them may still be read.
 
-    Parts of a FlatBuffer may refer to the same bytes. Those of a partition hardly do, so a file of
-    which many times its size would be read is damaged, or made to take long.
+    Several parts of a FlatBuffer may refer to the same bytes. In a partition few parts do so. If
+    much more than its size would be read, the file is damaged, or made on purpose to take long.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -218,7 +218,7 @@ class _Table:
 
 
 class _Partition:
-    """One file. Slots are the header's: 4 for the first field of a table, 6 for the second."""
+    """One file. Slots are numbered as in the header: a table's fields are 4, 6, 8 and so on."""
 
     def __init__(self, content: bytes) -> None:
         self._content = _Content(content)
@@ -228,7 +228,7 @@ class _Partition:
         self._root = _Table(self._content, root)
 
     def graph(self) -> DecodedGraph:
-        """Return the graph; weights in files beside it are inputs."""
+        """Return the graph; a constant whose data is in another file becomes an input."""
         names = Names()
         nodes: list[Node] = []
         sources: dict[str, tuple[str, str]] = {}  # Of each tensor's name, its node and output.

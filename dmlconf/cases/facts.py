@@ -1,4 +1,4 @@
-"""Facts of a case's desc: what the run log keeps, and what conditions may name.
+"""Facts of a case's desc, which the run log keeps and conditions may name.
 
 The log keeps the desc itself, in few bytes; everything else, such as ranks and whether strides are
 packed, follows from it. Conditions are expressions of the catalogue's language, such as
@@ -60,11 +60,12 @@ def element_count(facts: Mapping[str, Any]) -> int:
 
 
 def facts_of(case: Case) -> dict[str, Any]:
-    """Return what the run log keeps of a case's desc, as JSON values.
+    """Return the facts of a case that the run log keeps, as JSON values.
 
-    The fields that are present, by name: tensors as text such as `FLOAT16 2x3 strides=1x2`, arrays
-    as lists, infinities and NaN as text; `in_place`, the outputs that share the buffer of an
-    input; and `data`, the words of `DATA_WORDS` that hold for the inputs.
+    These are the fields that are present, by name: tensors as text such as
+    `FLOAT16 2x3 strides=1x2`, arrays as lists, infinities and NaN as text. `in_place` has the
+    outputs that share the buffer of an input, and `data` the words of `DATA_WORDS` that hold for
+    the inputs.
     """
     known: dict[str, Any] | None = case.recalled("facts")
     if known is not None:
@@ -113,7 +114,7 @@ def _times(values: Iterable[int]) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return whether a kept value is a tensor's desc."""
+    """Return whether a fact is the text of a tensor's desc."""
     return isinstance(value, str) and read_tensor(value) is not None
 
 
@@ -139,14 +140,14 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def names_of(case: Case, condition: Expression | None = None) -> Namespace:
-    """Return what a condition over a case is evaluated over.
+    """Return the names, with their values, that a condition over a case may use.
 
-    It is what `names` returns, and `FeatureLevel`, the lowest that must support the desc: 41 for
-    4_1, so that `FeatureLevel >= 4_1` is valid Python.
+    These are the names of `names`, and `FeatureLevel`: the lowest level that must support the desc,
+    as 41 for 4_1, so that `FeatureLevel >= 4_1` is valid Python.
 
     Args:
         case: the case.
-        condition: what will be evaluated; `Data` is left empty if the condition does not use it.
+        condition: the condition; `Data` is left empty if it does not use that name.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
@@ -156,15 +157,15 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
 
 
 def names_of_node(node: Node) -> Namespace:
-    """Return what a condition over a graph's node is evaluated over: what `names` returns."""
+    """Return the names, with their values, that a condition over a graph's node may use."""
     facts = {name: _plain(value) for name, value in node.desc.items() if value is not None}
     return names(node.operator, facts, ())
 
 
 def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
-    """Return what a condition is evaluated over.
+    """Return the names, with their values, that a condition may use.
 
-    The desc's fields (None if absent; a nested operator is its name) and the operator's terms;
+    These are the desc's fields (None if absent; a nested operator is its name) and the terms;
     constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
     largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
@@ -173,7 +174,7 @@ def names(entry: Entry, facts: Mapping[str, Any], tags: Iterable[str]) -> Namesp
 
     Args:
         entry: the operator, or the entry of a graph.
-        facts: as `facts_of` returns them.
+        facts: the facts, as `facts_of` returns them.
         tags: the case's tags.
     """
     desc = desc_of(entry, facts)

@@ -30,7 +30,7 @@ _RULE: Final = PrecisionRule(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCase(Case):
-    """One graph, with its input data and what is expected of its outputs.
+    """One graph, with its input data and the expected outputs.
 
     `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
     inputs' data. Code that asks a case for its tensors, rules and levels need not know about
@@ -46,7 +46,7 @@ class GraphCase(Case):
     relation: Relation | None = None
 
     most_variations: ClassVar[int] = 2
-    """What a graph permits for other inputs takes as long to find as most of its plain run."""
+    """Few other inputs are tried, since finding what a graph permits takes most of the time."""
 
     is_compiled_as_graph: ClassVar[bool] = True
     forms: ClassVar[tuple[Relation, ...]] = tuple(Relation)
@@ -89,7 +89,7 @@ class GraphCase(Case):
 
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
-        """What the nodes need, and what graphs and constants need."""
+        """The feature levels that the nodes need, and those that graphs and constants need."""
         needs: tuple[LevelNeed, ...] = self.once("levels", self._level_needs)
         return needs
 
@@ -140,7 +140,7 @@ class GraphCase(Case):
 
 
 def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
-    """Return where the case's entry has what is wrong."""
+    """Return the location of a problem in the case's entry."""
     if not problem.node:
         return ("outputs", problem.tensor) if problem.tensor else ("outputs",)
     where = ("nodes", problem.node.partition("[")[0])
@@ -148,12 +148,12 @@ def problem_location(problem: WiringProblem) -> tuple[str | int, ...]:
 
 
 def with_graph(case: Case, graph: Graph, **changes: Any) -> GraphCase:
-    """Return a graph with all else that a case has.
+    """Return a case with another graph, and everything else as in the given case.
 
     Args:
         case: the case.
-        graph: what the case has instead of its operator or its graph.
-        changes: of other attributes, such as the data of other inputs.
+        graph: the graph that replaces the case's operator or graph.
+        changes: changes of other attributes, such as the data of other inputs.
     """
     kept = {each.name: getattr(case, each.name) for each in fields(Case) if each.init}
     of_graph = {

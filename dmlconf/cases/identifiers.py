@@ -96,7 +96,7 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     Patterns are returned as they are if a case fits them.
 
     Args:
-        names: as users write them.
+        names: the names, as users write them.
         identifiers: those of the existing cases.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Check the facts in a log's lines: reports and diagnoses rely on their kinds."""
+"""Check the types of the facts in a log's lines, on which reports and diagnoses rely."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DEEPEST: Final = 4
 
 
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the facts of a verdict; None for facts that can be used.
+    """Return a message about the facts of a verdict that are wrong; None if all can be used.
 
     Fields that this version does not know may have any plain value.
 
     Args:
-        operator_name: of the verdict.
-        facts: as `facts_of` returns them.
+        operator_name: the name of the verdict's operator.
+        facts: the facts, as `facts_of` returns them.
     """
     fields = _fields(operator_name)
     for name, value in facts.items():

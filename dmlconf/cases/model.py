@@ -177,7 +177,7 @@ class Case:
         data: the inputs' data by tensor; arrays of tensors as `InputTensors[0]`.
         expectation: what the case itself expects; None leaves it to the reference.
         in_place: output tensors that share the buffer of an input, by output.
-        tags: for selection.
+        tags: the tags for selection.
         about: information for people.
         tolerances: what the case permits in addition to the operator's rules or instead, by output.
         files: SHA-256 in hexadecimal of its data files, by name.
@@ -425,9 +425,10 @@ class CaseTemplate:
     Attributes:
         identifier: the identifier of its cases, without their parameters.
         operator_name: the operator's name in the catalogue.
-        index: of its entry among the file's cases, from 0.
+        index: the index of its entry among the file's cases, from 0.
         data: the entry in the file, which fits the schema.
-        tags: for selection; the first is the name of its file, which is its kind.
+        tags: the tags for selection; the first is the name of the case's file, which is the kind of
+            case.
         about: information for people.
         challenge: the number that changes the seeds of generated data; None for the file's own
             seeds.
@@ -468,7 +469,7 @@ class PlannedCase:
     """A case that is not built yet: its template and its row of the matrix.
 
     Attributes:
-        identifier: as `Case.identifier`.
+        identifier: the case's identifier, as `Case.identifier`.
         template: the entry of the file.
         parameters: the values of the matrix's parameters; empty if there is no matrix.
     """

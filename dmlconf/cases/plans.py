@@ -1,4 +1,4 @@
-"""What is compiled, an operator or a graph, with its bound inputs and outputs."""
+"""The operator or graph that is compiled for a case, with its bound inputs and outputs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class OperatorPlan:
 
     Attributes:
         node: the operator with its desc; it has no name.
-        inputs: what is bound to it.
-        outputs: what it writes.
+        inputs: the bound inputs.
+        outputs: the bound outputs.
         in_place: outputs that share the buffer of an input, by output.
     """
 
@@ -71,8 +71,8 @@ class GraphPlan:
 
     Attributes:
         nodes: operators and constants.
-        inputs: what is bound to the graph; None for an input without edges.
-        outputs: what the graph writes.
+        inputs: the bound inputs; None for an input without edges.
+        outputs: the bound outputs.
         in_place: outputs that share the buffer of an input, by output.
         input_edges: each an input of the graph, a node and the node's input.
         output_edges: each a node, the node's output and an output of the graph.
@@ -97,7 +97,7 @@ Plan = OperatorPlan | GraphPlan
 
 
 def plan(case: Case, *, as_graph: bool = False) -> Plan:
-    """Return what is compiled for a case.
+    """Return the plan of a case: the operator or graph that is compiled for it.
 
     Args:
         case: an operator's case or a graph's.
@@ -111,7 +111,7 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; what an edge names but the graph lacks gets too high a number."""
+    """Return the plan of a graph; names in edges that the graph lacks get a number out of range."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)

@@ -1,4 +1,4 @@
-"""Which documented or measured constraints a desc breaks."""
+"""Find the documented or measured constraints that a desc breaks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
     """Return the names of the enforced constraints on all tensors that one tensor breaks.
 
     Args:
-        kind: of the tensor's field.
+        kind: the kind of the tensor's field.
         tensor: the tensor.
     """
     values = namespace({"Tensor": tensor})

@@ -85,7 +85,7 @@ def operator_names() -> list[str]:
 
 
 def case_folders() -> list[str]:
-    """Return the names that a case may give as its operator: all operators, and `GRAPHS`."""
+    """Return the names that a case file may give as its operator: all operators, and `GRAPHS`."""
     return sorted([*operator_names(), GRAPHS])
 
 
@@ -93,20 +93,22 @@ def operator(name: str) -> Operator:
     """Return the operator of a name or alias, in any case, with or without `DML_OPERATOR_`.
 
     Raises:
-        UnknownOperatorError: the catalogue has no such operator, or graphs are meant.
+        UnknownOperatorError: the catalogue has no such operator, or the name is that of graphs.
         InvalidFilesError: its file cannot be read.
     """
     return _operator(operator_name(name))
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry of an operator, as `operator` does, or of graphs in general."""
+    """Return the entry of an operator, as `operator` does, or the one that all graphs share."""
     return graph_entry() if is_graphs(name) else operator(name)
 
 
 @cache
 def operator_name(name: str) -> str:
-    """Return the catalogue's name of an operator given as for `operator`, without loading it.
+    """Return the name that the catalogue has for a name or alias, without loading the operator.
+
+    For `DML_OPERATOR_TILE` and `tile` that is `TILE`.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
@@ -234,21 +236,24 @@ def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
 
 
 def is_shared(constraint: str | Mapping[str, Any]) -> bool:
-    """Return whether a constraint that an operator lists is one of `shared_constraints`."""
+    """Return whether a constraint that an operator lists is defined in `schemas/common.yaml`."""
     return isinstance(constraint, str) or "name" not in constraint
 
 
 def shared_constraint(
     listed: str | Mapping[str, Sequence[str]], fields: Collection[str]
 ) -> Constraint:
-    """Return a shared constraint as an operator has it.
+    """Return a constraint of `schemas/common.yaml` as one operator uses it.
+
+    `same-sizes: [InputTensor, OutputTensor]` becomes `InputTensor.Sizes == OutputTensor.Sizes`.
 
     Args:
-        listed: its name, or its name with the tensors that are to have something in common.
-        fields: the operator's.
+        listed: what the operator lists: the constraint's name, or its name with the tensors that it
+            compares.
+        fields: the names of the operator's fields.
 
     Raises:
-        LookupError: there is none, or the operator lacks a field.
+        LookupError: there is no such constraint, or the operator lacks a field that it needs.
     """
     name, tensors = (listed, ()) if isinstance(listed, str) else next(iter(listed.items()))
     definitions = {entry["name"]: entry for entry in _common()["shared_constraints"]}

@@ -115,7 +115,7 @@ class Field:
     """One member of an operator desc.
 
     Attributes:
-        name: as the header spells it.
+        name: the name, as the header spells it.
         kind: input tensor, output tensor or attribute.
         c_type: the member's type in the header, such as `const UINT*`.
         optional: whether it may be null.
@@ -164,7 +164,7 @@ class Support:
 
     Attributes:
         ranks: minimum and maximum DimensionCount, inclusive.
-        data_types: in the page's order.
+        data_types: the data types, in the page's order.
     """
 
     ranks: tuple[int, int]
@@ -248,7 +248,7 @@ class Enumeration:
     """An enum of the header.
 
     Attributes:
-        name: as the header spells it, such as `DML_AXIS_DIRECTION`.
+        name: the name, as the header spells it, such as `DML_AXIS_DIRECTION`.
         prefix: the prefix of its constants' names, such as `DML_AXIS_DIRECTION_`.
         values: the constants' numbers, by name without the prefix.
         since: the feature levels of constants introduced later than the enum, by name.

@@ -82,7 +82,7 @@ class PrecisionEntry:
     """A rule as the catalogue states it, for all cases that meet a condition.
 
     Attributes:
-        kind: as `PrecisionRule.kind`.
+        kind: the kind of rule, as in `PrecisionRule.kind`.
         source: the origin of the rule.
         limit: the limit of data types that `limits` does not name.
         limits: limits by data type of the output.
@@ -115,7 +115,7 @@ class PrecisionEntry:
 
         Args:
             names: the desc's values.
-            data_type: the output's.
+            data_type: the output's data type.
         """
         return PrecisionRule(
             kind=self.kind,

@@ -1,4 +1,4 @@
-"""What a verifier must know, or must have allowed, before a certificate is accepted."""
+"""Facts that a verifier must know, or must have allowed, before a certificate is accepted."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def archive_bytes(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of a certificate's file.
 
     Args:
-        members: by name, in any order.
+        members: the members, by name, in any order.
 
     Raises:
         CertificationError: it would be larger than a certificate may be.

@@ -50,7 +50,7 @@ class Certificate:
         predicate: what it says about itself.
         signers: those whose signatures are valid.
         members: the contents of the archive by name.
-        outcomes: of each case that ran.
+        outcomes: the outcome of each case that ran.
         lacking: keys that must have signed it and have not.
     """
 

@@ -42,7 +42,7 @@ def log_bytes(
 
     Args:
         header: its first line.
-        verdicts: by the case's identifier, one for each case of the plan.
+        verdicts: the verdicts by the case's identifier, one for each case of the plan.
         plan: the cases.
         finished: when the run ended.
     """
@@ -81,8 +81,8 @@ def read_log_member(
     """Read the log of a certificate.
 
     Args:
-        content: of run.jsonl.
-        folder: for a file that is read and removed.
+        content: the content of run.jsonl.
+        folder: a folder for a file that is read and removed.
         cases: how many verdicts it must have.
         kept: returns what to keep of each verdict.
 
@@ -133,7 +133,7 @@ def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
 
     Args:
         waivers: all of a file.
-        header: of the run's log.
+        header: the header of the run's log.
 
     Raises:
         RefusedError: the log does not say when the run began.

@@ -41,7 +41,7 @@ class Envelope:
     Attributes:
         payload: the signed bytes.
         payload_type: their type, which is signed as well.
-        signatures: in the order in which they were added.
+        signatures: the signatures, in the order in which they were added.
     """
 
     payload: bytes

@@ -50,7 +50,7 @@ class Finding:
     """A reason why a certificate does not hold.
 
     Attributes:
-        kind: of a fixed set.
+        kind: the kind of reason.
         message: the particulars.
         cases: identifiers of the cases that it concerns.
     """
@@ -68,7 +68,7 @@ class Verification:
     """What a verifier knows about a certificate.
 
     Attributes:
-        file: as named.
+        file: the file as the user named it.
         findings: why it does not hold; empty if it does.
         notes: what anyone who accepts it must know.
         predicate: what it says about itself; None if it was refused.

@@ -24,8 +24,8 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
     """Return the value of JSON text.
 
     Args:
-        content: in UTF-8.
-        name: of the member, for the message.
+        content: the content, in UTF-8.
+        name: the name of the member, for the message.
         whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:

@@ -211,7 +211,7 @@ def new_key_pair(path: Path) -> Path:
     """Write a new private key, readable only by its owner, and its public half next to it.
 
     Args:
-        path: of the private key, such as KEY.pem; the public one is KEY.pub.pem.
+        path: the path of the private key, such as KEY.pem; the public one is KEY.pub.pem.
 
     Returns:
         the path of the public key.

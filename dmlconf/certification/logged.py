@@ -1,4 +1,4 @@
-"""Compare the verdicts in a certificate's log with those of the verifier."""
+"""Compare the verdicts in a certificate's log with those that the verifier reaches itself."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return the compared parts of a verdict, with a digest instead of its large figures.
+    """Return the parts of a logged verdict that are compared, and a digest of its figures.
 
-    The digest stands among those of the outputs.
-
-    Everything else in a stranger's log may have any size.
+    The digest is in `output_digests`, under the name `figures`. All other parts are dropped, since
+    in a stranger's log they may be of any size.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
@@ -35,7 +34,12 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield the cases for which the log disagrees with the outputs."""
+    """Yield a finding for each case whose logged verdict differs from the verifier's.
+
+    Args:
+        log: the certificate's log.
+        verdicts: the verdicts that the verifier reached from the outputs, by case.
+    """
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):

@@ -48,7 +48,7 @@ LOG: Final = "run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be certified.
+    """The cases to certify, and everything that decides about them.
 
     Attributes:
         profile: the required cases and the allowed verdicts.
@@ -72,7 +72,7 @@ class Order:
 
 
 def journal_head(order: Order, header: Header) -> Mapping[str, Any]:
-    """Return what is certified; only a certification with the same head can resume the journal."""
+    """Return the head of the journal; only a certification with the same head can resume it."""
     return {
         "dmlconf": header.dmlconf,
         "suite": header.suite_digest,
@@ -90,7 +90,7 @@ def run_order(
     """Run the cases that the journal lacks, and store their outcomes.
 
     Args:
-        order: what is to be certified.
+        order: the cases to certify.
         engine: has a run of the order's plan whose outcomes are not judged.
         journal: keeps the outcomes.
         on_case: called after every case, with whether it broke.
@@ -143,10 +143,10 @@ def judge_order(
     """Return the packed outcomes, and an iterator of the verdicts on the cases.
 
     Args:
-        order: what is to be certified.
-        header: of the log.
+        order: the cases to certify.
+        header: the header of the log.
         backend: the backend it was run on.
-        outcomes: by the case's identifier.
+        outcomes: the outcomes, by the case's identifier.
         folder: where the processes that judge find the outcomes.
         limits: how many processes judge.
     """
@@ -189,12 +189,12 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
 
 
 def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
-    """Return what a certificate says about itself.
+    """Return the predicate: the statement of a certificate about itself.
 
     Args:
-        order: what is certified.
+        order: the cases that are certified.
         backend: the backend it was run on.
-        header: of the certificate's log.
+        header: the header of the certificate's log.
     """
     replayed = backend.name.name == "recording"
     recording = str(backend.environment.details["sha256"]) if replayed else None
@@ -221,8 +221,8 @@ def members_of(
     """Return all members of a certificate.
 
     Args:
-        order: what is certified.
-        header: of its log.
+        order: the cases that are certified.
+        header: the header of its log.
         verdicts: one for each case of the plan.
         outcomes: the packed outcomes, as `judge_order` returns them.
         finished: when the run ended.

@@ -145,7 +145,7 @@ def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
     """Return a stored outcome from its line and contents, after checking them.
 
     Args:
-        line: of outcomes.jsonl.
+        line: a line of outcomes.jsonl.
         contents: the stored elements, by their SHA-256.
 
     Raises:
@@ -190,7 +190,7 @@ class StoredOutcomes:
     """The outcomes of a certificate, each decoded on request.
 
     Attributes:
-        lines: by the case's identifier.
+        lines: the lines, by the case's identifier.
         changed: identifiers of the cases whose elements in outputs.bin were changed.
     """
 
@@ -273,7 +273,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """Read outcomes.jsonl and outputs.bin.
 
     Args:
-        text: of outcomes.jsonl.
+        text: the text of outcomes.jsonl.
         outputs: outputs.bin.
         checked: whether this process has checked them before, so that digests are not recomputed.
 

@@ -148,7 +148,8 @@ def certification_profile(name: str) -> Profile | None:
     """Return the profile of this name or file, or None if there is none.
 
     Args:
-        name: of a bundled profile, or the path of a profile's file; a suffix `+PART` adds a part.
+        name: the name of a bundled profile, or the path of a profile's file; a suffix `+PART` adds
+            a part.
 
     Raises:
         InvalidFilesError: its file cannot be read or is not a profile.

@@ -43,7 +43,7 @@ class Source:
     """The origin of the outputs.
 
     Attributes:
-        backend: as named on the command line.
+        backend: the backend, as named on the command line.
         recording: SHA-256 of the recording that was certified; None for a run on a device.
     """
 

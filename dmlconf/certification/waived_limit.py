@@ -1,4 +1,4 @@
-"""How many cases the sender's waivers may excuse: a number, or a share of all."""
+"""The number or share of cases that the sender's waivers may excuse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WaivedLimit:
     and gives the latter.
 
     Attributes:
-        number: of cases, or of percent.
+        number: a number of cases, or a percentage.
         percent: whether it is a share of the profile's cases.
     """
 
@@ -43,7 +43,7 @@ class WaivedLimit:
         return cls(number, bool(match["percent"]))
 
     def exceeded(self, waived: int, cases: int) -> bool:
-        """Return whether so many waived ones of so many cases are too many."""
+        """Return whether `waived` of `cases` cases exceed the limit."""
         return waived > (self.number * cases / 100 if self.percent else self.number)
 
     def __str__(self) -> str:

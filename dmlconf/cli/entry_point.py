@@ -109,8 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _end_by_exit_code() -> None:
     """Keep Python from dying of SIGINT instead of returning the exit code.
 
-    `python -m dmlconf` does if an interrupt, handled or not, ended source text running in `exec`,
-    which is how `dataclass` creates its methods. Running more text in `exec` clears that state.
+    `python -m dmlconf` would die of it if an interrupt, even a handled one, came while `exec` was
+    running source text, as `dataclass` does to create methods. Running more text in `exec` clears
+    that state.
     """
     exec("")
 

@@ -25,7 +25,7 @@ class Alone:
         case: its identifier.
         operator: its operator.
         run: the index of the run that stands alone, from 0.
-        verdicts: on the case, in the order of the runs.
+        verdicts: the verdicts on the case, in the order of the runs.
     """
 
     case: str
@@ -45,7 +45,7 @@ def alone(runs: Sequence[RunLog]) -> list[Alone]:
     A case counts if at least three runs judged it, and all of these but one agree.
 
     Args:
-        runs: in any order; a run that did not judge a case has no say in it.
+        runs: the runs, in any order; a run that did not judge a case has no say in it.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

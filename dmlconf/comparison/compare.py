@@ -59,7 +59,7 @@ class Changed:
     Attributes:
         case: its identifier.
         operator: its operator.
-        change: of the case.
+        change: the change of the case.
         base: its verdict in the base; None if there is none.
         new: its verdict in the new run; None if there is none.
     """
@@ -111,7 +111,7 @@ class Comparison:
     Attributes:
         base: the run that is compared with.
         new: the other run.
-        differences: of their environments, suites and options.
+        differences: the differences of their environments, suites and options.
         changes: one entry for each case of either run, the most severe first.
         timing: which operators take longer on the device.
     """

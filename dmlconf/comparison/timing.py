@@ -1,4 +1,4 @@
-"""Which operators take longer on the device than in an earlier run, beyond noise.
+"""Find operators that take longer on the device than in an earlier run, beyond noise.
 
 A case's time is that of its fastest dispatch by the device's own clock, since any disturbance of a
 dispatch only adds to it. Two measures of an operator may show that it is slower: the median of its
@@ -77,8 +77,8 @@ class Slowdown:
         cases: how many of its cases both runs timed.
         ratio: how many times as long it takes.
         least: the lower bound of the ratio, beyond that of all operators.
-        base_seconds: of all these cases in the base.
-        seconds: in the new run.
+        base_seconds: the seconds that all these cases take in the base.
+        seconds: the seconds that they take in the new run.
         slowest: the case whose time grew by the greatest factor.
         slowest_ratio: that factor.
     """
@@ -115,7 +115,7 @@ class Timing:
     slower: tuple[Slowdown, ...]
 
     def slower_than(self, factor: float) -> list[Slowdown]:
-        """Return the operators that take at least so many times as long."""
+        """Return the operators that take at least `factor` times as long."""
         return [slowdown for slowdown in self.slower if slowdown.ratio >= factor]
 
 

@@ -1,1 +1,1 @@
-"""Which parts of the documentation a suite covers, and which it does not."""
+"""Measure the parts of the documentation that a suite covers, and those that it does not."""

@@ -1,4 +1,4 @@
-"""What captured models use of DirectML, and whether cases that were written for it have it too.
+"""Compare what captured models use of DirectML with what the hand-written cases use.
 
 The models are those that captured cases' notes name: "Captured from nudenet/320n, magika/model."
 """

@@ -26,7 +26,7 @@ class DataClass:
 
     Attributes:
         parts: returns the names of the properties that inputs of a data type must cover together.
-        parts_in: returns those of them that one input has.
+        parts_in: returns the properties among these that one input has.
     """
 
     parts: Callable[[DataType], tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""How many of a suite's cases a target, such as ONNX, can express."""
+"""Count the cases of a suite that a target, such as ONNX, can express."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Expressible", "measure_target"]
 
 @dataclass(slots=True)
 class Expressible:
-    """What a target can express of one operator's cases.
+    """How many cases of one operator a target can express.
 
     Attributes:
         operator: its name.
-        cases: how many there are.
-        expressible: how many the target has a counterpart of.
-        reasons: why it has none of others, with their number.
+        cases: how many cases there are.
+        expressible: for how many of them the target has a counterpart.
+        reasons: why it has none for the others, each reason with the number of cases.
     """
 
     operator: str
@@ -37,11 +37,11 @@ class Expressible:
 def measure_target(
     cases: Iterable[Case], target: str, advance: Callable[[], None] = lambda: None
 ) -> list[Expressible]:
-    """Return what a target can express of the cases, by operator.
+    """Return how many cases a target can express, by operator.
 
     Args:
-        cases: the suite's.
-        target: its name.
+        cases: the suite's cases.
+        target: the name of the target.
         advance: called after each case.
     """
     rows: dict[str, Expressible] = {}

@@ -1,4 +1,4 @@
-"""Which operators are neighbours in the graphs of a suite."""
+"""Find the operators that are neighbours in the graphs of a suite."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GraphCoverage:
 
     Attributes:
         cases: number of graphs with any of the operators.
-        most_nodes: of the largest of them.
+        most_nodes: the number of nodes of the largest graph.
         operators: the operators that are nodes somewhere.
         neighbours: the number of graphs for each pair of operators in which the first feeds the
             second.

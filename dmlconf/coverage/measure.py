@@ -75,7 +75,7 @@ def measure(
 
     Args:
         operators: those to measure.
-        cases: the suite's; cases of other operators do not count.
+        cases: the suite's cases; cases of other operators do not count.
         recorded: returns whether a recording of the suite has a case.
         advance: called after each case.
     """

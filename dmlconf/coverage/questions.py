@@ -1,4 +1,4 @@
-"""Which questions of `schemas/questions.yaml` the cases of a suite ask of which operators.
+"""Count the cases that ask each question of `schemas/questions.yaml` of each operator.
 
 A question such as `ends-of-words` has a part for each end, operator and data type: ARGMAX of INT64
 is asked for numbers below 2^31 and from 2^31 on. Any valid case of the operator may ask a part.
@@ -56,7 +56,7 @@ class Question:
         inputs: the inputs whose data ask.
         data_types: those to ask for.
         data: the class of data; None if conditions ask.
-        conditions: by part, what a case must meet.
+        conditions: for each part, the condition that a case must meet.
         derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
     """
 
@@ -238,7 +238,7 @@ def measure_questions(
 
     Args:
         operators: those to ask.
-        cases: the suite's.
+        cases: the suite's cases.
         advance: called after each case.
     """
     questions = read_questions()

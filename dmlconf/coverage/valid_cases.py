@@ -15,7 +15,7 @@ def valid_cases(
     """Yield the cases of some operators, but for those that DirectML must refuse.
 
     Args:
-        cases: the suite's.
+        cases: the suite's cases.
         operators: names.
         advance: called after each case, also after those of other operators.
     """

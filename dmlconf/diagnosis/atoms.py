@@ -47,7 +47,7 @@ class AtomTable:
 
     Attributes:
         atoms: the atoms, each the simplest of those that hold for the same cases.
-        holds: of shape (atoms, cases), BOOL.
+        holds: whether each atom holds for each case; sizes {atoms, cases}, BOOL.
         index: the row of each expression, including those that are not the simplest.
         bits: how far-fetched each expression is.
     """

@@ -28,7 +28,7 @@ def dump_cases(
     `TENSOR.actual.npy`. What is not known has no file.
 
     Args:
-        folder: for the case files; it is created.
+        folder: a folder for the case files; it is created.
         cases: the cases.
         backend: runs them.
         against: gives what they do not state.

@@ -146,7 +146,7 @@ def _fed_by(
 
     Args:
         graph: the graph.
-        changes: by each tensor that is no longer read, the one that is read instead.
+        changes: for each tensor that is no longer read, the one that is read instead.
         readers: the inputs of nodes that change; all, and the graph's outputs, if None.
     """
 

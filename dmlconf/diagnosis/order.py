@@ -53,7 +53,7 @@ class Symptom:
     Attributes:
         cases: the case that failed; of a breakdown that no case explains, each that may have.
         before: the cases that ran before them in their process, the first one first.
-        verdict: of the case; None for a breakdown that no case explains.
+        verdict: the verdict of the case; None for a breakdown that no case explains.
         breakdown: how the process broke down; None where the case failed otherwise.
     """
 

@@ -20,18 +20,18 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_indices"]
 
 MOST_PAIRED: Final = 160
-"""Atoms that pairs are formed from, the best single ones."""
+"""The number of atoms from which pairs are formed: the best ones."""
 
 MOST_EXTENDED: Final = 12
-"""Pairs to which a third atom is added."""
+"""The number of pairs to which a third atom is added."""
 
 EXACT_BONUS: Final = 10.0
-"""Bits by which an exact condition may be longer than one with exceptions."""
+"""The number of bits by which an exact condition may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
 
 _FEW: Final = 0.05
-"""Passes for each failure, at most, where nearly every case fails: 20 for 400 failures."""
+"""Nearly every case fails if there are at most this many passes for each failure: 20 for 400."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the best condition; None if no condition is better than none.
 
-    Where nearly every case fails, a condition that only some of the failures meet is an accident of
-    their data: of 401 failures and 16 passes of GEMM, 305 are without FusedActivation. Then the
-    condition is empty, which every case meets.
+    If nearly every case fails, a condition that only some of the failures meet is an accident. With
+    401 failures and 16 passes of GEMM, for example, 305 cases have no FusedActivation. Then the
+    empty condition is returned, which every case meets.
 
     Args:
         table: the atoms.

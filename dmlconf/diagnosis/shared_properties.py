@@ -22,9 +22,9 @@ class Condition:
     """A condition over facts, and which failures and passes meet it.
 
     Attributes:
-        text: an expression of the catalogue's language; empty if it is every case.
+        text: an expression of the catalogue's language; empty if every case meets the condition.
         failures: how many failures meet it.
-        of: out of how many.
+        of: how many failures there are.
         passes: how many passes meet it.
         alternatives: other expressions that hold for exactly the same cases.
     """
@@ -50,7 +50,7 @@ class SharedProperty:
         reasons: the kinds of reason, the most frequent first, with their counts.
         failures: the verdicts.
         compared: how many passes of these operators they were compared with.
-        condition: what separates them from passes; None if nothing does.
+        condition: the condition that separates them from passes; None if none does.
         simpler: a shorter condition with few exceptions, or None.
     """
 

@@ -90,7 +90,7 @@ def archive_content(values: Mapping[str, Any]) -> bytes:
     """Return the bytes of an archive: the same for the same values in any order.
 
     Args:
-        values: of the entries, by key; entries that are too large are left out.
+        values: the values of the entries, by key; entries that are too large are left out.
     """
     index: dict[str, tuple[int, int]] = {}
     entries = b""

@@ -86,7 +86,7 @@ class Store:
 
         Args:
             folder: owned by this user only.
-            most_bytes: of all entries; `prune` removes the oldest beyond that.
+            most_bytes: the maximum size of all entries; `prune` removes the oldest beyond that.
         """
         self.folder = folder
         self._most_bytes = most_bytes

@@ -1,4 +1,4 @@
-"""Read JSON and TOML of strangers into plain values, within limits of depth and of numbers.
+"""Read JSON and TOML from strangers into plain values, with limited depth and numbers.
 
 YAML has a reader of its own, `dmlconf.documents.reader`, with the same limits.
 """
@@ -17,7 +17,7 @@ from dmlconf.limits import DEEPEST_DOCUMENT, DEEPEST_JSON, LONGEST_NUMBER
 __all__ = ["TreeError", "parsed_json", "parsed_toml", "require_shallow"]
 
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{200}|[eE]\+?0*[0-9]{3}")
-"""Anything that might be longer than a number may be, or larger than FLOAT64 holds."""
+"""Text that may be a number with too many digits, or one too large for FLOAT64."""
 _OPENING: Final = re.compile(rb"[\[{]")
 _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
 
@@ -26,8 +26,8 @@ class TreeError(ValueError):
     """Text that is not JSON or TOML, or exceeds a limit; the message says why.
 
     Attributes:
-        line: of the mistake, from 1; 0 if unknown.
-        column: of the mistake, from 1.
+        line: the line of the mistake, from 1; 0 if unknown.
+        column: the column of the mistake, from 1.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 1) -> None:
@@ -36,10 +36,12 @@ class TreeError(ValueError):
 
 
 def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) -> Any:
-    """Return the value of JSON text: no infinities, not as 1e999 either, no NaN, no endless digits.
+    """Return the value of JSON text.
+
+    Infinities, NaN, numbers such as 1e999, and numbers with very many digits are refused.
 
     Args:
-        content: in UTF-8.
+        content: the content, in UTF-8.
         unique: whether an object must not have a key twice.
         whole: whether all numbers must be integers, without a point or an exponent.
 
@@ -47,7 +49,7 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         TreeError: it is not JSON, is nested too deeply, or has a number too long or too large.
     """
     more: dict[str, Any] = {"object_pairs_hook": _unique} if unique else {}
-    if _LARGE_NUMBER.search(content):  # Perhaps in a text, so each number is looked at.
+    if _LARGE_NUMBER.search(content):  # It may be within a string, so each number is checked.
         more |= {"parse_int": _integer, "parse_float": _float}
     if whole:
         more["parse_float"] = _fraction
@@ -59,7 +61,7 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         raise
     except ValueError as error:
         raise TreeError(str(error)) from error
-    # Text without many brackets cannot be deep, which saves looking at all values.
+    # Text with few brackets cannot be deep, so its values need no check.
     if len(_OPENING.findall(content)) > DEEPEST_JSON:
         require_shallow(value, DEEPEST_JSON)
     return value

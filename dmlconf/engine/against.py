@@ -1,4 +1,4 @@
-"""What gives the expected outcomes of cases that state none: recordings, the reference, or both.
+"""Sources of expected outcomes for cases that state none: recordings, the reference, or both.
 
 A backend is never judged by itself: neither by a backend of the same name, nor by what was recorded
 with the same files on the same adapter and driver, nor the reference by a recording of it.
@@ -62,7 +62,7 @@ class RecordingAgainst:
         """Name the recording.
 
         Args:
-            path: of the recording, as `StoredRecording` takes it.
+            path: the path of the recording, as `StoredRecording` takes it.
             subject: who is under test, and is not judged by what was recorded of it; None where
                 that does not matter.
             store: keeps which cases a file has, so that it need not be read for others.
@@ -164,7 +164,7 @@ class Expectations:
     """What gives the expected outcomes of a run; a worker process gets a copy.
 
     Attributes:
-        name: for the log.
+        name: the name for the log.
         against: gives them.
         recordings: those that may be used.
         note: what the user should know before the run, or None.
@@ -192,7 +192,7 @@ def expectations(
     suite_paths: Sequence[Path],
     store: Entries | None = None,
 ) -> Expectations:
-    """Return what gives the expected outcomes of cases that state none.
+    """Return the source of expected outcomes for cases that state none.
 
     Args:
         against: `auto`, or a backend as named on the command line.

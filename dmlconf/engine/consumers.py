@@ -1,4 +1,8 @@
-"""Consumers of a run's events: the log first, so that nothing is lost, then all others."""
+"""Consumers: functions that take each event of a run, such as a verdict, as it happens.
+
+The consumer that writes the run log takes each event first, so that no verdict is lost if another
+consumer fails.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ Consumer = Callable[[Event], None]
 _Item = TypeVar("_Item")
 
 _PICKLED_AT_ONCE: Final = 256
-"""Verdicts that are pickled together share what they have in common."""
+"""How many verdicts are pickled together; parts that are equal in them are stored once."""
 
 
 def logging_to(log: LogWriter) -> Consumer:
@@ -52,9 +56,9 @@ def logging_to(log: LogWriter) -> Consumer:
 
 
 class LogKeeper:
-    """A consumer that keeps what the log has, so that nobody has to read it again.
+    """A consumer that keeps the content of the run log, so that reports need not read the file.
 
-    Until the run ends its verdicts are pickled, as its plan takes much memory, too.
+    The verdicts are kept pickled until the run ends, since they take less memory in that form.
     """
 
     def __init__(self) -> None:
@@ -77,7 +81,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log and keep it no more; None where the log began with another run."""
+        """Return the log, and forget it; None if the run was resumed, so the log began earlier."""
         if self._header is None:
             return None
         pack = packing()
@@ -93,21 +97,21 @@ class LogKeeper:
 
 
 def _taken(items: list[_Item]) -> Iterator[_Item]:
-    """Take the items out of a list, the last first."""
+    """Remove the items of a list, the last first, and yield each."""
     while items:
         yield items.pop()
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
-    """Run, give each event to the log and then to the others, and return the run's end.
+    """Execute a run, pass each event to the log and then to others, and return the log's footer.
 
-    A consumer other than the log that raises gets no more events; the run goes on, so that
-    no verdict is lost, and the error is raised at its end.
+    If a consumer other than the log raises, it gets no more events. The run goes on, so that no
+    verdict is lost, and the error is raised when it ends.
 
     Args:
-        engine: what runs.
-        log: takes each event first. If it raises, the run ends.
-        others: take each event afterwards.
+        engine: executes the run.
+        log: a consumer that takes each event first. If it raises, the run ends.
+        others: consumers that take each event after the log has.
 
     Raises:
         LogWriteError: the log cannot be written any more.
@@ -129,10 +133,10 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
 
 def run_to_end(engine: Engine, consumer: Consumer) -> None:
-    """Run, for a caller that can use nothing but a complete run.
+    """Execute a run for a caller that can use only a complete one.
 
     Args:
-        engine: what runs.
+        engine: executes the run.
         consumer: takes each event. If it raises, the run ends.
 
     Raises:

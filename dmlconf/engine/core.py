@@ -1,7 +1,7 @@
 """The engine: the one loop that every run goes through.
 
-`Engine.execute` yields what happens in a run, as events. It neither writes a log nor shows
-anything: consumers of the events do, the log first (`dmlconf.engine.consumers`).
+`Engine.execute` yields the events of a run, such as a verdict. It neither writes a log nor shows
+anything. Consumers of the events do that, and the log comes first (`dmlconf.engine.consumers`).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Engine:
     """Runs a `Run`, and keeps its backend open until it is closed.
 
     Attributes:
-        run: what runs.
-        target: what runs its cases.
-        expected: what gives the expected values that cases do not state.
+        run: the run, with everything that decides what happens in it.
+        target: the backend or the workers that run its cases.
+        expected: the source of expected values that cases do not state.
         header: the description of the run, as its log has it.
     """
 
@@ -116,7 +116,7 @@ class Engine:
         return self._judge(cases)
 
     def execute(self) -> Generator[Event, None, None]:
-        """Run, and yield what happens.
+        """Run the cases, and yield the events of the run.
 
         Every selected case gets one `Judged`, or, in a run that is not judged, one `Executed` or
         `Unsupported`. If the run is interrupted, stopped or ended by an error, the cases that were
@@ -162,7 +162,7 @@ class Engine:
             raise failure
 
     def _steps(self, state: _State) -> Generator[Event, None, None]:
-        """Run round after round, and yield what happens until all cases have a verdict."""
+        """Run round after round, and yield events until all cases have a verdict."""
         run = self.run
         if not run.judged:
             for cases in state.rounds():
@@ -220,7 +220,7 @@ class Engine:
 
 
 class _State:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         retries: runs failing cases again.
@@ -283,13 +283,13 @@ class _State:
 
     @property
     def failures_to_come(self) -> int | None:
-        """After how many more failing cases no others start; None for never."""
+        """How many more cases may fail before no others start; None for any number."""
         most = self._run.most_failures
         return None if most is None else max(0, most - self._failures)
 
     @property
     def has_too_many_failures(self) -> bool:
-        """Whether as many cases failed as the run bears."""
+        """Whether the run has reached its maximum number of failures."""
         most = self._run.most_failures
         return most is not None and self._failures >= most
 

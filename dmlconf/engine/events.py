@@ -1,4 +1,4 @@
-"""What happens in a run, in order: all that the log, progress, reports and scripts learn of it.
+"""Events of a run, in order: all that the log, progress, reports and scripts learn of it.
 
 A run of two cases, the second of which fails once and is retried once, has the events `Opened`,
 `Judged`, `Retried`, `Retried`, `Judged`, `Finished`. The run of `dmlconf record`, which keeps the

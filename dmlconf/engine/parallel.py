@@ -42,7 +42,7 @@ def judged_in_processes(
         backend: what to run it on; each process creates its own.
         expected: gives the expected outcome of cases that state none.
         limits: how to run.
-        options: as `judged` takes them.
+        options: the options, as `judged` takes them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -22,7 +22,7 @@ def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
 
     Args:
         given: what the user asked for; None for what suits the backend.
-        capabilities: the backend's.
+        capabilities: the backend's capabilities.
     """
     return capabilities.compiles_graphs if given is None else given
 

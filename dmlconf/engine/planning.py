@@ -35,7 +35,7 @@ def plan_run(
 
     Args:
         paths: files and folders; the bundled suite if empty.
-        backend: as `dmlconf run -b` takes it.
+        backend: the backend, as `dmlconf run -b` takes it.
         operators: take only cases of these operators, and graphs with one of them.
         cases: take only cases with these identifiers, or patterns with `*` and `?`.
         against: what gives the expected values that cases do not state, as `--against` takes it.

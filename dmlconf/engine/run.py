@@ -27,7 +27,7 @@ class How:
 
     Attributes:
         backend: what is tested.
-        limits: of each machine.
+        limits: the limits on each machine.
         substrate: the layers below DirectML.
         compare_unfused: whether each graph's nodes also run one by one; None for only on backends
             that compile graphs.
@@ -64,8 +64,8 @@ class Run:
 
     Attributes:
         suite: the suite that the plan was selected from.
-        paths: of the suite, as given; the log's header names them.
-        suite_paths: of the suite; recordings are looked for beside them.
+        paths: the paths of the suite, as given; the log's header names them.
+        suite_paths: where the suite's files are; recordings are looked for beside them.
         plan: the whole plan; expectations are chosen for it.
         chosen: the part of the plan that this run takes, or rounds of generated cases.
         how: what runs each case.

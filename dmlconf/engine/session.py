@@ -262,7 +262,7 @@ class _ByBackend:
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
-    """Return what gives the expected outcome of cases that state none.
+    """Return the source of expected outcomes for cases that state none.
 
     Args:
         name: the backend to compare with, as named on the command line.
@@ -324,7 +324,7 @@ def make_header(
 
 
 def header_environment(backend: OpenBackend) -> dict[str, Any]:
-    """Return what an open backend runs on, for a log's header."""
+    """Return the environment of an open backend, for a log's header."""
     environment = environment_record(backend.environment)
     if backend.capabilities.half_precision:  # Needed for judging the outputs again.
         environment["details"] = {**environment["details"], "half": True}
@@ -332,7 +332,7 @@ def header_environment(backend: OpenBackend) -> dict[str, Any]:
 
 
 def environment_record(environment: Environment) -> dict[str, Any]:
-    """Return what a backend runs on, with Python, NumPy and the operating system."""
+    """Return the environment of a backend, with Python, NumPy and the operating system."""
     return {
         **asdict(environment),
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",

@@ -93,7 +93,7 @@ def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
     Longest first, each case goes to the shard with the least work so far.
 
     Args:
-        seconds: by identifier.
+        seconds: the seconds of each case, by identifier.
         count: how many shards there are.
     """
     loads = [(0.0, number) for number in range(1, count + 1)]

@@ -1,4 +1,4 @@
-"""What flows from a judge to the engine: verdicts, and what precedes them."""
+"""Verdicts and attempts on their way from a judge to the engine."""
 
 from __future__ import annotations
 

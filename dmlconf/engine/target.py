@@ -1,4 +1,4 @@
-"""What runs the cases of a run: a backend of this machine, or the workers of a scheduler."""
+"""The target of a run: a backend of this machine, or the workers of a scheduler."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["combined", "judged_variants"]
 
 PART_CASES: Final = 64
 PART_BYTES: Final = 1 << 26
-"""Bytes of the outputs that a part of the plan keeps, unless it is a single case."""
+"""Maximum bytes of the outputs of a part of the plan; a single case may have more."""
 
 
 def judged_variants(
@@ -40,10 +40,11 @@ def judged_variants(
     """Run the plan in every variant, and yield one verdict on each case.
 
     Args:
-        plan: what to run.
-        backend: has the variants.
+        plan: the cases.
+        backend: the backend with the variants.
         against: gives the expected outcome of cases that state none.
-        options: as `judged` takes them; they hold for each variant, without circumstances.
+        options: the options, as `judged` takes them; they hold for each variant, without
+            circumstances.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -125,8 +126,9 @@ def combined(
     """Return one verdict on a case: the most severe of its variants, which it names.
 
     Args:
-        verdicts: by variant.
-        differing: by variant and output, how many elements have other bits than in the first.
+        verdicts: the verdicts, by variant.
+        differing: for each variant and output, how many elements have other bits than in the first
+            variant.
     """
     variants = {
         label: VariantResult(

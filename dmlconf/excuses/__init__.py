@@ -1,1 +1,1 @@
-"""What excuses a failure: limits of a substrate, known faults of DirectML, and waivers."""
+"""Excuses for failures: limits of a substrate, known faults of DirectML, and waivers."""

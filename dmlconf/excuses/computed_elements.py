@@ -1,4 +1,4 @@
-"""Which elements of an output are what a formula says that a runtime gives."""
+"""Find the elements of an output that have the values of a known wrong formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements of an output a deviation of a target concerns, one small function for each."""
+"""Functions that find the elements of an output that a deviation of a target concerns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _ulp(
     float32: float,
     float16: float,
 ) -> Array:
-    """Numbers within so many units in the last place, by data type."""
+    """Numbers within a number of units in the last place, by data type."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     limit = float16 if right.dtype == np.float16 else float32

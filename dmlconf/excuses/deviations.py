@@ -1,7 +1,8 @@
-"""Deviations of a target: what ONNX or WebNN promises otherwise than DirectML's documentation.
+"""Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
-Each has the sentence of the target's specification and its link. A failure is waived where it
-vanishes as soon as the elements that deviations concern are replaced with the right ones.
+Each has the sentence of the target's specification and its link. To see whether deviations explain
+a failure, the elements that they concern are replaced with the right ones: if the case passes then,
+the failure is waived.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ _DIRECTML: Final = "directml"
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Something that a target promises otherwise, or not at all.
+    """A statement of a target's specification that differs from DirectML's documentation.
 
     Attributes:
-        name: as verdicts have it.
+        name: the name, as verdicts have it.
         scope: the cases that it may concern.
-        elements: which elements of outputs may be others: those to which all of these names of
-            `ELEMENTS` apply; none if the target may only refuse the case.
-        arguments: of such a function, such as the permitted error.
-        formula: computes what elements may be instead of naming them; None if names do.
+        elements: names of `ELEMENTS`; elements of outputs to which all of them apply may differ.
+            Empty if the target may only refuse the case.
+        arguments: the arguments of the functions of `ELEMENTS`, such as the permitted error.
+        formula: computes the outputs of the target, if `elements` names none; else None.
         refuses: the inputs for which the target may refuse the case: a name of `REFUSALS`.
         says: the sentence of the target's specification, and what it leaves open.
-        link: where the sentence is.
+        link: the address of the sentence.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Deviation:
     def concerned(
         self, case: Case, output: str, inputs: Mapping[str, Array], right: Array, actual: Array
     ) -> Array:
-        """Return which elements of an output may be others than DirectML's."""
+        """Return the elements of an output that may differ from DirectML's."""
         if self.formula is not None:
             return computed_elements(case, output, self.formula, actual, **self.arguments)
         concerned = np.full(right.shape, bool(self.elements))
@@ -88,7 +89,7 @@ class Deviations:
 
     Attributes:
         target: its name; empty for DirectML itself, which has none.
-        deviations: in the order of the file.
+        deviations: the deviations, in the order of the file.
     """
 
     target: str = ""
@@ -101,12 +102,12 @@ class Deviations:
         verdict: Verdict,
         judge: Callable[[Case, Outcome], Verdict],
     ) -> Verdict:
-        """Return the verdict, or `waived` if deviations explain the failure wholly.
+        """Return the verdict; it is `waived` if deviations explain the whole failure.
 
         Args:
             case: the case.
-            outcome: of the backend.
-            verdict: on it.
+            outcome: the outcome of the backend.
+            verdict: the verdict on it.
             judge: judges another outcome of the case.
         """
         if not self.deviations or verdict.status is not Status.FAILED or verdict.reason is None:
@@ -124,24 +125,24 @@ class Deviations:
         return _waived(verdict, used)
 
     def covering(self, case: Case) -> list[Deviation]:
-        """Return those that may concern a case."""
+        """Return the deviations that may concern a case."""
         facts = Facts(case)
         return [each for each in self.deviations if each.scope.covers(case, facts)]
 
 
 NO_DEVIATIONS: Final = Deviations()
-"""DirectML's own documentation holds as it is."""
+"""The deviations of DirectML itself: none."""
 
 
 def patched(
     case: Case, outcome: Outputs, deviations: list[Deviation]
 ) -> tuple[list[Deviation], Outputs]:
-    """Return the deviations that concern elements which are not right, and the outcome without.
+    """Return the deviations that concern wrong elements, and the outcome with these elements right.
 
     Args:
         case: the case.
         outcome: its outputs.
-        deviations: those that may concern the case.
+        deviations: the deviations that may concern the case.
     """
     inputs, right = case.inputs(), evaluate(case)
     arrays = dict(outcome.arrays)

@@ -1,4 +1,4 @@
-"""What other runtimes than DirectML are known to do wrong by their own specification.
+"""Findings: known mistakes of other runtimes than DirectML, by their own specifications.
 
 A finding explains a failure and excuses nothing: the case stays failed, and its reason begins with
 the finding's name. `schemas/findings/*.yaml` lists them by runtime; docs/findings.md shows them.
@@ -29,7 +29,7 @@ _NO_OTHER_RUNTIME: Final = frozenset({"directml", REFERENCE})
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a runtime does wrong.
+    """A known mistake of a runtime.
 
     Attributes:
         wrong: the finding's name, the cases that it concerns and, for wrong values, which elements.
@@ -37,7 +37,7 @@ class Finding:
         fails: the kind of the failure.
         message: what the message of a failure without values contains.
         example: the smallest case that fails in this way.
-        code: the same in a few lines of the runtime's own API.
+        code: the same mistake in a few lines of the runtime's own API.
     """
 
     wrong: Deviation
@@ -59,12 +59,12 @@ class Findings:
 
     Attributes:
         runtime: the backend's name; empty if there is no list for it.
-        version: the one in which they were seen.
+        version: the version of the runtime in which the findings were seen.
         details: entries that the environment's details must have.
         title: the runtime as people call it.
-        findings: in the order of the file.
-        runs: what was run, and how many cases had each outcome.
-        note: what else there is to say.
+        findings: the findings, in the order of the file.
+        runs: the runs from which the findings come, and how many cases had each outcome.
+        note: further remarks.
     """
 
     runtime: str = ""
@@ -87,9 +87,9 @@ class Findings:
 
         Args:
             case: the case.
-            outcome: of the backend.
-            verdict: on it.
-            deviations: of the target, which may explain some of the elements.
+            outcome: the outcome of the backend.
+            verdict: the verdict on it.
+            deviations: the deviations of the target, which may explain some of the elements.
             judge: judges another outcome of the case.
         """
         reason = verdict.reason

@@ -60,8 +60,8 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Reasons that a wrong formula explains if it leaves other elements undefined, or is written to
-another place; `_is_undefined` says whether it does."""
+"""Reasons that a known fault explains if its formula leaves elements unwritten that should be
+written, or writes to other elements; `_is_undefined` says whether it does."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -165,7 +165,7 @@ class KnownFault:
         nodes: whether it shows in nodes of graphs as well.
         alone: whether its cases may harm others in the same process.
         title: what DirectML does, in a few words that fit after its version.
-        kernels: on which devices it was seen.
+        kernels: the devices on which it was seen.
         instead: what an application can do to get right results.
         example: the identifier of a small case that shows it.
         not_computed: why the wrong outputs are not known, if they are not.
@@ -247,7 +247,7 @@ class KnownFault:
 
         Args:
             case: the case.
-            outcome: of the case.
+            outcome: the outcome of the case.
             circumstance: the one under which it failed; None if it failed plainly.
             as_graph: whether single operators are compiled as graphs.
         """

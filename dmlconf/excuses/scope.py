@@ -1,4 +1,4 @@
-"""Which cases and which versions of the software a known failure affects."""
+"""The scope of a known failure: the cases and the versions of the software that it affects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Scope:
 
         Args:
             case: the case.
-            facts: of the case, for callers with several scopes.
+            facts: the facts of the case, for callers with several scopes.
         """
         if self.operators is not None and case.operator_name not in self.operators:
             return False

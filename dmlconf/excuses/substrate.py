@@ -40,7 +40,7 @@ class Limit:
             CompileOperator does not compile is not compiled by CompileGraph either.
         hresult: name of the HRESULT; `S_OK` for wrong values.
         operators: names of the affected operators; None for any.
-        data_types: by tensor, the affected data types; None for any.
+        data_types: the affected data types, by tensor; None for any.
         cases: identifiers of the affected cases; None for all.
         where: a condition that the affected cases meet; None for all.
         circumstance: the only circumstance under which it shows; None for any, and for plain runs.
@@ -61,7 +61,7 @@ class Limit:
 
         Args:
             case: the case.
-            outcome: of the case.
+            outcome: the outcome of the case.
             circumstance: the one under which it failed; None if it failed plainly.
         """
         if self.circumstance is not None and self.circumstance != circumstance:

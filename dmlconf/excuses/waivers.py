@@ -114,7 +114,7 @@ class Waiver:
         until: the last day on which it is valid.
         scope: the cases that fail.
         failure: how they fail.
-        rejection: of a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
+        rejection: for a case that is rejected, the HRESULT and the call: `E_FAIL by Execute`.
         bound: for wrong values, how wrong they may be.
         devices: those on which it is known.
         intermittent: whether the failure does not show in every run, so that a case may pass.
@@ -144,7 +144,7 @@ class Waiver:
 
         Args:
             case: the case.
-            facts: of the case.
+            facts: the facts of the case.
         """
         if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
             return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
@@ -264,7 +264,7 @@ def effective_waivers(
 
     Args:
         waivers: all of a file.
-        environment: of the backend, or of the recorded one in a replay.
+        environment: the environment of the backend, or of the recorded one in a replay.
         day: the day of the run, in UTC; None for today.
     """
     concerned = tuple(waiver for waiver in waivers if waiver.devices.include(environment))

@@ -1,1 +1,1 @@
-"""What cases expect: recorded, filled into case files, and checked against the reference."""
+"""Expectations of cases: recorded, filled into case files, and checked against the reference."""

@@ -1,7 +1,7 @@
-"""Case files whose expectations the reference contradicts, and those checked before.
+"""Find expectations in case files that the reference contradicts, and cache the results.
 
-What was found out about a file is kept under the digest of the file, of the recordings that were
-asked, and of everything that decides what the reference permits.
+The result for a file is cached under a digest of the file, of the recordings that are checked with
+it, and of everything that determines what the reference permits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dmlconf.workers.memory import shortage
 __all__ = ["expectation_problems", "fingerprint"]
 
 _FORM: Final = "1"
-"""Version of the format of what is kept."""
+"""Version of the format of cached results."""
 
 _SOURCES: Final = (
     *JUDGING_SOURCES,
@@ -43,7 +43,7 @@ _SOURCES: Final = (
     "workers",
     "cli/commands/writing/validate.py",
 )
-"""What decides whether an expectation contradicts the reference."""
+"""The sources that decide whether an expectation contradicts the reference."""
 
 _HINT: Final = (
     "correct the expectation, or the reference; where the reference is wrong, say "
@@ -58,10 +58,10 @@ _HINT_OF_DISPUTES: Final = "leave `disputes` out"
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is wrong with an entry of a case file.
+    """A problem of an entry of a case file.
 
     Attributes:
-        index: of its entry in the file, from 0.
+        index: the index of its entry in the file, from 0.
         message: what is wrong.
         hint: what to do.
     """
@@ -78,9 +78,9 @@ def expectation_problems(
 
     Args:
         suite: the case files, which have no other problem.
-        recordings: what is checked in addition to the outputs that cases state; not of cases with
-            the tag `model`, because that takes long.
-        store: keeps what was found out about files; without it they are checked each time.
+        recordings: recordings whose outputs are checked as well, except for cases with the tag
+            `model`, because that takes long.
+        store: the cache of results; None to check every file each time.
     """
     for (path, _), group in groupby(suite.plan(), _file_and_operator):
         plan = [planned for planned in group if _may_expect(planned.template, bool(recordings))]
@@ -114,7 +114,7 @@ def _may_expect(template: CaseTemplate, recorded: bool) -> bool:
 def _findings(
     plan: Sequence[PlannedCase], recordings: Sequence[RecordingAgainst]
 ) -> Iterator[_Finding]:
-    """Yield what is wrong with the entries of one file."""
+    """Yield the problems of the entries of one file."""
     for template, group in groupby(plan, lambda planned: planned.template):
         stated: list[tuple[str, Contradiction]] = []
         recorded: list[tuple[str, Contradiction]] = []
@@ -182,7 +182,7 @@ def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:
-    """Return the key of what is kept of a case file; None for one whose data other files hold."""
+    """Return the key of a case file's result; None if other files have its data."""
     content = path.read_bytes()
     if b"file" in content:
         return None
@@ -199,7 +199,7 @@ def fingerprint() -> bytes:
 
 
 def _kept(store: Entries | None, key: str | None) -> list[_Finding] | None:
-    """Return what is kept under a key; None if nothing is, or it is damaged."""
+    """Return the result that is cached under a key; None if there is none, or it is damaged."""
     if store is None or key is None:
         return None
     try:

@@ -30,7 +30,7 @@ class LeftOut:
     Attributes:
         case: its identifier.
         broken: whether the backend broke down or misbehaved; otherwise it may decline the case.
-        reason: of a fixed kind, in words.
+        reason: one of a fixed set of reasons, in words.
         message: the particulars.
     """
 

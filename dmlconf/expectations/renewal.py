@@ -24,7 +24,7 @@ class Part:
     """The recording of one operator's cases, as a file.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         content: its new content; None if it has the same outcomes already.
     """
 
@@ -40,7 +40,7 @@ def parts_kept(
     They are those of cases that were not selected. Entries of cases in no case file are dropped.
 
     Args:
-        path: of the recording, as FOLDER/NAME.dmlrec.
+        path: the path of the recording, as FOLDER/NAME.dmlrec.
         plan: what will be recorded.
         source: what it will be recorded on, without entries.
 
@@ -77,7 +77,7 @@ def renewed(
     been written by another version of dmlconf, Python or zlib.
 
     Args:
-        path: of the recording, as FOLDER/NAME.dmlrec.
+        path: the path of the recording, as FOLDER/NAME.dmlrec.
         recording: what was recorded, of all operators.
         others: other entries, by operator.
 

@@ -1,4 +1,4 @@
-"""What runtimes compute instead of the right result, one small pure function for each fault.
+"""Wrong results of runtimes as formulas, one small pure function for each fault.
 
 A fault is a wrong formula. Its function takes a case with its inputs and returns the outputs that a
 runtime with the fault gives, or None where the fault does not concern the case. `formulas` has the

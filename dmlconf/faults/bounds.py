@@ -68,7 +68,7 @@ def _bound(case: Case, name: str) -> Array:
 
 
 def infinity_as_the_least_integer(case: Case) -> Computed | None:
-    """Return what CLIP gives of integers if a bound above all of them overflows.
+    """Return the outputs of CLIP for integers if a bound above all of them overflows.
 
     It is then 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed types. It
     is so for bounds in a floating-point type as wide as the integers, and for all but FLOAT16

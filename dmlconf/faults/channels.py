@@ -1,4 +1,4 @@
-"""VALUE_SCALE_2D, whose bias is a product with zeros and ones."""
+"""The formula of a known fault of VALUE_SCALE_2D, which adds its bias by a matrix product."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["bias_by_a_product"]
 
 
 def bias_by_a_product(case: Case) -> Computed | None:
-    """Return what VALUE_SCALE_2D gives if each channel adds all biases, the others times 0.
+    """Return the outputs of VALUE_SCALE_2D if a channel adds its own bias, and all others times 0.
 
-    An infinite bias or NaN times 0 is NaN, so one of them makes every other channel NaN.
+    Infinity or NaN times 0 is NaN, so an infinite bias of one channel makes all others NaN.
     """
     biases = np.array(case.desc["Bias"], np.float64)
     if np.isfinite(biases).all():

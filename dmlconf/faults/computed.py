@@ -1,4 +1,4 @@
-"""What DirectML computes instead of the right outputs."""
+"""The outputs that DirectML computes instead of the right ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ class Computed:
     """The outputs of a case on a DirectML with a fault.
 
     Attributes:
-        outputs: arrays by tensor. Those that the fault leaves right are as the reference has them.
-        around: a case whose right outputs these are, and whose rules say how far DirectML's
-            arithmetic may be from them; None if every bit is known.
-        terms: for sums that no case has as its right outputs, the sums of their terms' sizes,
-            FLOAT64, by tensor: what the operator's rule is a share of.
-        allowance: gives what is permitted around each output where neither says it.
-        unknown: which elements may be anything, by tensor; none of those that are left out.
+        outputs: the outputs by tensor; an output that the fault leaves right is the reference's.
+        around: another case whose right outputs equal these; its rules give the permitted errors.
+            None if every bit is known.
+        terms: the error scales, FLOAT64, by tensor, for sums that are the right outputs of no case.
+        allowance: gives the allowance of each output that has neither `around` nor `terms`.
+        unknown: which elements may have any value, by tensor; tensors without any are left out.
         spills: whether something is written past the end of an output.
-        others: gives what else such a DirectML may compute, where a kernel is chosen by what is
-            not known; None if nothing else. Nodes of graphs are not tried with these.
+        others: yields further outputs that a DirectML with the fault may compute, if it is not
+            known which kernel runs; None if there are none. Nodes of graphs do not use these.
     """
 
     outputs: Mapping[str, Array]
@@ -40,15 +39,15 @@ class Computed:
 
 
 Formula = Callable[[Case], Computed | None]
-"""Computes what a DirectML with one fault gives; None if the fault does not concern the case.
+"""Computes the outputs of a DirectML with one fault; None if the fault does not concern the case.
 
-It is given one operator with its inputs, which may be a node of a graph; a formula of what several
-nodes give together is given the graph.
+The case is one operator with its inputs, which may be a node of a graph. A formula for several
+nodes together takes the whole graph.
 """
 
 
 def of_operators(*names: str) -> Callable[[Formula], Formula]:
-    """Return a decorator of formulas that concern these operators, and no others and no graphs."""
+    """Return a decorator of formulas that apply only to these operators, and to no graphs."""
 
     def decorator(formula: Formula) -> Formula:
         @wraps(formula)

@@ -1,4 +1,4 @@
-"""Operators that copy the wrong elements."""
+"""Formulas of known faults in which an operator copies the wrong elements."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = [
 ]
 
 _KNOWN_DIMENSIONS: Final = 4
-"""How many dimensions SCATTER_ND's kernel for small inputs has coordinates for."""
+"""The number of dimensions that SCATTER_ND's kernel for small inputs can address."""
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return what SLICE1 copies where the output leaves out elements of a window's whole axis.
+    """Return the outputs of SLICE1 if its output leaves out elements of an axis that is held whole.
 
-    An axis that the window holds whole, with a stride of 1, is taken together with the one before
-    it if that has a stride of 1, too. As many elements as the output has along both follow each
-    other: of [[1, 2, 3, 4], [5, 6, 7, 8]] the output of sizes {2, 1} is [1, 2], not [1, 5].
+    If the window holds a whole axis with a stride of 1, and the axis before it has a stride of 1
+    too, both are merged into one axis. The output then gets consecutive elements: from
+    [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1} gets [1, 2], not [1, 5].
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     sizes = desc["OutputTensor"].Sizes
@@ -63,10 +63,10 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 
 
 def lengths_not_clamped(case: Case) -> Computed | None:
-    """Return what REVERSE_SUBSEQUENCES gives for lengths beyond the axis: what lies after it.
+    """Return the outputs of REVERSE_SUBSEQUENCES if lengths beyond the axis are not clamped.
 
-    Of [4, 5, 6, 7] with a length of 9, the elements come from the indices 8, 7, 6 and 5. These are
-    the next rows of the tensor, and zeros after its last element.
+    For [4, 5, 6, 7] with a length of 9, the elements are read at the indices 8, 7, 6 and 5. There
+    are the next rows of the tensor, and zeros after its last element.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]
@@ -85,17 +85,17 @@ def lengths_not_clamped(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return what SCATTER_ND gives of an input of at most 4 dimensions and more of the others.
+    """Return the outputs of SCATTER_ND if only the input has at most 4 dimensions.
 
-    The kernel knows the last 4 dimensions of the updates. Of 3 rows of 2x2x2 blocks, which are
-    updates of sizes {3, 1, 2, 2, 2}, it writes the first row alone. With sizes {1, 3, 2, 2, 2} it
-    is right.
+    The kernel addresses only the last 4 dimensions of the updates. If the updates are 3 rows of
+    2x2x2 blocks, with sizes {3, 1, 2, 2, 2}, it writes only the first row. With the sizes
+    {1, 3, 2, 2, 2} it is right.
 
-    If IndicesDimensionCount exceeds 4, an element moreover takes the index tuple that begins as
-    many numbers behind the first index as its coordinate along the first dimension of the blocks
-    says; without blocks, always the first tuple. Beyond the last index it reads the last one again.
-    Of the rows {10, 20} and {30, 40} for the indices [2, 0], both are written to column 0 of row 2
-    and column 1 of row 0, so that 30 and 40 stay there.
+    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element with the
+    coordinate c along the first dimension of its block takes the tuple that begins at index c of
+    all indices; without blocks it takes the first tuple. Beyond the last index, the last one is
+    read again. For the indices [2, 0], both rows {10, 20} and {30, 40} are written to column 0 of
+    row 2 and column 1 of row 0, so that 30 and 40 stay there.
     """
     if case.desc["IndicesDimensionCount"] > _KNOWN_DIMENSIONS:
         if not case.desc["IndicesTensor"].Packed:
@@ -105,11 +105,12 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
-    """Return what SCATTER_ND gives in a graph if IndicesDimensionCount exceeds 4.
+    """Return the outputs of SCATTER_ND in a graph if IndicesDimensionCount exceeds 4.
 
-    Like `scattered_by_other_tuples`, with strides of 0 along dimensions of 1 element. Tuples of one
-    number have such a last dimension, so each element takes the first of them: of the indices
-    [2, 0], both rows are written to row 2. An index counts as 0 along a dimension of 1 element.
+    It is as in `scattered_by_other_tuples`, but with strides of 0 along dimensions of 1 element. If
+    each tuple is one number, that is the last dimension of the indices, so each element takes the
+    first tuple: for the indices [2, 0], both rows are written to row 2. An index counts as 0 along
+    a dimension of 1 element.
     """
     desc = case.desc
     if desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:

@@ -1,4 +1,4 @@
-"""Graphs in which DirectML makes one node of GEMM and ELEMENT_WISE_ADD."""
+"""Wrong results of graphs in which DirectML fuses ELEMENT_WISE_ADD into a GEMM before it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _OPERANDS = {"ATensor": "BTensor", "BTensor": "ATensor"}
 
 
 def sum_before_the_activation(case: Case) -> Computed | None:
-    """Return what a graph gives if C is added to a GEMM before its FusedActivation.
+    """Return the outputs of a graph if C is added to a GEMM before its FusedActivation.
 
-    Of GEMM with RELU and of ELEMENT_WISE_ADD becomes a GEMM with CTensor: of a product -2 and a sum
-    with 3, RELU(-2) + 3 = 3 becomes RELU(-2 + 3) = 1.
+    DirectML makes one node of a GEMM with RELU and of the ELEMENT_WISE_ADD after it: a GEMM whose
+    CTensor is the other operand. If the product is -2 and the other operand 3, the graph should
+    give RELU(-2) + 3 = 3, and gives RELU(-2 + 3) = 1.
     """
     graph = case.graph
     for edge in case.graph.intermediate_edges:
@@ -32,7 +33,7 @@ def sum_before_the_activation(case: Case) -> Computed | None:
 
 
 def _with_one_node(graph: Graph, edge: IntermediateEdge) -> Graph:
-    """Return a graph whose GEMM at the beginning of an edge is one with the sum at its end."""
+    """Return a graph with one node for the GEMM at an edge's beginning and the sum at its end."""
     product, sums = graph.by_name.get(edge.from_node), graph.by_name.get(edge.to_node)
     if not (isinstance(product, Node) and isinstance(sums, Node)):
         return graph

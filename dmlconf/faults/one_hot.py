@@ -22,7 +22,7 @@ __all__ = [
 
 
 def low_word_as_index(case: Case) -> Computed | None:
-    """Return what ONE_HOT gives if the low word of an INT64 index counts alone, with its sign.
+    """Return the outputs of ONE_HOT if the low word of an INT64 index counts alone, with its sign.
 
     4294967297, whose low word is 1, selects the second element, although there are only two. The
     axis size is added to the low word if the whole index is negative: of two elements -4294967295
@@ -35,7 +35,7 @@ def low_word_as_index(case: Case) -> Computed | None:
 
 
 def unsigned_index_as_signed(case: Case) -> Computed | None:
-    """Return what ONE_HOT gives if it takes UINT64 indices for INT64, by their low words.
+    """Return the outputs of ONE_HOT if it takes UINT64 indices for INT64, by their low words.
 
     18446744073709551615 is then -1, which selects the last element.
     """
@@ -55,7 +55,7 @@ def _with_low_words(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]
 
 
 def first_value_in_place_of_the_second(case: Case) -> Computed | None:
-    """Return what ONE_HOT gives as a graph if ValuesTensor has a last dimension of 1 element.
+    """Return the outputs of ONE_HOT as a graph if ValuesTensor has a last dimension of 1 element.
 
     The second value is read as if the values lay along the last dimension.
     """
@@ -67,7 +67,7 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 
 
 def second_value_after_the_first(case: Case) -> Computed | None:
-    """Return what ONE_HOT gives if it steps from the first value by the last dimension's stride.
+    """Return ONE_HOT's outputs if it steps from the first value by the last dimension's stride.
 
     Where the last dimension has 1 element, its stride need not lead to the second element, but
     between elements, where anything may lie, or behind the buffer, where zeros are read.

@@ -1,4 +1,4 @@
-"""What a case gives on a DirectML with known faults: an operator, or a graph with such nodes."""
+"""Predict the outputs of a DirectML with known faults, for an operator or a graph."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Prediction:
 
     Attributes:
         outputs: arrays by tensor.
-        changed: the outputs that the fault makes wrong.
+        changed: the names of the outputs that the fault makes wrong.
         allowance: gives what the rule of an output permits around them; None if every bit is known.
-        unknown: which elements may be anything, by tensor.
+        unknown: which elements may have any value, by tensor.
         spills: whether something is written past the end of an output.
     """
 
@@ -40,12 +40,14 @@ class Prediction:
 
 
 def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
-    """Yield what a case may give on a DirectML with a fault; nothing if it gives what is right.
+    """Yield the outputs that a case may have on a DirectML with a fault.
+
+    Nothing is yielded if the fault does not change the right outputs.
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: computes what one operator, or a whole graph, gives; None if it gives what is
-            right, or what its nodes give.
+        formula: computes the wrong outputs of one operator or of a whole graph. It returns None if
+            they are right, or if they follow from the outputs of the nodes.
     """
     computed = formula(case)
     if computed is None:
@@ -61,7 +63,7 @@ def predictions(case: Case, formula: Formula) -> Iterator[Prediction]:
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
-    """Return what gives the allowance of each output; None if every bit is known."""
+    """Return a function of an output's name that gives its allowance; None if bits are known."""
     if computed.allowance is not None:
         return computed.allowance
     if computed.around is not None:
@@ -95,24 +97,24 @@ def _of_graph(case: GraphCase, formula: Formula) -> Iterator[Prediction]:
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> frozenset[str]:
-    """Return the outputs that differ from the right ones in a bit."""
+    """Return the names of outputs that differ from the right ones in any bit."""
     return frozenset(
         name for name, array in outputs.items() if array.tobytes() != right[name].tobytes()
     )
 
 
 def _one_of(values: Array, intervals: Sequence[Interval]) -> Allowance:
-    """Return an allowance of intervals, in one of which each element lies."""
+    """Return an allowance that requires each element to be in one of several intervals."""
     return Allowance(right=values, interval=intervals[0], candidates=intervals)
 
 
 def _exactly(values: Array) -> Allowance:
-    """Return an allowance of these values alone."""
+    """Return an allowance that permits only these values."""
     alone = (values, values)
     errors = SumErrors(np.zeros(values.shape), spans=(alone,))
     return Allowance(right=values, errors=errors, interval=alone, candidates=[alone])
 
 
 def _sums(values: Array, terms: Array) -> Allowance:
-    """Return an allowance of sums whose terms have these sizes together."""
+    """Return an allowance for sums, given the sums of the absolute values of their terms."""
     return Allowance(right=values, errors=SumErrors(terms))

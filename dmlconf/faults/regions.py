@@ -13,7 +13,7 @@ __all__ = ["parts_beyond_32_bits_left_out"]
 
 
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
-    """Return what ROI_POOLING gives if parts whose end wraps around in 32 bits are outside: 0.
+    """Return the outputs of ROI_POOLING if parts whose end wraps around in 32 bits are outside: 0.
 
     The end of part i of a region is ((i + 1) * width + PooledSize.Width - 1) / PooledSize.Width.
     """

@@ -31,7 +31,7 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
 
     Args:
         graph: the graph.
-        operator_name: of the sequences.
+        operator_name: the name of the operator that makes the sequences.
     """
     first = len(graph.inputs) + len(graph.constants)
     alike = [node.name for node in graph.operator_nodes if node.operator_name == operator_name]
@@ -131,7 +131,7 @@ class _Image:
         """Yield the intervals in one of which each written element lies.
 
         Args:
-            ends: of an interval of what is written.
+            ends: the ends of an interval that holds what is written.
             right: the reference's value in it: numbers that are read as those of another type may
                 be what this one or an end becomes.
         """

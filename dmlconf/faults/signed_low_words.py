@@ -1,11 +1,11 @@
-"""INT64 held as two words of 32 bits, of which DirectML compares both as signed numbers.
+"""The known fault of INT64 comparisons: DirectML compares the low words as signed numbers.
 
-The order of INT64 is that of the high words as signed numbers, then of the low words as unsigned
-ones. DirectML's kernels compare the low words as signed numbers too. So 2147483648, whose low word
-is 0x80000000, comes before 1: the high words are equal, and -2147483648 < 1.
+The right order compares the high words as signed numbers, and then the low words as unsigned
+numbers. DirectML's kernels compare the low words as signed numbers, too. So 2147483648, whose low
+word is 0x80000000, comes before 1: the high words are equal, and -2147483648 < 1.
 
-The wrong order is the right one of numbers whose bit 31 is inverted. With x' for x with that bit
-inverted, the wrong maximum of a and b is max(a', b')'.
+If bit 31 of all numbers is inverted, the right order of the results is the wrong order of the
+numbers. With x' for x with that bit inverted, the wrong maximum of a and b is max(a', b')'.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _CLIPPING: Final = frozenset({"ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"})
 
 
 def low_words_compared_as_signed(case: Case) -> Computed | None:
-    """Return what an operator gives that chooses among INT64 numbers in the wrong order."""
+    """Return the outputs of an operator that compares INT64 numbers in the wrong order."""
     inputs = case.inputs()
     if not any(array.dtype == np.int64 for array in inputs.values()):
         return None
@@ -86,7 +86,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return what a kernel compares all elements with first, and how; None if with nothing.
+    """Return the number with which a kernel first compares all elements, and how; None for none.
 
     In the wrong order some elements are beyond that number: 0x7fffffff00000000 is more than the
     greatest INT64, whose low word is -1.

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return what CONVOLUTION gives of a filter with the sizes of the input, for one element.
+    """Return the outputs of CONVOLUTION for a filter with the sizes of the input, for one element.
 
     It multiplies input and filter as they lie, without the dilation; with padding before the input
     it multiplies nothing. Of an input {3, 5} and a filter {7, 11} that reaches 1 element before it,
@@ -47,7 +47,7 @@ def one_product_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def first_group_of_filter_and_input(case: Case) -> Computed | None:
-    """Return what CONVOLUTION gives of groups of a filter with the sizes of the input.
+    """Return the outputs of CONVOLUTION for groups of a filter with the sizes of the input.
 
     Of G groups with n outputs each, output i < n is the product of the first group's input with
     filter i * G, and the others are products with nothing. Of an input {1, 10} in two groups and

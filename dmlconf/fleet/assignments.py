@@ -1,4 +1,4 @@
-"""Which worker runs which cases, and what happens to them when it is lost.
+"""Assign cases to the workers of a fleet, and give away those of lost workers.
 
 Losing a worker costs time but no verdict: its cases go to others, one at a time, because any of
 them may have ended it. A case that has ended three workers is not given to a fourth.

@@ -102,7 +102,7 @@ class Cluster:
         """Connect.
 
         Args:
-            address: the scheduler's.
+            address: the scheduler's address.
 
         Raises:
             BackendError: Dask is not installed, or the scheduler cannot be reached.
@@ -310,7 +310,7 @@ class _LocalCluster:
     """A scheduler and workers on this machine that no other user of it can reach.
 
     Attributes:
-        address: the scheduler's.
+        address: the scheduler's address.
         security: the TLS key that clients and workers need.
     """
 

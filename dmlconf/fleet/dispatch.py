@@ -44,7 +44,7 @@ class Member:
     """A worker that can run the job.
 
     Attributes:
-        info: as the scheduler knows it.
+        info: what the scheduler knows about the worker.
         prepared: its environment and capabilities.
     """
 

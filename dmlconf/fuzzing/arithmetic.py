@@ -1,4 +1,8 @@
-"""Change the values of sums, products, quotients and the like."""
+"""Rules of the solver for sums, products, quotients and other arithmetic in constraints.
+
+To make `GroupCount * 3 == InputTensor.Sizes[1]` true, a rule proposes changes of either factor.
+Each rule takes a term and the value that it should have, and yields changes of the desc.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ __all__ = ["ARITHMETIC"]
 
 
 class _Solver(Protocol):
-    """Gives the parts of a term a value."""
+    """The part of the solver that these rules call, to give parts of a term a value."""
 
     @property
     def chance(self) -> Chance:
@@ -109,4 +113,4 @@ ARITHMETIC: Final[Mapping[str, Callable[[Any, Term, Any], Iterator[Changes]]]] =
     "max": _extreme,
     "min": _extreme,
 }
-"""The rules by kind of term."""
+"""The rule for each kind of term."""

@@ -1,4 +1,4 @@
-"""Descs on the way to validity: their initial values, and changes to their fields."""
+"""Descs that are not valid yet: their initial values, and changes to their fields."""
 
 from __future__ import annotations
 

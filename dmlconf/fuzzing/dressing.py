@@ -1,4 +1,4 @@
-"""Choose layouts, flags, sizes in bytes and alignments: all but sizes and data types."""
+"""Choose the layouts, flags, sizes in bytes and alignments of the tensors of a random desc."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LAYOUTS: Final = (
 
 
 def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc whose tensors have layouts, flags and so on as far as possible.
+    """Return a valid desc whose tensors have random layouts and flags, where these are valid.
 
     Args:
         operator: the operator.
         desc: a valid desc of packed tensors.
-        goal: a layout or flag to reach is tried first.
-        chance: chooses the others.
+        goal: the goal; its layout or flag is tried first.
+        chance: makes the other choices.
     """
     if goal.part in (Part.LAYOUT, Part.FLAG):
         desc = _if_valid(operator, desc, goal.field, lambda tensor: _toward(tensor, goal))

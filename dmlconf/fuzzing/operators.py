@@ -30,15 +30,15 @@ __all__ = [
 _ATTEMPTS: Final = 64
 
 TAG: Final = "fuzz"
-"""Of every random case."""
+"""The tag of every random case."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A random desc.
+    """A random desc that is valid.
 
     Attributes:
-        desc: valid by the catalogue.
+        desc: a desc that breaks no constraint of the catalogue.
         goal: the goal that it reaches.
     """
 
@@ -68,7 +68,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc; every second one has a goal, and the goals take turns."""
+    """Return a valid desc; every second number has a goal, each goal in turn."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:
@@ -108,7 +108,7 @@ def planned(
         seed: the seed of all cases of a run.
         number: the number of the case, from 0.
         entry: its entry in a case file.
-        kind: what the file is named after, in addition to the seed.
+        kind: the part of the file's name besides the seed.
     """
     stem = f"{kind}-{seed}"
     identifier = f"{operator.name.lower()}/{stem}/{number}"

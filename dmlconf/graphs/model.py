@@ -43,7 +43,7 @@ class Node:
     """An operator: `DML_OPERATOR_GRAPH_NODE_DESC`.
 
     Attributes:
-        name: unique in its graph.
+        name: the name, which is unique in its graph.
         operator_name: the operator's name in the catalogue.
         desc: the operator's desc.
     """
@@ -77,7 +77,7 @@ class Constant:
     """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, since 6_2.
 
     Attributes:
-        name: unique in its graph.
+        name: the name, which is unique in its graph.
         tensor: the layout of the data; by default, its first consumer sees it the same way.
         data: the elements, shaped like the tensor's Sizes.
     """
@@ -102,7 +102,7 @@ GraphNode = Node | Constant
 
 @dataclass(frozen=True, slots=True)
 class InputEdge:
-    """From an input of the graph to an input tensor of a node."""
+    """An edge from an input of the graph to an input tensor of a node."""
 
     graph_input: str
     node: str
@@ -111,7 +111,7 @@ class InputEdge:
 
 @dataclass(frozen=True, slots=True)
 class IntermediateEdge:
-    """From an output tensor of a node, or a constant, to an input tensor of a node."""
+    """An edge from an output tensor of a node, or a constant, to an input tensor of a node."""
 
     from_node: str
     from_tensor: str
@@ -121,7 +121,7 @@ class IntermediateEdge:
 
 @dataclass(frozen=True, slots=True)
 class OutputEdge:
-    """From an output tensor of a node to an output of the graph."""
+    """An edge from an output tensor of a node to an output of the graph."""
 
     node: str
     tensor: str
@@ -134,8 +134,8 @@ class Graph:
 
     Attributes:
         inputs: the layout of each graph input's data, by name, in the order of their indices.
-        outputs: the graph outputs, likewise.
-        nodes: in the order of their indices.
+        outputs: the same for the graph outputs.
+        nodes: the nodes, in the order of their indices.
         input_edges: edges from graph inputs.
         intermediate_edges: edges between nodes.
         output_edges: edges to graph outputs.
@@ -187,7 +187,7 @@ class Graph:
 
     @cached_property
     def reads(self) -> Mapping[str, Sequence[tuple[str, str | Slot]]]:
-        """Which tensors each node reads, and what feeds each; by the node's name."""
+        """The tensors that each node reads, and what feeds each; by the node's name."""
         reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in self.nodes}
         for (name, tensor), source in self.sources().items():
             if name in reads:
@@ -196,7 +196,7 @@ class Graph:
 
     @cached_property
     def producers(self) -> Mapping[str | Slot, TensorDesc]:
-        """How the data of each source of a node lies, by graph input or output of a node."""
+        """The desc of each tensor that feeds a node, by graph input or output of a node."""
         producers: dict[str | Slot, TensorDesc] = {}
         producers.update(self.inputs)
         for node in self.nodes:

@@ -1,4 +1,8 @@
-"""Graphs that compute the same as another: relations that need no expected value."""
+"""Relations: other forms of a graph that must give the same outputs.
+
+A graph is run in two forms, such as whole and cut in two, and the outputs are compared with each
+other. That needs no expected values.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ _OWNED: Final = "OWNED_BY_DML"
 
 
 class Relation(StrEnum):
-    """How a graph that computes the same differs."""
+    """The other form of the graph."""
 
     EXPORTED = "exported"
     """Every intermediate is an output of the graph as well."""
@@ -51,7 +55,7 @@ class Relation(StrEnum):
 
 
 def lacking(graph: Graph, relation: Relation) -> str | None:
-    """Return why a graph lacks a relation; None if it has it."""
+    """Return why a graph has no such other form; None if it has one."""
     if relation is Relation.OWNED:
         owned = any(_OWNED in tensor.Flags for tensor in graph.inputs.values())
         return None if owned or graph.constants else "it has no constant and no owned input"

@@ -52,12 +52,12 @@ _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What adding a log did.
+    """The result of adding a log.
 
     Attributes:
         run: the id of its run.
         new: whether the run was not in the history yet.
-        changes: how many verdicts differ from those before, and so have a row.
+        changes: how many verdicts have a row, because they differ from the run before.
     """
 
     run: int
@@ -66,12 +66,12 @@ class Addition:
 
 
 def add(connection: Connection, log: RunLog) -> Addition:
-    """Add a run. One that is there already changes nothing.
+    """Add a run. If the history has it already, nothing changes.
 
-    A log of the same run that goes on where an incomplete one ended replaces it.
+    If the history has an incomplete part of the same run, this longer log replaces it.
 
     Args:
-        connection: a writer's.
+        connection: a connection that may write.
         log: the run.
 
     Raises:
@@ -119,7 +119,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # A message alone is no change: it would fill the database night after night.
+    # A verdict whose message alone differs has not changed. Otherwise nightly runs would fill the
+    # database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:
@@ -138,7 +139,7 @@ def _start(header: Header) -> str:
 
 
 def _run_digest(log: RunLog) -> str:
-    """Return what tells a run from all others: its header, and each verdict with its time."""
+    """Return a digest that identifies a run, of its header and of each verdict with its time."""
     digest = sha256(_digest(record_of(log.header)).encode())
     for verdict in log.verdicts:
         line = (
@@ -157,7 +158,7 @@ def _digest(data: Any) -> str:
 
 
 def _short_digest(data: Any) -> int:
-    """Return 64 bits, as a number with a sign, since databases have no others."""
+    """Return a digest of 64 bits as a signed number, since databases have no unsigned ones."""
     return int.from_bytes(bytes.fromhex(_digest(data))[:8], "big", signed=True)
 
 
@@ -179,7 +180,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def _environment(header: Header) -> dict[str, dict[str, str]]:
-    """Return what a run ran on, by its digest."""
+    """Return the row of a run's environment, by the digest of the environment."""
     facts = header.environment
     machine = {
         "platform": facts.get("platform"),

@@ -1,4 +1,4 @@
-"""What changed with a verdict: the case, dmlconf and its rules, or what the case ran on."""
+"""Causes of a changed verdict: the case, dmlconf and its rules, or what the case ran on."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Database:
 
     Attributes:
         engine: what gives connections to it.
-        name: as the user named it, without a password.
+        name: the database as the user named it, without a password.
     """
 
     engine: Engine

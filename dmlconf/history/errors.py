@@ -1,4 +1,4 @@
-"""What can be wrong with a history, apart from the database itself."""
+"""Errors of histories, apart from those of the database itself."""
 
 from __future__ import annotations
 

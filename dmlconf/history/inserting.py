@@ -21,7 +21,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     """Insert rows, which all have the same columns.
 
     Args:
-        connection: a writer's.
+        connection: a connection that may write.
         table: where to.
         rows: values by the names of columns.
 

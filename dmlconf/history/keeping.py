@@ -1,4 +1,4 @@
-"""What becomes of old runs, and how histories are put together."""
+"""Remove old runs from a history, and put histories together."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     """Remove old runs, but never the latest of an environment; return how many.
 
     Args:
-        connection: a writer's.
-        before: remove runs that started before.
-        keep: remove all but so many of each environment.
+        connection: a connection that may write.
+        before: a time; earlier runs are removed.
+        keep: how many of the latest runs of each environment stay; None for all.
     """
     rows = connection.execute(
         select(run.c.id, run.c.environment_id, run.c.started).order_by(

@@ -1,4 +1,4 @@
-"""When runs started, in one form, so that comparing the texts compares the moments."""
+"""Times of runs as text in one form, so that the order of the texts is that of the times."""
 
 from __future__ import annotations
 

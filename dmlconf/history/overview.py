@@ -1,4 +1,4 @@
-"""What pages show of a history: all of it, read once.
+"""The content of a history's pages, read from the database once.
 
 A target is what a driver team means by an environment: a backend in a version, an adapter and a
 driver. Machines that differ in nothing else, such as in their Python, are one target.
@@ -35,8 +35,8 @@ class Target:
     """What runs tested.
 
     Attributes:
-        backend: as named on the command line.
-        version: of DirectML or of what the backend runs; empty if it has none.
+        backend: the backend, as named on the command line.
+        version: the version of DirectML or of what the backend runs; empty if it has none.
         adapter: its name; empty if the backend has none.
         driver: its version; empty if it has none.
     """
@@ -94,13 +94,14 @@ class Overview:
         lines: the runs of each backend on each adapter.
         news: what the latest runs changed, the line with the latest run first.
         targets: what was tested, the one of the latest run first, each with its runs.
-        totals: of each run by operator, by the run's id.
-        stories: of each case that ever failed, along each line, by identifier.
-        regressions: as `regressions` returns them, since the first run.
+        totals: the totals of each run by operator; the keys are the runs' ids.
+        stories: the changes of each case that ever failed, along each line; the keys are
+            identifiers.
+        regressions: the regressions since the first run, as `regressions` returns them.
         flaky: the flaky cases.
-        failing: of each target the cases that fail in its latest whole run, each with its last
+        failing: for each target, the cases that fail in its latest whole run, each with its last
             change.
-        handles: of each case that ever failed, among all cases of the history.
+        handles: the handles of each case that ever failed, among all cases of the history.
     """
 
     runs: tuple[RunRow, ...]

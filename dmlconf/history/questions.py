@@ -83,7 +83,7 @@ class Story:
         line: the runs.
         transitions: its first verdict, then each change.
         runs: how many runs of the line had the case.
-        failed: in how many of them it failed.
+        failed: in how many of these runs the case failed.
     """
 
     number: int

@@ -1,8 +1,10 @@
-"""Verdicts as changes: what a run stores, and what its later neighbours then store.
+"""Verdicts in the history database, which stores only those that changed.
 
-Runs may be added in any order and removed again. A verdict is stored where it differs from that of
-the run before in the same environment, so a run that comes between two others, or leaves, changes
-what the next run with the same case stores, and nothing else.
+A run's verdict on a case has a row only if it differs from the verdict of the run before in the
+same environment. If a case passes in the runs 1 and 2 and fails in run 3, the runs 1 and 3 have a
+row for it. Runs may be added in any order, and removed again. Each time, the next run with the same
+case may need a row or lose one: if run 2 is added later and fails, it gets a row, and run 3 loses
+its own.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ __all__ = [
 ]
 
 _MOST_PARAMETERS = 500
-"""Values in one condition: databases limit them."""
+"""Maximum number of values in one condition, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class State:
     """The verdict of a case in a run, as far as the history keeps it.
 
     Attributes:
-        outcome: its status, reason and message, by id.
-        outputs: a digest of the bits of its outputs.
+        outcome: the id of the row that has its status, reason and message.
+        outputs: a digest of the bits of all outputs.
         definition: a digest of the case as the log describes it.
     """
 
@@ -52,12 +54,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a run stands among those of its environment: by time, and by digest at the same time.
+    """Where a run stands among the runs of its environment.
+
+    Runs are ordered by the time when they started, and those of the same time by digest.
 
     Attributes:
-        environment: its id.
+        environment: the id of the environment.
         started: when the run started.
-        digest: of the run.
+        digest: the digest of the run.
     """
 
     environment: int
@@ -65,14 +69,14 @@ class Position:
     digest: str
 
     def before(self) -> ColumnElement[bool]:
-        """Return the condition on earlier runs."""
+        """Return the condition of SQL that earlier runs meet."""
         return or_(
             run.c.started < self.started,
             and_(run.c.started == self.started, run.c.digest < self.digest),
         )
 
     def after(self) -> ColumnElement[bool]:
-        """Return the condition on later runs."""
+        """Return the condition of SQL that later runs meet."""
         return or_(
             run.c.started > self.started,
             and_(run.c.started == self.started, run.c.digest > self.digest),
@@ -81,12 +85,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Which run a log is of, and how much of it.
+    """Which run a log belongs to, and how much of that run it has.
 
     Attributes:
-        digest: of its header and verdicts.
-        header_digest: of its header, which the logs of a run that was resumed share.
-        cases: how many verdicts it has.
+        digest: the digest of its header and verdicts.
+        header_digest: the digest of its header alone, which all logs of a resumed run share.
+        cases: how many verdicts the log has.
         complete: whether every selected case was run.
     """
 
@@ -97,7 +101,10 @@ class Extent:
 
 
 def run_already_there(connection: Connection, extent: Extent) -> int | None:
-    """Return the run that a log adds nothing to: the same, or one that goes on where it ends."""
+    """Return the id of a stored run that has all verdicts of a log already; None if there is none.
+
+    That is the same run, or one that was resumed after this log was written.
+    """
     same = connection.execute(select(run.c.id).where(run.c.digest == extent.digest)).scalar()
     if same is not None or extent.complete:
         return same
@@ -119,13 +126,13 @@ def remove_parts(connection: Connection, extent: Extent) -> None:
 def store_states(
     connection: Connection, run_id: int, position: Position, states: Mapping[int, State]
 ) -> dict[int, State]:
-    """Store the verdicts of a new run, and return those that took a row, by case.
+    """Store the verdicts of a new run that differ from the run before, and return them by case.
 
     Args:
-        connection: a writer's.
-        run_id: the run, which has its row.
-        position: where it stands.
-        states: the verdicts, by case.
+        connection: a connection that may write.
+        run_id: the id of the run, whose own row exists already.
+        position: where the run stands.
+        states: the verdicts, by the id of the case.
     """
     meaning = _meanings(connection)
     before = _states_before(connection, position)
@@ -173,12 +180,15 @@ def remove_unused_rows(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Meanings:
-    """What outcomes mean apart from their messages, which may differ in a number."""
+    """The status and reason of each outcome, without the message.
+
+    Messages of the same failure may differ, as in `3 of 4 elements` and `2 of 4 elements`.
+    """
 
     by_outcome: Mapping[int, tuple[str, str]]
 
     def same(self, one: State | None, other: State | None) -> bool:
-        """Return whether two verdicts are the same for a history."""
+        """Return whether two verdicts are the same, so that the later one needs no row."""
         if one is None or other is None:
             return one is other
         return (
@@ -206,7 +216,7 @@ def _states_before(connection: Connection, position: Position) -> dict[int, Stat
 def _states_of(
     connection: Connection, environment: int, run_id: int, cases: Iterable[int] | None = None
 ) -> dict[int, State]:
-    """Return the verdicts that a run stores."""
+    """Return the verdicts for which a run has a row."""
     chosen = select(change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition)
     chosen = chosen.where(change.c.environment_id == environment, change.c.run_id == run_id)
     wanted = None if cases is None else set(cases)
@@ -240,13 +250,14 @@ def _settle(
     meaning: _Meanings,
     changes: Mapping[int, tuple[State | None, State | None]],
 ) -> None:
-    """Change what the next run with each case stores, after a run came or went before it.
+    """Add and delete rows of later runs after the run before them was added or removed.
 
     Args:
-        connection: a writer's.
+        connection: a connection that may write.
         position: where the run stands, or stood.
-        meaning: of outcomes.
-        changes: by case, the verdict before which the next run stands: until now, and from now on.
+        meaning: what each outcome means without its message.
+        changes: for each case, two verdicts: the one that the next run followed until now, and the
+            one that it follows from now on.
     """
     waiting = dict(changes)
     later = connection.execute(

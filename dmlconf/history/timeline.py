@@ -1,4 +1,4 @@
-"""What a history holds, read for questions: runs in order, and the verdicts of single cases.
+"""Read a history for questions: its runs in order, and the verdicts of single cases.
 
 Runs of one backend on one adapter make a line. Within a line, drivers, versions of DirectML,
 machines, dmlconf and the suite change, and a verdict may change with them or without any of it.
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Environment", "Line", "RunRow", "Timeline", "Transition", "VerdictAt", "verdicts_along"]
 
 _MOST_PARAMETERS = 500
-"""Values in one condition: databases limit them."""
+"""Maximum number of values in one condition, which databases limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What runs ran on."""
+    """The software and device that runs ran on."""
 
     id: int
     backend: str
@@ -49,15 +49,15 @@ class RunRow:
 
     Attributes:
         id: its number in the history.
-        digest: what tells it from others.
+        digest: a digest that differs from that of every other run.
         started: when it started, in UTC.
         seconds: how long it took.
-        environment: what it ran on.
+        environment: the software and device that it ran on.
         suite: the digest of all case files.
         case_set: the id of the set of its cases.
-        dmlconf: the version.
+        dmlconf: the version of dmlconf.
         catalogue: the digest of the catalogue, which has the rules.
-        against: what gave expected values.
+        against: the source of expected values.
         complete: whether every selected case was run.
         shard: which part of a plan it was, as `1/4`; empty for the whole.
         cases: how many cases have a verdict.
@@ -97,12 +97,12 @@ class VerdictAt:
 
     @property
     def fails(self) -> bool:
-        """Whether it fails the run."""
+        """Whether the verdict fails the run."""
         return self.status.fails_run
 
     @property
     def text(self) -> str:
-        """The status, and why."""
+        """The status and the reason."""
         return f"{self.status} ({self.reason})" if self.reason else str(self.status)
 
 
@@ -138,17 +138,17 @@ class Transition:
 
     @property
     def regresses(self) -> bool:
-        """Whether the case fails since then and did not before."""
+        """Whether the case fails after the change and did not before it."""
         return self.before is not None and self.after.fails and not self.before.fails
 
     @property
     def mends(self) -> bool:
-        """Whether the case failed until then."""
+        """Whether the case failed before the change and does not fail after it."""
         return self.before is not None and self.before.fails and not self.after.fails
 
     @property
     def flips(self) -> bool:
-        """Whether the case fails since then and did not before, or the other way round."""
+        """Whether the case fails either before the change or after it, but not both."""
         return self.regresses or self.mends
 
 
@@ -157,7 +157,7 @@ class Line:
     """The runs of one backend on one adapter, in their order.
 
     Attributes:
-        backend: as named on the command line.
+        backend: the backend, as named on the command line.
         adapter: its name; empty where the backend has none.
         runs: the runs.
     """
@@ -168,7 +168,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """The line, for people."""
+        """The name of the line for people."""
         return f"{self.backend} on {self.adapter}" if self.adapter else self.backend
 
     @cached_property
@@ -321,7 +321,7 @@ class Timeline:
 
 
 def _parts(numbers: Iterable[int]) -> Iterator[Sequence[int]]:
-    """Yield ids in parts that fit into one condition each."""
+    """Yield ids in parts, each of which fits into one condition."""
     listed = sorted(numbers)
     for begin in range(0, len(listed), _MOST_PARAMETERS):
         yield listed[begin : begin + _MOST_PARAMETERS]

@@ -169,7 +169,7 @@ def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exerci
 
     Args:
         case: the case.
-        circumstances: in order.
+        circumstances: the circumstances, in order.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

@@ -1,4 +1,4 @@
-"""From a backend's outcome of a case to the verdict, with everything that may change it."""
+"""Draw the verdict on a case from its outcome, and from everything that may change it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """What may excuse failures, and what runs in addition to each case.
+    """The excuses for failures, and the runs in addition to the plain run of each case.
 
     Attributes:
-        substrate: what lies below DirectML.
+        substrate: the limits of the layers below DirectML.
         waivers: failures that are accepted.
         compare_unfused: whether each graph's nodes also run one by one, for verdicts to mention.
         circumstances: under which each case runs too; the backend must support them.
@@ -60,9 +60,9 @@ class Conclusion:
         against: gives the expected outcome of cases that state none.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        options: what else the verdict depends on.
-        deviations: what the backend's target promises otherwise than DirectML's documentation.
-        findings: what the backend's runtime is known to do wrong, which verdicts then name.
+        options: further excuses and runs.
+        deviations: the deviations of the backend's target from DirectML's documentation.
+        findings: the known mistakes of the backend's runtime, which verdicts name.
         is_reference: whether the outcomes are this dmlconf's own reference's.
         source_of: returns a digest of what `against` gives for an operator's cases, which the
             cache needs; None if that is unknown.
@@ -110,13 +110,13 @@ class Conclusion:
         return self.findings.explain(case, outcome, waived, self.deviations, self.judge)
 
     def of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
-        """Return the verdict, in steps: what else must run for it is yielded.
+        """Return the verdict in steps: each further case that must run for it is yielded.
 
         An unexpected exception while judging becomes the verdict, so that others are not lost.
 
         Args:
-            item: what was run.
-            result: of the run.
+            item: the case or exercise that ran.
+            result: the result of the run.
 
         Raises:
             ExpectedError: a recording cannot be read.
@@ -174,7 +174,8 @@ def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) 
     """Run a case, or a case under circumstances, and return the verdict on it.
 
     Args:
-        item: what to run; an `Exercise` runs plainly first, and the verdict names the first
+        item: the case or exercise; an `Exercise` runs plainly first, and the verdict names the
+        first
             circumstance under which it fails.
         execute: as in `OpenBackend`, while nothing else is running.
         conclusion: judges the outcome.

@@ -1,4 +1,4 @@
-"""Whether a case's rules permit what it expects, compared with what the reference computes.
+"""Find expectations that the rules do not permit around what the reference computes.
 
 Without this check a wrong expectation would go unnoticed: a backend that is wrong in the same way
 would pass. `CaseAllowances.permitted` remembers the expectations that were found right, so that
@@ -36,7 +36,7 @@ class Contradiction:
 
     Attributes:
         output: the tensor.
-        comparison: of the expected values with the reference's.
+        comparison: the comparison of the expected values with the reference's outputs.
         message: one sentence, with the first element.
         differences: the first elements as a verdict lists them, without the backend's value:
             `expected` is what the case expects, `allowed` what the rules permit.

@@ -1,4 +1,4 @@
-"""Where in an output the errors are: a coarse grid of levels, kept for outputs that fail."""
+"""Error maps: a coarse grid that shows where a failing output is wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DECADES: Final = 8
 
 
 def error_map(actual: Array, expected: Array) -> ErrorMap:
-    """Return where two arrays of one shape and type differ.
+    """Return the error map of two arrays of one shape and type.
 
     Args:
         actual: the actual values, of any shape that is not empty.
@@ -35,7 +35,7 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 
 
 def _split(sizes: Sequence[int]) -> int:
-    """Return how many leading axes make the rows, so that the last long axis is visible."""
+    """Return how many leading axes make up the rows, so that the last long axis is visible."""
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:
         axes -= 1
@@ -58,7 +58,7 @@ def _levels(actual: Array, expected: Array) -> Array:
 
 
 def _pooled(levels: Array, most: int) -> Array:
-    """Return the greatest level of each of at most so many groups of rows."""
+    """Return the greatest level in each group of rows, with at most `most` groups."""
     count = min(most, len(levels))
     starts = np.arange(count) * len(levels) // count
     pooled: Array = np.maximum.reduceat(levels, starts, axis=0)

@@ -1,18 +1,17 @@
-"""A cache of what is known of cases and of right outputs, so that it need not be found out again.
+"""A cache of facts about cases and of figures of right outputs.
 
-What a comparison gives is a function of the case, the expected values, the backend's values and
-dmlconf's own sources. A digest of all of these is the key, so nothing is looked up for a case, a
-rule or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy`
+The figures of a comparison depend on the case, the expected values, the backend's values and
+dmlconf's own sources. A digest of all of these is the key, so nothing is found for a case, a rule
+or a value that has changed. For example, the second run of 1,000 cases of GEMM on `numpy`
 computes no limit of any sum. Only outputs without any fault are cached; an output that fails, or
 that looks as if the operator had not run, is compared each time.
 
-Three things are kept of a case with right outputs, from the least specific to the most:
+For a case with right outputs the cache has three records:
 
-- `cases`: what follows from its entry in the file alone, such as its facts, and that it breaks no
-  constraint;
-- `figures`: those of the comparison, by everything that was compared;
-- `judged`: which figures hold for the entry, these outputs and the digest of the recording that
-  the expected values are from, so that neither has to be read.
+- `cases`: values that follow from its entry in the file alone, such as its facts
+- `figures`: the figures of the comparison; the key depends on everything that was compared
+- `judged`: the key of the figures for an entry, outputs and the digest of a recording, so that
+  neither expected values nor the entry need to be read
 
 The key is no secret: whoever can write to the user's cache folder can make a wrong output pass.
 docs/security.md says when to turn the cache off. Certificates are judged without it.
@@ -68,7 +67,7 @@ JUDGING_SOURCES: Final = (
     "workers/control_groups.py",
     "workers/memory.py",
 )
-"""What decides which figures a comparison gives: all that `judging.judge` imports."""
+"""The sources on which the figures of a comparison depend: all that `judging.judge` imports."""
 
 _EXPECTATION_SOURCES: Final = (
     "backends/numpy",
@@ -78,10 +77,10 @@ _EXPECTATION_SOURCES: Final = (
     "engine/session.py",
     "workers",
 )
-"""What decides, besides, which outcome is expected of a case."""
+"""Further sources, on which the expected outcome of a case depends."""
 
 _MOST_GROUPS: Final = 8
-"""Groups of cases that are in memory at once; a plan has the cases of a group side by side."""
+"""How many groups of cases are in memory; in a plan the cases of a group follow each other."""
 
 _KEY_DIGITS: Final = 32
 
@@ -93,13 +92,13 @@ _Group = dict[str, dict[str, Any]]
 
 
 class CachedRecord(NamedTuple):
-    """What was found out of one case, for the process that writes to the cache.
+    """A new record about one case, for the process that writes to the cache.
 
     Attributes:
         group: the group of cases that are one entry of the store.
-        part: of the group.
-        key: of the record.
-        record: of JSON values.
+        part: the name of the part of the group.
+        key: the key of the record.
+        record: the record, made of JSON values.
     """
 
     group: str
@@ -112,9 +111,9 @@ class KnownJudgement(NamedTuple):
     """The judgement on right outputs.
 
     Attributes:
-        figures: by output.
+        figures: the figures, by output.
         provenance: where the expected values come from.
-        unchecked: outputs of which no value is expected.
+        unchecked: the outputs that have no expected values.
     """
 
     figures: Mapping[str, Figures]
@@ -127,8 +126,8 @@ class FigureCache:
     """The figures of comparisons, in a store.
 
     Attributes:
-        store: where they are; each entry has those of a group of cases.
-        unsaved: what was added and is not in the store; `take` empties it.
+        store: the store; each entry has the records of a group of cases.
+        unsaved: records that were added and are not in the store; `take` empties it.
     """
 
     store: Entries
@@ -139,9 +138,9 @@ class FigureCache:
         return FigureCache, (self.store,)
 
     def recall(self, case: Case) -> None:
-        """Give a case what an earlier run has derived from its entry, if there is anything.
+        """Give a case the values that an earlier run has derived from its entry, if there are any.
 
-        Only cases that break no constraint are kept.
+        Only cases that break no constraint have a record.
         """
         record = self._group(_group_of(case))[_CASES].get(_case_key(case))
         if record is None:
@@ -166,9 +165,9 @@ class FigureCache:
 
         Args:
             case: the case.
-            outcome: what the backend returned.
-            digests: of the elements, by output.
-            source: a digest of what gives the expected values that the case does not state.
+            outcome: the outcome of the backend.
+            digests: the digests of the elements, by output.
+            source: a digest of the source of expected values that the case does not state.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         """
         if case.source is None:
@@ -211,8 +210,8 @@ class FigureCache:
 
         Args:
             case: the case.
-            outcome: what the backend returned.
-            expected: what the case expects.
+            outcome: the outcome of the backend.
+            expected: the expectation of the case.
             half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         """
         arrays: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
@@ -256,13 +255,13 @@ class FigureCache:
         self.unsaved.append(CachedRecord(_group_of(case), _FIGURES, key, records))
 
     def take(self) -> tuple[CachedRecord, ...]:
-        """Return what was added since the last call, for the process that writes to the cache."""
+        """Return records added since the last call, for the process that writes to the cache."""
         unsaved = tuple(self.unsaved)
         self.unsaved.clear()
         return unsaved
 
     def save(self) -> None:
-        """Store what was added, and remove the oldest entries beyond the store's limits."""
+        """Store new records, and remove the oldest entries beyond the limits of the store."""
         groups: dict[str, _Group] = {}
         for group, part, key, record in self.take():
             groups.setdefault(group, _empty())[part][key] = record

@@ -24,11 +24,11 @@ def figures_of(
     """Return what the log keeps of a comparison.
 
     Args:
-        comparison: of an output.
+        comparison: the comparison of an output.
         rule: the rule that it was compared under.
         room: number of elements that the rule hardly judges.
         provenance: where the expected values of the output are from.
-        sample: of the output, if only a sample was recorded.
+        sample: the sample of the output, if only a sample was recorded.
     """
     typical = rule.typical
     worst = comparison.worst_coordinates

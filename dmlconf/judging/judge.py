@@ -70,13 +70,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An expected outcome that the reference has not just computed, and may contradict.
+    """An expected outcome from a recording or another backend, which the reference may contradict.
 
     Attributes:
         outcome: the outcome.
         provenance: whether real DirectML had it; otherwise it is an earlier reference's, or that
             of another backend to compare with.
-        right: what the reference computes, if it was needed for the outcome.
+        right: the reference's outputs, if they were needed for the outcome.
     """
 
     outcome: Outcome
@@ -87,12 +87,12 @@ class Recorded:
 Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None if there is no source for it.
 
-One that is not `Recorded` is what the reference computes now."""
+An outcome that is not `Recorded` was just computed by the reference."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _LONGEST_TRACE: Final = 8192
-"""Characters of a traceback that are kept, from the end."""
+"""How many characters of a traceback are kept, from its end."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -146,15 +146,15 @@ def judge(
     cache: FigureCache | None = None,
     source_of: Callable[[str], str | None] = lambda operator: None,
 ) -> Verdict:
-    """Return the verdict on what a backend made of a case.
+    """Return the verdict on the outcome of a case.
 
     Args:
         case: the case.
-        outcome: of the backend.
+        outcome: the outcome of the backend.
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        allowances: what the case's rules permit, for a caller that judges many outcomes of a case.
-        expected: what is expected instead of what the case states and `against` gives.
+        allowances: the allowances of the case, for a caller that judges many outcomes of it.
+        expected: the expectation that replaces that of the case and of `against`.
         cache: the figures of earlier comparisons; None compares all outputs.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
             there is none.
@@ -195,8 +195,8 @@ def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict
 
     Args:
         case: the case.
-        outcome: of the backend; None if there are several.
-        error: what judging raised.
+        outcome: the outcome of the backend; None if there are several.
+        error: the exception that judging raised.
     """
     message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
@@ -263,7 +263,7 @@ def _digests(outcome: Outputs) -> dict[str, str]:
 
 
 def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what is expected of a case: what it states, else what `against` gives."""
+    """Return the expectation of a case: its own or, if it states none, that of `against`."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated
@@ -351,7 +351,7 @@ def _judge_outputs(
     cache: FigureCache | None,
     judgement_key: str | None,
 ) -> Verdict:
-    """Return the verdict on outputs; those that are known to be right need not be compared."""
+    """Return the verdict on outputs, without comparing those that are known to be right."""
     if cache is None or outcome.faults:
         return _compare_outputs(case, outcome, expected, allowances)
     key = cache.key(case, outcome, expected, half=allowances.half_precision)
@@ -445,7 +445,7 @@ def _right(case: Case, outcome: Outputs, known: KnownJudgement) -> Verdict:
 
 
 def _unchecked(case: Case, expected: ExpectedOutputs) -> tuple[str, ...]:
-    """Return the outputs of which no value is expected."""
+    """Return the outputs that have no expected values."""
     wanted = expected.samples.keys() | expected.outputs.keys()
     return tuple(name for name in case.outputs() if name not in wanted)
 

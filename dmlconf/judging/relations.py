@@ -61,7 +61,7 @@ class Stopped:
 
     Attributes:
         step: what did not run.
-        outcome: of the case.
+        outcome: the outcome of the case.
     """
 
     step: str
@@ -167,8 +167,8 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
 
     Args:
         case: the graph, which names the relation.
-        outcome: of the graph itself.
-        verdict: on that.
+        outcome: the outcome of the graph itself.
+        verdict: the verdict on that outcome.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
@@ -256,8 +256,8 @@ def with_unfused(
 
     Args:
         case: the graph.
-        outcome: of the backend.
-        verdict: on that.
+        outcome: the outcome of the backend.
+        verdict: the verdict on that outcome.
         judge: judges an outcome of the graph.
     """
     unfused = yield from in_other_form(case, Relation.UNFUSED)

@@ -1,7 +1,7 @@
-"""Elements that the documentation leaves undefined: they may even stay unwritten.
+"""Excuse faults of elements that the documentation leaves undefined, which may stay unwritten.
 
-The reference says which: their interval of right values, or a candidate, is the whole data
-type, or the error scale of what is added up says that any value is right.
+An element is undefined if its interval, or a candidate, is the whole range of its data type, or if
+its error scale permits any value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an implementation may return besides the reference's outputs, and by how much it may differ.
+"""Permitted results of implementations besides the reference's outputs, and permitted errors.
 
 `dmlconf.reference` says what is right, as if nothing were ever rounded; this package says what
 FLOAT32 and FLOAT16 arithmetic may make of it. It imports the reference and `dmlconf.precision`, and

@@ -1,4 +1,4 @@
-"""What precision rules permit besides the reference's outputs, computed from the same case."""
+"""Compute what the precision rules of a case permit besides the reference's outputs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def permitted_function(name: str, part: Part) -> Callable[..., Any]:
     special case of another one, such as AVERAGE_POOLING of AVERAGE_POOLING1, uses the other one's.
 
     Args:
-        name: the operator's.
+        name: the operator's name.
         part: what the function returns.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How far a step of ADAM_OPTIMIZER may be from the reference's outputs."""
+"""Permitted errors of a step of ADAM_OPTIMIZER."""
 
 from __future__ import annotations
 

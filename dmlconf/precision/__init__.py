@@ -1,1 +1,1 @@
-"""How far an output is from the expected values, and whether that is near enough."""
+"""Compare outputs with expected values under precision rules."""

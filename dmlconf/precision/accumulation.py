@@ -1,4 +1,4 @@
-"""How far a sum may be from what is expected: by its terms, its stores and its last rounding.
+"""The limit of a sum's error, from its terms, its stores and its last rounding.
 
 Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
 has up to three parts:
@@ -40,14 +40,14 @@ _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
 
 _STORES: Final = 1.5
-"""ULPs between a result stored toward zero and an expected one rounded to nearest, at most."""
+"""The most ULPs between a result that is truncated and an expected one rounded to nearest."""
 
 _OWN_STORE: Final = 1.0
-"""ULPs between a result stored in FLOAT16 and what was stored, at most."""
+"""The most ULPs between a number and the same number stored in FLOAT16."""
 
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
-"""Errors of additions are random: 0.41 of the root of their number, and hardly ever 3 roots."""
+"""Errors of n additions are random: about 0.41 times the root of n, and hardly ever 3 times it."""
 
 _VARIANCE: Final = 0.8
 """The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
@@ -64,11 +64,10 @@ class Accumulation:
 
     Attributes:
         rule: the rule, with its number of terms.
-        errors: what the errors are shares of, flat.
+        errors: the error scales, flat.
         half: whether sums may be FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
-        terms_vary: whether what is added up differs from term to term, so that the errors of one
-            sum are independent.
+        terms_vary: whether the terms of a sum differ, so that their errors are independent.
     """
 
     rule: PrecisionRule
@@ -94,8 +93,8 @@ class Accumulation:
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values; infinite if every value is right.
 
-        Infinities count as in `shares`. Those and NaN that are right if an intermediate overflows
-        are outside.
+        Infinities count as in `shares`. An infinity or NaN that is right only because an
+        intermediate may overflow is not between the ends.
 
         Args:
             expected: the expected values; with `dtype`, FLOAT64 values before they are stored.
@@ -154,15 +153,15 @@ class Accumulation:
         return undefined
 
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
-        """Return the share that each error is of its limit, and of its greatest deviation.
+        """Return each error as a share of its limit, and as a share of the permitted deviation.
 
-        Of a FLOAT16 output, FLOAT64 values are what it may store, and are not rounded yet.
+        For a FLOAT16 output, FLOAT64 values are numbers before they are stored.
 
-        An infinite element counts as the power of two above the largest number. Where something may
-        have overflowed on the way, as where the error scale exceeds what a sum can hold, infinities
-        and NaN are right as well; from 2^300 on anything is. Where the error scale is not finite
-        itself, inputs were not: then the expected value replaces it. A sum without terms
-        is exact.
+        An infinite element counts as the power of two above the largest number. If an intermediate
+        may have overflowed, since the error scale exceeds the largest number of a sum, infinities
+        and NaN are right as well; from an error scale of 2^300 on, every value is right. If the
+        error scale is not finite, the inputs were not finite, and the expected value replaces it. A
+        sum without terms is exact.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -193,7 +192,7 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return what errors are shares of, which is at most what a sum can hold.
+        """Return the numbers that errors are shares of, limited to the largest that a sum can hold.
 
         Args:
             expected: FLOAT64 values, which count where inputs were not finite.
@@ -212,7 +211,7 @@ class Accumulation:
             expected: the expected values, FLOAT64.
             error_scale: the scale of their errors.
             dtype: the output's type.
-            stores: ULPs that FLOAT16 outputs may differ by their own store.
+            stores: how many ULPs a FLOAT16 output may differ because of its own store.
         """
         info, terms = np.finfo(dtype), self.rule.products
         stored = self._held(self.errors.stored)
@@ -230,7 +229,7 @@ class Accumulation:
         exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype != np.float16:
             return _Limits(unit, additions, lossless=exact)
-        # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
+        # Beyond the largest number, rounding to nearest gives infinity, and truncation does not.
         lossless = self._exact(error_scale, _FLOAT16_BITS)
         if lossless is not None:
             lossless = lossless & (stored == 0) & (error_scale <= float(info.max))
@@ -263,22 +262,22 @@ class Accumulation:
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
-        """Return how many roundings of the error scale may add up, for each element."""
+        """Return for each element how many rounding errors of the error scale may add up."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
         if likely >= most or self.terms_vary:
             return likely
-        # Equal terms have equal errors: each a share of the sum of those before it.
+        # Equal terms have equal errors: each is a share of the sum of the terms before it.
         size: Array = np.divide(
             expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array | None:
-        """Return where every sum of some terms has at most so many bits, so that it is exact.
+        """Return which sums are exact: every sum of some of their terms has at most `bits` bits.
 
-        None where nothing tells that any sum is.
+        Return None if no sum is known to be exact.
         """
         if not self.errors.quantum:
             return None
@@ -294,7 +293,7 @@ class _Limits:
         unit: the error of one rounding.
         additions: the greatest error of all additions.
         stores: ULPs that the last store may add; 0 where no error depends on a ULP.
-        stored: what FLOAT16 loses on the way.
+        stored: the errors of intermediates that are stored in FLOAT16.
         exact: where additions are exact, so that a store is off by one ULP at most; None for
             nowhere.
         lossless: where stores are exact as well; None for nowhere.
@@ -332,7 +331,7 @@ def _beyond(dtype: np.dtype[Any]) -> float:
 
 
 def roundings(terms: int) -> float:
-    """Return the error of a sum of so many terms, in random roundings of its error scale."""
+    """Return the error of a sum of `terms` terms, in random roundings of its error scale."""
     return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 

@@ -1,4 +1,4 @@
-"""What a rule permits in addition to the expected values; `dmlconf.permitted` computes it."""
+"""Allowances: what rules permit besides expected values, as `dmlconf.permitted` computes it."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ class SumErrors:
     is 6, and each of its roundings is at most 6 * 2^-24.
 
     Attributes:
-        sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
-        stored: the sizes of what FLOAT16 holds between two steps, times what the output changes by
-            when they do; each may lose one ULP, 2^-10. None where nothing is held.
-        deviation: the root of the sum of the squares of what is held, where that is less than
-            `stored`: errors of several stores rarely add up. None for the same.
+        sums: the sums of the absolute values that a kernel adds up in FLOAT32; each rounding has an
+            error of at most 2^-24 of them.
+        stored: the sizes of values that a kernel stores in FLOAT16 between two steps, multiplied by
+            the change of the output for each change of the value; a store may lose one ULP, 2^-10.
+            None if nothing is stored.
+        deviation: the root of the sum of the squares of these sizes, which is less than `stored`
+            for several stores, since their errors rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
             FLOAT32 in any order. 0 where there is none, or where it tells nothing.
-        overflows: where something may overflow on the way, so that infinities and NaN are as right.
-            Sizes beyond FLOAT32 are so anyway. None for nowhere.
+        overflows: the elements for which an intermediate may overflow, so that infinities and NaN
+            are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None for none.
         others: outputs in their data type whose elements are as right as the reference's.
         terms_vary: whether each sum has many terms whose roundings are independent.
         sums_shared: whether many elements take the errors of one sum, or of one factor.
-        spans: the least and the greatest values, FLOAT64, that an output may have before its own
-            store by what FLOAT16 holds on the way: all between are as right as the reference's.
+        spans: intervals, FLOAT64, of an output before its own store, given the intermediates that
+            are stored in FLOAT16: all numbers in them are as right as the reference's.
     """
 
     sums: Array
@@ -193,7 +195,7 @@ def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval,
 
     Args:
         kind: the rule's kind; any other than `interval` and `one of` has none.
-        allowance: of the output.
+        allowance: the allowance of the output.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

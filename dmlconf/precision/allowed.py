@@ -1,4 +1,4 @@
-"""Which values a rule allows for single elements, and how far off a wrong element is."""
+"""The values that a rule allows for single elements, and how far off a wrong element is."""
 
 from __future__ import annotations
 

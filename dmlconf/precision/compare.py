@@ -56,7 +56,8 @@ class Comparison:
         elements: how many elements were compared.
         differing: how many of them are outside the rule.
         worst_ulp: the greatest distance in ULP; None for integers, infinite against a NaN.
-        worst_coordinates: of the element that uses most of its limit; None if none uses any.
+        worst_coordinates: the coordinates of the element that uses most of its limit; None if no
+            element uses any.
         first: the first elements outside the rule, in row-major order.
         margin: the share of the limit that the worst element uses, above 1 for one outside it.
         spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0

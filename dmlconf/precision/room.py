@@ -1,4 +1,4 @@
-"""How much room a rule leaves: the range of permitted values of each element of an output.
+"""The room of elements: how far apart their lowest and highest permitted values are.
 
 A verdict on elements with much room says little, and one on elements for which any value is right
 says nothing. Each kind of rule has one function here, which gives the lowest and the highest
@@ -23,7 +23,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "ends_of_sums", "permitted_ends", "room"]
 
 LOOSE_SHARE: Final = 0.1
-"""Share of an output's largest finite number from which on an element's room is much."""
+"""An element is loose if its room exceeds this share of the output's largest finite number."""
 
 _Ends = tuple[Array, Array]
 
@@ -169,7 +169,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return what is so many representable numbers above; NaN stays, and infinity is the last."""
+    """Return the number that is `steps` representable numbers above; NaN and infinity stay."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)
@@ -182,13 +182,13 @@ def _stepped(values: Array, steps: int) -> Array:
 
 
 def _around(expected: Array, error: Array) -> _Ends:
-    """Return the ends of an error to both sides; without room if it is not finite."""
+    """Return the expected values less and plus an error; no error where it is not finite."""
     error = np.where(np.isfinite(error), error, 0)
     return expected - error, expected + error
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return the distance of the ends; infinity counts as the largest number, NaN as no room."""
+    """Return the distances of the ends; infinity counts as the largest number, NaN as 0 room."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

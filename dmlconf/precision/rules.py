@@ -27,7 +27,7 @@ def used(
 
     Args:
         actual: a backend's values, flat.
-        expected: as long, of the same data type.
+        expected: the expected values: as many as the actual ones, of the same data type.
         rule: the rule.
         distance: the distance of each pair in ULP; None for integers.
         accumulated: for `accumulate`, the shares that `Accumulation` gives.

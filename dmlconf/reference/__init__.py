@@ -1,4 +1,4 @@
-"""What is right: a pure function for each operator, which reads like the formula on its page.
+"""The reference: a pure function for each operator, which reads like the formula on its page.
 
 An operator's catalogue entry names its module as `family`. A function is named as its operator, in
 lower case, and takes the operator's fields by their names in the header: input tensors as arrays,

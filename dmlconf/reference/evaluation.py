@@ -80,7 +80,7 @@ def reference_function(name: str) -> Callable[..., Any]:
     """Return the reference's function of an operator.
 
     Args:
-        name: the operator's.
+        name: the operator's name.
 
     Raises:
         MissingFunction: the reference has none.
@@ -97,7 +97,7 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
 
     Args:
         package: the package.
-        name: the operator's; the function's is the same in lower case.
+        name: the operator's name; the function's name is the same in lower case.
         ending: what the function's name has behind that.
 
     Raises:

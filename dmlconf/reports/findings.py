@@ -1,4 +1,4 @@
-"""Markdown of what other runtimes do wrong, docs/findings.md."""
+"""The page docs/findings.md in Markdown: the known mistakes of other runtimes."""
 
 from __future__ import annotations
 

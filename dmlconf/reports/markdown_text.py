@@ -59,9 +59,10 @@ def table(
     """Yield a table.
 
     Args:
-        headings: of the columns.
+        headings: the headings of the columns.
         rows: the cells, which are Markdown.
-        align: of each column, `l` or `r`; the last letter holds for all further columns.
+        align: the alignment of each column, `l` or `r`; the last letter holds for all further
+            columns.
     """
     sides = align.ljust(len(headings), align[-1])
     yield row(headings)

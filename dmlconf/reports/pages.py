@@ -28,7 +28,7 @@ class _Page:
     """The parts of a page's frame.
 
     Attributes:
-        title: of the page.
+        title: the title of the page.
         style: the style sheet.
         script: the script; empty for none.
         data: the script's data: JSON, compressed, in Base64; empty for none.
@@ -61,8 +61,8 @@ def render_page(
 
     Args:
         template: the name of its template.
-        title: of the page.
-        values: of the template; everything is escaped.
+        title: the title of the page.
+        values: the values of the template; everything is escaped.
         data: the script's data, as JSON values.
         scripts: the names of its script's files.
     """
@@ -88,8 +88,8 @@ def render_linked_page(template: str, title: str, values: Mapping[str, Any], roo
 
     Args:
         template: the name of its template.
-        title: of the page.
-        values: of the template; everything is escaped.
+        title: the title of the page.
+        values: the values of the template; everything is escaped.
         root: the path from the page's folder to that of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")

@@ -1,4 +1,4 @@
-"""Markdown of what other runtimes can express of each operator, docs/runtimes.md."""
+"""The page docs/runtimes.md in Markdown: the operators that other runtimes can express."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return what a target has instead of an operator, and what of it is missing."""
+    """Return the target's counterpart of an operator, and the parts that it lacks."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:

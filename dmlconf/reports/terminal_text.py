@@ -1,4 +1,4 @@
-"""Text of reports in the terminal: from anywhere, and still safe to print."""
+"""Text of reports in the terminal, made safe to print wherever it comes from."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _cases(cases: Any) -> str:
 
 
 def table(verification: Verification) -> RenderableType:
-    """Return what the terminal shows."""
+    """Return the report for the terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

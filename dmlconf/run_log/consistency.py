@@ -68,7 +68,7 @@ def other_cases(
 
     Args:
         verdicts: all verdicts.
-        line: the footer's, from 1.
+        line: the footer's line, from 1.
         expected: the digest that the footer has.
     """
     if cases_digest({logged.verdict.case for logged in verdicts}) == expected:

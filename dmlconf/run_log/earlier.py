@@ -1,4 +1,4 @@
-"""What a run that ended early left in its log, so that it can be resumed."""
+"""Read the log of a run that ended early, so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class EarlierRun:
     """The part of a run that its log has.
 
     Attributes:
-        header: of the log.
+        header: the header of the log.
         places: the index in the plan of each case that has a verdict, by identifier.
         summary: how many of these have each status.
-        attempts: at cases that failed and have no verdict yet, by case.
-        footer: of the log; None where the run died.
+        attempts: the attempts at cases that failed and have no verdict yet, by case.
+        footer: the footer of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes it has.
         processes: the number of the last worker process that it names; 0 for none.
@@ -95,7 +95,7 @@ class _Reader:
     """Reads the lines behind the header.
 
     Attributes:
-        attempts: by case, without what only reports need.
+        attempts: the attempts by case, without what only reports need.
         footer: the last line, if the log has one.
         end: how many bytes there are up to the end of the last line to keep.
     """

@@ -68,8 +68,8 @@ class Header:
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
         workers: the environment of each worker of a scheduler; none where this machine ran all.
-        merged_shards: of a log that was merged although shards were missing, the `count` of all and
-            the `numbers` of those present; None for other logs.
+        merged_shards: for a log that was merged although shards were missing, the `count` of all
+            and the `numbers` of those present; None for other logs.
     """
 
     dmlconf: str

@@ -1,7 +1,7 @@
-"""Verdicts that take less memory: what only some reports read is kept packed.
+"""Packed verdicts: the parts that only some reports read are kept pickled, to save memory.
 
-A verdict's facts and digests take kilobytes as dictionaries, and some hundred bytes packed; equal
-ones of several cases are stored once, and so are equal figures.
+The facts and digests of a verdict take kilobytes as dictionaries, and a few hundred bytes pickled.
+Equal facts, digests and figures of several cases are stored once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["MANY", "Packed", "packing"]
 
 MANY: Final = 20_000
-"""Logs with more verdicts are read packed."""
+"""The verdicts of a log that has more than this many are packed."""
 
 _PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 
 
 class Packed(Mapping[str, Any]):
-    """A mapping that is kept pickled; the bytes are this process's own."""
+    """A mapping that is kept as pickled bytes, which this process itself has made."""
 
     __slots__ = ("_content",)
 
@@ -49,7 +49,7 @@ def _unpacked(content: bytes) -> Mapping[str, Any]:
 
 
 def packing() -> Callable[[Verdict], Verdict]:
-    """Return a function that packs verdicts; equal parts of them share one object."""
+    """Return a function that packs verdicts; verdicts with equal parts share them."""
     known: dict[bytes, Packed] = {}
     tags: dict[tuple[str, ...], tuple[str, ...]] = {}
 

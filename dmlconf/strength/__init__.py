@@ -1,1 +1,1 @@
-"""How strong a suite is: which share of defects, injected into correct outputs, it catches."""
+"""The strength of a suite: the share of defects, injected into right outputs, that it catches."""

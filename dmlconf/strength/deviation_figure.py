@@ -29,12 +29,12 @@ __all__ = ["DeviationFigure", "measure_deviations"]
 
 @dataclass(slots=True)
 class DeviationFigure:
-    """What the deviations of targets excuse.
+    """The perturbations that deviations of targets excuse.
 
     Attributes:
         failing: perturbations that fail by DirectML's documentation, by target and operator, of
             cases that the target expresses.
-        excused: those of them that pass by what the target promises.
+        excused: perturbations among these that pass by the target's specification.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """
 

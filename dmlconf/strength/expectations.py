@@ -69,7 +69,7 @@ class ExpectationFigure:
     """What a suite notices of spoiled expectations.
 
     Attributes:
-        tallies: by operator and kind of perturbation.
+        tallies: the tallies, by operator and kind of perturbation.
         cases: how many cases have expectations of their own.
         failing: cases that fail with their expectations as they are, and were not used.
     """

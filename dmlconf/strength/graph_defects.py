@@ -65,14 +65,14 @@ class GraphSite:
         return self.stored_by(store)
 
     def stored_by(self, store: Store) -> Outputs:
-        """Return the outputs if edges have other values."""
+        """Return the outputs if edges have the values that `store` returns."""
         with np.errstate(all="ignore"):
             computed = evaluate_nodes(self.case, evaluate, store=store, known=self.nodes).outputs
         return graph_outputs(self.case.graph, computed)
 
     @cached_property
     def nodes(self) -> NodeValues:
-        """What the nodes compute."""
+        """The outputs of the nodes."""
         with np.errstate(all="ignore"):
             return evaluate_nodes(self.case, evaluate)
 

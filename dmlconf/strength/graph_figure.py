@@ -49,7 +49,7 @@ class GraphFigure:
 
     Attributes:
         cases: how many graphs were used.
-        defects: by name.
+        defects: the defects, by name.
         legitimate: the legitimate differences, by name.
     """
 
@@ -58,7 +58,7 @@ class GraphFigure:
     legitimate: dict[str, GraphTally] = field(default_factory=dict)
 
     def add(self, later: GraphFigure) -> None:
-        """Add what later graphs notice."""
+        """Add the figure of further graphs."""
         self.cases += later.cases
         for own, others in ((self.defects, later.defects), (self.legitimate, later.legitimate)):
             for name, tally in others.items():
@@ -68,10 +68,10 @@ class GraphFigure:
 def measure_graphs(
     cases: Iterable[Case], against: Against, advance: Callable[[], None] = lambda: None
 ) -> GraphFigure:
-    """Return what the graphs among some cases notice.
+    """Return which defects the graphs among some cases notice.
 
-    Without independent expected values, they are the reference's: what is measured
-    here is the rule.
+    A graph without independent expected values is compared with the reference. The figure measures
+    the rules, so that is enough.
 
     Args:
         cases: those that are no graphs, expect a rejection or compare two forms do not count.

@@ -1,4 +1,4 @@
-"""What a defect is, and where it is injected."""
+"""Defects, and the outputs of cases into which they are injected."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Defect", "Site", "recomputed"]
 
 @dataclass(frozen=True)
 class Site:
-    """One correct output of one case.
+    """The output of a case that gets a defect, while it is still correct.
 
     Attributes:
         case: the case.
-        outputs: all its correct outputs by tensor.
+        outputs: all correct outputs of the case, by tensor.
         name: the output tensor that gets the defect.
     """
 
@@ -43,7 +43,7 @@ class Site:
 
 
 def _has_inputs(site: Site) -> bool:
-    """Whether the operator has inputs; without, only attributes make elements differ."""
+    """Return whether the operator has inputs; without any, only attributes make elements differ."""
     return bool(site.case.data)
 
 
@@ -52,11 +52,11 @@ class Defect:
     """One way in which an operator can be wrong.
 
     Attributes:
-        name: as reports show it.
-        inject: yields the wrong output of a site with a note that tells several apart, or
-            nothing if the defect does not apply there.
-        shows: whether good data would show it in the site's output; some defects only show in
-            some outputs, such as those with subnormal numbers.
+        name: the name, as reports show it.
+        inject: yields wrong outputs for a site, each with a note that distinguishes it from the
+            others; nothing if the defect does not apply there.
+        shows: returns whether the site's output would be wrong with suitable data. A defect of
+            subnormal numbers, for example, shows only in outputs that have some.
     """
 
     name: str
@@ -73,4 +73,4 @@ def recomputed(
         with np.errstate(all="ignore"):
             return evaluate(case, {**site.case.inputs(), **(inputs or {})})[site.name]
     except (ArithmeticError, LookupError, TypeError, ValueError):
-        return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
+        return None  # The reference fails somewhere if attributes do not fit the sizes.

@@ -51,7 +51,7 @@ class Tally:
 
     Attributes:
         injected: cases whose output the defect put outside the rule.
-        caught: those of them whose verdict fails.
+        caught: cases among these that fail.
         within: cases whose output it changed within the rule.
         hidden: cases that it applies to, but whose output it does not change.
         missed: the first case that should have caught it and did not.
@@ -117,12 +117,12 @@ _EVERYTHING: Final = Method()
 
 @dataclass(slots=True)
 class Strength:
-    """How strong a suite is.
+    """The defects that the cases of a suite notice.
 
     Attributes:
         mutants: the tally of each mutant.
         legitimate: how many legitimate differences were tried, by operator and name.
-        refused: those of them that failed.
+        refused: how many legitimate differences failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
         noticed: what each case noticed, by identifier.

@@ -98,7 +98,7 @@ def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Arra
 
 
 def _ulp(steps: int, dtype: Any) -> _Change:
-    """Return what moves an element that is not subnormal by so many ULP."""
+    """Return a function that moves an element that is not subnormal by a number of ULP."""
 
     def change(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
         if values.dtype != dtype:
@@ -133,7 +133,7 @@ class PerturbationTally:
     Attributes:
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
-        missed: the first of the others, as case and output.
+        missed: the first of those that pass, as case and output.
     """
 
     tried: int = 0
@@ -154,7 +154,7 @@ class Exceptional:
     Attributes:
         target: the share in percent.
         reason: why it is lower.
-        operators: those that lower it; the others together have the usual target.
+        operators: the operators that lower it; the others together have the usual target.
     """
 
     target: float
@@ -183,7 +183,7 @@ def perturb(
     """Try each kind once on one output; the seed and the names decide on which element.
 
     Args:
-        tallies: by kind and operator; they get the results.
+        tallies: the tallies, by kind and operator; they get the results.
         site: the output.
         judged: gives the verdicts.
         seed: decides which elements are perturbed.
@@ -202,7 +202,7 @@ def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator
 
     Args:
         site: the output.
-        allowances: what its case's rules permit.
+        allowances: the allowances of its case.
         seed: decides, with the names, which elements are perturbed.
     """
     values = np.ascontiguousarray(site.correct).ravel()
@@ -223,7 +223,7 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
 
     Args:
         site: the output.
-        allowances: what its case's rules permit.
+        allowances: the allowances of its case.
     """
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)

@@ -1,8 +1,13 @@
-"""The figure of rewrites: for each of the catalogue, what its cases prove.
+"""The figure of rewrites: whether the cases of `schemas/rewrites.yaml` prove what they are for.
 
-A case proves that a rewrite is right if the rewritten graph gives what the case permits. A near
-miss proves a condition if the graph itself passes and the rewritten one, the mutant, fails. Both
-are computed by the reference, with the data of the case.
+A rewrite is a change that a graph compiler makes, such as dropping a transposition that is followed
+by its inverse. It is right under conditions. There are two kinds of cases:
+
+- one in which the conditions hold; it proves the rewrite if the rewritten graph passes too
+- a near miss, in which one condition does not hold; it proves the condition if the graph itself
+  passes, and the rewritten graph fails
+
+The reference computes both graphs, with the data of the case.
 """
 
 from __future__ import annotations
@@ -31,23 +36,23 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""Instead of the name of a condition: the cases in which a rewrite is right."""
+"""Stands for the name of a condition in keys for cases in which all conditions hold."""
 
 
 @dataclass(slots=True)
 class RewriteFigure:
-    """What the cases of rewrites prove.
+    """How many cases of rewrites were tried, and which of them prove nothing.
 
     Attributes:
-        cases: how many cases were tried, by rewrite and condition; no condition where it is right.
-        unproven: of these, the cases that prove nothing, with the reason.
+        cases: how many cases were tried, by rewrite and condition that does not hold, or `RIGHT`.
+        unproven: the cases among these that prove nothing, each with the reason.
     """
 
     cases: dict[tuple[str, str], int] = field(default_factory=dict)
     unproven: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def add(self, later: RewriteFigure) -> None:
-        """Add what later cases prove."""
+        """Add the figure of further cases."""
         for key, count in later.cases.items():
             self.cases[key] = self.cases.get(key, 0) + count
         for key, lines in later.unproven.items():
@@ -62,10 +67,10 @@ class RewriteFigure:
 def measure_rewrites(
     plan: Iterable[PlannedCase], against: Against, advance: Callable[[], None] = lambda: None
 ) -> RewriteFigure:
-    """Return what the cases of rewrites among some cases prove.
+    """Return the figure of the cases of rewrites in a plan.
 
     Args:
-        plan: those without a rewrite do not count.
+        plan: the cases; those without a rewrite do not count.
         against: gives the expected outcome of cases that state none.
         advance: is called after each case.
 

@@ -11,12 +11,12 @@ __all__ = ["sampled"]
 
 
 def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[PlannedCase]:
-    """Return at most so many cases of each operator, in the plan's order.
+    """Return at most `count` cases of each operator, in the plan's order.
 
     Args:
         plan: the cases.
         count: how many of each operator; None for all.
-        seed: of the random choice.
+        seed: the seed of the random choice.
     """
     if count is None:
         return list(plan)

@@ -1,4 +1,4 @@
-"""Counts that several figures share."""
+"""Counts of the injected defects that a case catches, and the share that is caught."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["CaseTally", "share"]
 
 @dataclass(slots=True)
 class CaseTally:
-    """What one case noticed.
+    """How many defects were tried with one case, and how many it caught.
 
     Attributes:
         operator: the case's operator.
-        ran: how many defects have code that it runs.
-        caught: how many of them make it fail.
+        ran: how many defects are in code that the case runs.
+        caught: how many of them make the case fail.
     """
 
     operator: str
@@ -22,11 +22,11 @@ class CaseTally:
     caught: int = 0
 
     def add(self, other: CaseTally) -> None:
-        """Add what the case noticed of other defects."""
+        """Add the counts of other defects that were tried with the same case."""
         self.ran += other.ran
         self.caught += other.caught
 
 
 def share(caught: int, tried: int) -> float:
-    """Return the share in percent; 100 where nothing was tried."""
+    """Return the share of tried defects that were caught, in percent; 100 if none was tried."""
     return 100 * caught / tried if tried else 100.0

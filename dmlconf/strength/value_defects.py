@@ -22,7 +22,7 @@ def _float_defect(
     """Return a defect that changes every element of a floating-point output.
 
     Args:
-        name: as reports show it.
+        name: the name, as reports show it.
         change: the change of the values.
         everywhere: whether it changes ordinary numbers, not only special ones.
         least_bytes: the size of the smallest type that it applies to.
@@ -56,7 +56,7 @@ def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _ulp_away(steps: int) -> Callable[[Array], Array]:
-    """Return what moves each number so many ULP away from zero."""
+    """Return a function that moves each number away from zero by a number of ULP."""
 
     def moved(values: Array) -> Array:
         bits = values.view(f"i{values.itemsize}")

@@ -341,7 +341,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
     Args:
         name: the generator.
-        arguments: as given in a case.
+        arguments: the arguments, as given in a case.
         challenge: a number from 0 up to 2**64 - 1.
     """
     defaults = FILLS[name].__kwdefaults__ or {}

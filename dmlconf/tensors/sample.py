@@ -32,10 +32,10 @@ class Sample:
     """The digest of an array and some of its elements.
 
     Attributes:
-        dtype: of the array.
-        shape: of the array.
+        dtype: the dtype of the array.
+        shape: the shape of the array.
         digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
-        indices: of these elements among all in row-major order, ascending.
+        indices: the indices of these elements among all in row-major order, ascending.
         values: the elements.
     """
 
@@ -50,7 +50,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
     """Return the sample of an array.
 
     Args:
-        array: of any shape.
+        array: an array of any shape.
         seed: decides which elements.
         count: how many elements, 2 to `array.size`.
     """
@@ -60,7 +60,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
 
 def require_sample(size: int, count: int) -> None:
-    """Raise an error if no sample of `count` elements can be taken from so many.
+    """Raise an error if no sample of `count` elements can be taken from an array of `size`.
 
     Raises:
         ValueError: none can.
@@ -75,7 +75,7 @@ def sample_indices(size: int, seed: str, count: int) -> Array:
     They are the same on every platform and with every version of NumPy.
 
     Args:
-        size: of the array.
+        size: the size of the array.
         seed: decides which others.
         count: how many, 2 to `size`.
 

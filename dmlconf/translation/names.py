@@ -1,4 +1,4 @@
-"""Names that people bring: of ONNX, WebNN and DirectML.h, and the operators that they stand for."""
+"""Find operators by the names that ONNX, WebNN and DirectML.h give them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PREFIXES: Final = ("ELEMENT_WISE_", "ACTIVATION_")
 
 
 class AmbiguousOperatorError(LookupError):
-    """A name stands for several operators, where one is asked for.
+    """A name stands for several operators, but a command takes only one.
 
     Attributes:
         name: the name.
-        operators: what it may stand for.
+        operators: the operators that it may stand for.
     """
 
     def __init__(self, name: str, operators: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ class TensorType:
     """The type of a program's input or output.
 
     Attributes:
-        data_type: of the elements.
+        data_type: the data type of the elements.
         sizes: elements along each dimension. A program's tensors are packed.
     """
 
@@ -39,7 +39,8 @@ class Step:
         operation: its name in the target's specification, such as `Conv`.
         inputs: names of tensors; an empty one is an optional input that is absent.
         outputs: names of tensors.
-        attributes: by name: numbers, text, sequences of these, or `DataType` and `BOOL` for types.
+        attributes: the attributes, by name: numbers, text, sequences of these, or `DataType` and
+            `BOOL` for types.
         operands: optional inputs by name, for targets that name them; others list all in order.
     """
 
@@ -58,7 +59,7 @@ class Program:
         inputs: the case's inputs that steps may read, by name.
         outputs: the case's outputs by name.
         constants: data that belongs to the program itself, by name.
-        steps: in an order in which each reads only what is there.
+        steps: the steps, in an order in which each step reads only what earlier ones have made.
         owned: inputs that never change, as those with DML_TENSOR_FLAG_OWNED_BY_DML.
     """
 

@@ -43,7 +43,7 @@ class Entry:
     Attributes:
         operator: DirectML's name of it.
         names: the target's operators that it stands for: `-o Conv` selects CONVOLUTION.
-        forms: in order; the first whose condition holds is taken.
+        forms: the forms, in order; the first whose condition holds is taken.
         like: the more general operator whose forms are taken, with the fields that the catalogue
             says under `specialises`; empty if it has its own.
     """

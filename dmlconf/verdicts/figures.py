@@ -21,7 +21,7 @@ class ErrorMap:
             infinity on one side alone.
         axes: how many of the output's axes, from the first, the rows run over; the columns run
             over the others.
-        sizes: of the output.
+        sizes: the sizes of the output.
     """
 
     rows: tuple[str, ...]
@@ -44,15 +44,17 @@ class Figures(Positional):
         source: where the rule comes from; None in logs of older versions.
         expectation: where the expected values come from; None in logs of older versions.
         open: elements that any number satisfies; None in logs of older versions.
-        loose: elements whose room exceeds a tenth of the output's largest number; likewise.
+        loose: elements whose room exceeds a tenth of the output's largest number; None in logs of
+            older versions.
         typical: the share of the limit that measured devices use at most, if it is far less.
         typical_margin: the margin in terms of the typical share.
         products: for `accumulate`, how many terms each element sums.
         sample: how many elements a recording has, if not all.
         worst_coordinates: where the worst element is.
         histogram: how many elements are that many ULP off, by the number as text.
-        same_bits: of a relation, how many elements have the same bits in both forms.
-        unfused_same_bits: of a graph, how many have the bits that its nodes return one by one.
+        same_bits: for a relation, how many elements have the same bits in both forms.
+        unfused_same_bits: for a graph, how many elements have the bits that its nodes return when
+            they run one by one.
         error_map: where a failing output differs.
     """
 

@@ -18,8 +18,8 @@ class StatusTraits:
         judged: whether the case's outcome was compared with an expectation or a rule.
         gravity: its rank among the statuses of several variants, the most severe highest.
         junit: the element of JUnit XML; None for a test that passed.
-        style: of the terminal, as Rich takes it.
-        colors: of pages, light and dark.
+        style: the status's style in the terminal, as Rich takes it.
+        colors: the status's colors on pages: for light pages and for dark ones.
         always_shown: whether tables have a column for it even if no case has it.
     """
 

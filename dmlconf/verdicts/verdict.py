@@ -79,7 +79,7 @@ class Reason:
     """Why a case has its status.
 
     Attributes:
-        kind: one of a fixed set.
+        kind: the kind of reason.
         message: the particulars, one sentence.
         differences: for wrong values, the first elements that differ; each has `tensor`,
             `coordinates`, `expected` and `actual`.
@@ -99,11 +99,11 @@ class VariantResult:
     """The result of a case in one variant of a backend, such as `metacommands=off`.
 
     Attributes:
-        status: the judgement on this variant alone.
-        reason: why, unless it passed.
+        status: the status of this variant alone.
+        reason: the reason, unless it passed.
         message: the particulars of the reason.
-        differing_bits: by output, how many elements have other bits than in the first variant;
-            empty if none has, or if one of the two has no outputs.
+        differing_bits: for each output, how many elements have other bits than in the first
+            variant; empty if none has, or if one of the two has no outputs.
         seconds: how long the backend took.
         dispatch_seconds: how long each dispatch took by the device's own clock.
     """
@@ -133,7 +133,7 @@ def failing_variants(variants: Mapping[str, VariantResult]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Identity(Positional):
-    """Which case a verdict is on.
+    """The case that a verdict judges.
 
     Attributes:
         case: the case's identifier.
@@ -143,8 +143,8 @@ class Identity(Positional):
         origin: the source of the case's own expectation, as stated; None if not.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
-        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty if
-            the run did not reach the case.
+        facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
+            if the run did not reach the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run did not reach the case.
         disputes: what the case says is wrong where its expectation contradicts it, `reference`;
@@ -165,13 +165,13 @@ class Identity(Positional):
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Positional):
-    """What is said of a case, and why.
+    """The status of a case, with reasons and figures.
 
     Attributes:
-        status: the judgement.
+        status: the status.
         expectation: where the expected values come from; None if there are none.
-        reason: why, unless the case passed.
-        figures: what was measured, by output tensor.
+        reason: the reason, unless the case passed.
+        figures: the figures of each output tensor.
         unchecked_outputs: outputs without independent expected values, in addition to
             others that were compared.
         circumstance: the circumstance under which the case failed, having passed plainly; None for
@@ -217,7 +217,7 @@ class LostProcess:
 
 @dataclass(frozen=True, slots=True)
 class Execution(Positional):
-    """How and where a case ran, and what it left.
+    """How and where a case ran.
 
     Attributes:
         seconds: how long the backend took.
@@ -225,7 +225,7 @@ class Execution(Positional):
             has none.
         output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
             for comparing the bits of two runs.
-        warnings: of the driver or a debug layer; they do not fail the case.
+        warnings: the warnings of the driver or a debug layer; they do not fail the case.
         worker: the scheduler's worker that ran the case; None if the run's own machine did.
         process: the number of the worker process that ran the case; None for dmlconf's own.
         sequence: the number of the case in that process, which may explain a result that depends
@@ -248,7 +248,7 @@ class Execution(Positional):
         return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
 
     def with_processes_after(self, last: int) -> Execution:
-        """Return it with processes that are counted from another number on.
+        """Return the execution with processes numbered from another number on.
 
         Args:
             last: the number of the last process before them.
@@ -267,7 +267,7 @@ class Verdict(Positional):
 
     Attributes:
         identity: which case it is.
-        judgement: what is said of it.
+        judgement: its status, with reasons and figures.
         execution: how it ran.
     """
 
@@ -311,7 +311,7 @@ class Verdict(Positional):
 
     @property
     def status(self) -> Status:
-        """The judgement in a word."""
+        """The status of the case."""
         return self.judgement.status
 
     @property
@@ -321,12 +321,12 @@ class Verdict(Positional):
 
     @property
     def reason(self) -> Reason | None:
-        """Why, unless the case passed."""
+        """The reason, unless the case passed."""
         return self.judgement.reason
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """What was measured, by output tensor."""
+        """The figures of each output tensor."""
         return self.judgement.figures
 
     @property

@@ -1,4 +1,4 @@
-"""What crosses from a backend into dmlconf, checked and rebuilt in one module.
+"""Check and rebuild everything that crosses from a backend into dmlconf.
 
 A backend may be a third party's plugin. What it returns is rebuilt in the worker process
 from plain values, and only these are pickled, judged, logged and shown.

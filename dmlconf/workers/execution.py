@@ -1,4 +1,4 @@
-"""How a run executes: which processes run its cases and judge their outcomes."""
+"""Choose the processes that run a run's cases and judge their outcomes."""
 
 from __future__ import annotations
 

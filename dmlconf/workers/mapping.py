@@ -1,4 +1,4 @@
-"""Apply a function in several processes, or in this one where others cannot be started."""
+"""Apply a function to items in several processes, or in this one if no other can be started."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Result = TypeVar("_Result")
 
 
 class Mapping(Protocol):
-    """Gives what a function returns for each item, in their order."""
+    """Applies a function to items, and yields the results in the order of the items."""
 
     def __call__(
         self, function: Callable[[_Item], _Result], items: Sequence[_Item], /
     ) -> Iterator[_Result]:
-        """Yield the results; several items may be in work at once.
+        """Yield the results. Several items may be processed at the same time.
 
-        All results of a call are to be taken before the next call.
+        The caller must take all results of a call before the next call.
 
         Raises:
             ProcessError: a process died.
@@ -40,14 +40,14 @@ class Mapping(Protocol):
 def in_processes(
     jobs: int, start: Callable[..., None], state: tuple[Any, ...]
 ) -> Iterator[Mapping]:
-    """Start processes for the block, which ends them at once, whatever they are doing.
+    """Start processes, and end them when the block ends, whatever they are doing then.
 
-    Where none can be started, this process does all.
+    If none can be started, this process does everything.
 
     Args:
-        jobs: how many; 1 is this process.
+        jobs: how many processes; 1 stands for this process alone.
         start: is called once in each process, with the state, before anything else.
-        state: its arguments.
+        state: the arguments of `start`.
     """
     processes: list[_Process] = []
     try:
@@ -73,7 +73,7 @@ class _Process:
             self._process, self.connection = spawned(_serve, start, state)
 
     def send(self, function: Callable[[Any], Any], item: Any) -> None:
-        """Give the next item; that the process has died, `received` tells."""
+        """Send the next item. If the process has died, `received` says so."""
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send((function, item))
 

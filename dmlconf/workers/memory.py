@@ -1,4 +1,4 @@
-"""Whether a case fits into memory, derived from its desc before anything is allocated."""
+"""Decide from a case's desc whether it fits into memory, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _ELEMENT: Final = 64
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
-"""A case that may take more than so many bytes, or than this part of all memory, takes much."""
+"""A case takes much memory if it may take more than `MUCH` bytes, or an eighth of all memory."""
 
 _SMALL: Final = 1 << 20
-"""Tensors of so few bytes fit everywhere."""
+"""Tensors of up to this many bytes fit everywhere."""
 
 
 def tensor_bytes(case: Case) -> int:
@@ -111,8 +111,8 @@ def may_take_much(case: Case) -> bool:
 def judged_bytes(case: Case) -> int:
     """Return about how much memory running and judging a case takes beyond that of its process.
 
-    A million elements in FLOAT16 take 64 MB: inputs, outputs, expected values and the ends of what
-    is permitted are FLOAT64 on the way.
+    A million elements in FLOAT16 take 64 MB, since inputs, outputs, expected values and the ends of
+    permitted intervals are FLOAT64 while they are computed.
     """
     size, elements = sizes_of(case)
     return max(_ELEMENT * elements, _COPIES * size)

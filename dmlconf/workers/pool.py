@@ -1,19 +1,18 @@
 """Worker processes, which may crash or hang: each such case costs only its own verdict.
 
-A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
-ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
-it without an outcome may have killed the worker: these are no batch again, but run one at a time.
-A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
-What a case went through before it got its outcome is told with the outcome: a crash that no case
-repeats alone may depend on the cases before it.
-A worker that has grown too much is replaced between batches: what a backend keeps, as DirectML
-keeps every pipeline until its device closes, ends with its process.
-If several cases of an operator died alone in the same way, the next one of it that dies so is
-blamed at once. If many in a row did, the others of their batches are not run: starting a process
-takes a second or more, and an operator may have hundreds of cases.
-
-An interrupt does not discard what workers have reached: `run` asks them for it, yields it, and only
-then raises `KeyboardInterrupt`.
+- A case whose worker dies runs once more, alone in a fresh process, before it is blamed: a case
+  before it or beside it may be at fault. A backend may run a batch as one, so any case of the batch
+  without an outcome may have killed the worker. These cases run again, one at a time.
+- A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
+- An outcome comes with the breakdowns that its case went through before: a crash that does not
+  happen again when the case runs alone may depend on the cases before it.
+- A worker that has grown too much is replaced between batches. DirectML, for example, keeps every
+  pipeline until its device closes; the memory is freed when the process ends.
+- If several cases of an operator died alone in the same way, the next case of this operator that
+  dies in that way is blamed at once. If many in a row did, further cases that would run alone are
+  not run: starting a process takes a second or more, and an operator may have hundreds of cases.
+- An interrupt does not discard results that workers have reached: `run` asks for them, yields them,
+  and only then raises `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -54,17 +53,17 @@ from dmlconf.workers.worker import (
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 16
-"""Cases that a worker gets at once.
+"""How many cases a worker gets at once.
 
-SIGKILL of the main process costs at most so many outcomes that each worker has reached, and as many
-that the main process has received and not judged yet.
+If the main process is killed by SIGKILL, each worker loses at most this many outcomes, and the main
+process loses at most as many that it has received and not judged yet.
 """
 
 REPEATS: Final = 3
-"""After so many cases of an operator died alone in the same way, the next is blamed at once."""
+"""After this many cases of an operator died alone in the same way, the next is blamed at once."""
 
 HOPELESS: Final = 16
-"""After so many crashes of an operator in a row, cases of it that would run alone are not run."""
+"""After this many crashes of an operator in a row, its cases that would run alone are not run."""
 
 _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""
@@ -97,7 +96,7 @@ class _Queue(Generic[_Case]):
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
         """Yield the cases that harm no others, and put aside those that may.
 
-        Between others each would cost two processes: its own, and the next one for the others.
+        Each of the latter needs a fresh process, and the cases after it would need another one.
         """
         harmful: list[_Case] = []
         for case in cases:
@@ -110,7 +109,7 @@ class _Queue(Generic[_Case]):
     def waiting(self) -> bool:
         """Return whether any case still waits for a worker."""
         if not self._next:
-            # Those that run alone follow the last of the others.
+            # Cases that run alone follow the last of the other cases.
             self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
@@ -358,7 +357,7 @@ class WorkerPool:
         """Receive another worker's first message; one that fails to start is replaced.
 
         Raises:
-            ProcessError: so many in a row failed to start that no other attempt is made.
+            ProcessError: too many in a row failed to start.
         """
         refusal = self._refusal(worker)
         if refusal is None:

@@ -1,4 +1,4 @@
-"""How many processors this process may use."""
+"""Count the processors that this process may use."""
 
 from __future__ import annotations
 

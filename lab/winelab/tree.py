@@ -1,4 +1,4 @@
-"""Where things are inside the lab, and the environment that programs have there."""
+"""Paths inside the lab, and the environment of programs that run there."""
 
 from __future__ import annotations
 

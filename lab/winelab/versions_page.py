@@ -159,7 +159,10 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
     kinds = [ReasonKind.FEATURE_LEVEL, ReasonKind.SUBSTRATE, ReasonKind.NOT_DOCUMENTED]
     yield f"## Verdicts on {selected:,} cases\n"
     if selection:
-        yield f"These cases are part of the suite (`{selection}`); so are all figures below.\n"
+        yield (
+            f"These are the cases of the suite that `{selection}` selects. "
+            "All figures on this page count only them.\n"
+        )
     yield _row(
         [
             "DirectML",

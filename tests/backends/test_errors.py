@@ -1,4 +1,4 @@
-"""Errors of backends: a text for people, fields for programs, and both outside their process."""
+"""Errors of backends have a text for people and fields for programs, also in other processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_hint_stands_on_a_line_of_its_own() -> None:
 
 def test_an_unknown_choice_suggests_the_nearest_or_lists_all() -> None:
     with pytest.raises(UnknownChoiceError, match="did you mean zeros") as caught:
-        create(parse("miniature:zeroes"))
+        create(parse("faulty:zeroes"))
     assert (caught.value.what, caught.value.name) == ("fault", "zeroes")
     assert str(UnknownChoiceError("fault", "x", ["zeros", "crash"])).endswith(
         "'x': use one of zeros, crash"

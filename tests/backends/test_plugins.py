@@ -12,7 +12,7 @@ from tests.cli.process import dmlconf, environment, write
 
 
 def install(folder: Path, distribution: str, backend: str) -> None:
-    """Install a distribution whose plugin is the miniature `zeros`."""
+    """Install a distribution whose plugin is the backend `faulty:zeros`."""
     module = distribution.replace("-", "_")
     information = folder / f"{module}-1.2.dist-info"
     information.mkdir(parents=True)
@@ -22,7 +22,7 @@ def install(folder: Path, distribution: str, backend: str) -> None:
     (information / "entry_points.txt").write_text(entry, encoding="utf-8")
     (folder / f"{module}.py").write_text(
         "from dmlconf.backends.registry import create as other, parse\n"
-        "def create(options):\n    return other(parse('miniature:zeros'))\n",
+        "def create(options):\n    return other(parse('faulty:zeros'))\n",
         encoding="utf-8",
     )
 

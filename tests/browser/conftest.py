@@ -1,3 +1,5 @@
+"""Fixtures of the tests that open pages in Chromium."""
+
 from __future__ import annotations
 
 import shutil

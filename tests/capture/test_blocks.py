@@ -1,4 +1,4 @@
-"""Blocks of a graph: each node once, and the same values as in the graph."""
+"""Blocks of a graph: each node is in one block, and they compute what the graph computes."""
 
 from __future__ import annotations
 

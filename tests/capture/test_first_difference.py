@@ -1,4 +1,4 @@
-"""Where two providers first differ inside a model: one of them runs another model on purpose."""
+"""The first difference inside a model is found, between two providers that run other models."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Values of attributes in case files, and nested operators such as FusedActivation."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -192,7 +194,7 @@ cases:
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_place(
+def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_location(
     tmp_path: Path, command: str, data_type: str, bound: str, message: str
 ) -> None:
     text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")

@@ -1,3 +1,5 @@
+"""Cases are built from their entries: desc, data and expectation."""
+
 from __future__ import annotations
 
 from pathlib import Path

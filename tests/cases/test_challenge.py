@@ -142,7 +142,7 @@ def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -
         "run",
         "add",
         "-b",
-        "miniature:scaled",
+        "faulty:scaled",
         "--challenge",
         "77",
         "--report",
@@ -171,7 +171,7 @@ def test_a_recording_answers_the_challenge_that_it_was_made_with(
     suite: Path, tmp_path: Path
 ) -> None:
     process = dmlconf_here(
-        tmp_path, "record", "add", "-b", "miniature:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
+        tmp_path, "record", "add", "-b", "faulty:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
     )
     assert process.returncode == 0
     same_one = dmlconf_here(

@@ -1,4 +1,4 @@
-"""Graphs in case files: what they become, and what is said of those that are wrong."""
+"""Graphs in case files are built, and all problems of wrong ones are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handles: the same in every run, without what a shell takes, unique among the cases of a run."""
+"""Handles of cases: short, safe in a shell, unique in a run, and the same in every run."""
 
 from __future__ import annotations
 

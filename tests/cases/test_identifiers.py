@@ -1,3 +1,5 @@
+"""Cases are found by identifier, by pattern, and by name without a folder."""
+
 from __future__ import annotations
 
 import pytest

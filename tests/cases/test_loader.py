@@ -1,3 +1,5 @@
+"""Case files are loaded, and all their problems are reported at once, each with its line."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Facts in a log that are of another kind than the operator's fields are refused."""
+"""Facts in a log are refused if their types are not those of the operator's fields."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""A matrix expands to one case for each combination of its parameters that fits."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""What is compiled for a case: an operator, or a graph with the numbers of its edges."""
+"""The plan that is compiled for a case: an operator, or a graph with the numbers of its edges."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Cases are selected by keywords (`-k`), tags, operators and other options."""
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,4 @@
-"""What is kept of checked files gives the same plans as the files themselves."""
+"""The cache of checked case files gives the same plans as the files themselves."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Values in case files become tensors: rounded once, and refused outside the data type."""
+
 from __future__ import annotations
 
 import math

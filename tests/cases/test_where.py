@@ -1,3 +1,5 @@
+"""Cases are selected by conditions on their descs (`--where`)."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How much a device has to compute for a case."""
+"""The amount of work that a case is for a device, by which batches are formed."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""A desc that breaks a constraint of the catalogue is recognised, and a valid one passes."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is said of descs that break constraints."""
+"""Explanations of the constraints that a desc breaks."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""The feature level that a desc needs, and the part of it that needs the level."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

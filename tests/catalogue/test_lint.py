@@ -1,3 +1,5 @@
+"""Mistakes in the catalogue's files are found, all at once; the bundled files have none."""
+
 from __future__ import annotations
 
 import os

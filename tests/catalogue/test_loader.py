@@ -1,3 +1,5 @@
+"""Operators are found by name and alias, and the digest covers every file."""
+
 from __future__ import annotations
 
 import os

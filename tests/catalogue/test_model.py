@@ -1,3 +1,5 @@
+"""The catalogue's operators agree with DirectML.h and with each other."""
+
 from __future__ import annotations
 
 from pathlib import Path

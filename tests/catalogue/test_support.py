@@ -1,3 +1,5 @@
+"""The tables of support: which feature level has the data types and ranks of a desc."""
+
 from __future__ import annotations
 
 from typing import Any

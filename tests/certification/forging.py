@@ -30,12 +30,12 @@ class Forgery:
     """The parts of a certificate.
 
     Attributes:
-        statement: as JSON.
+        statement: the statement, as JSON.
         log: the records of run.jsonl.
         outcomes: the records of outcomes.jsonl.
         blobs: the elements in outputs.bin, by their SHA-256.
         others: the other members; signers.pem among them.
-        signatures: of the envelope.
+        signatures: the signatures of the envelope.
     """
 
     statement: Json
@@ -113,7 +113,7 @@ class Forgery:
 
         Args:
             key: signs it anew, and is enclosed; without one the old signatures stay.
-            members: in place of those that the parts make.
+            members: members that replace those that the parts make.
         """
         signed = self.members() if members is None else dict(members)
         self.statement["subject"] = [

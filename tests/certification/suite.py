@@ -23,7 +23,7 @@ __all__ = [
     "verified",
 ]
 
-BACKEND: Final = "miniature:level=6_4"
+BACKEND: Final = "faulty:level=6_4"
 
 SUITE: Final = """
 operator: TILE
@@ -85,7 +85,7 @@ VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
 OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
 
 
-_ALLOWED: Final = ("--allow-backend", "miniature", "--allow-backend", "numpy")
+_ALLOWED: Final = ("--allow-backend", "faulty", "--allow-backend", "numpy")
 
 
 def furnished(folder: Path) -> Path:

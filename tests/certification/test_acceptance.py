@@ -1,4 +1,4 @@
-"""What a verifier allows and learns: backends, keys, dates, and the first lines of a page."""
+"""A verifier allows backends and keys, and the first lines of a page say what it relies on."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def of_directml(**fields: object) -> Callable[[Forgery], None]:
 def test_another_backend_than_directml_must_be_allowed(folder: Path) -> None:
     done = plainly_verified(folder)
     assert done.returncode == 1
-    assert "of a backend that you did not allow: it is of the backend miniature" in spoken(done)
-    assert "--allow-backend miniature" in spoken(done)
+    assert "of a backend that you did not allow: it is of the backend faulty" in spoken(done)
+    assert "--allow-backend faulty" in spoken(done)
     assert plainly_verified(folder, "--allow-backend", "numpy").returncode == 1
-    done = plainly_verified(folder, "--allow-backend", "miniature")
+    done = plainly_verified(folder, "--allow-backend", "faulty")
     assert done.returncode == 0
-    assert "it is of the backend miniature:level=6_4, which you allowed" in spoken(done)
+    assert "it is of the backend faulty:level=6_4, which you allowed" in spoken(done)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""Certificates are ZIP archives with exactly one valid form; every other form is refused."""
+
 from __future__ import annotations
 
 import io

@@ -1,4 +1,4 @@
-"""`dmlconf certify` and `dmlconf sign`, as somebody uses them."""
+"""The commands `dmlconf certify` and `dmlconf sign`: certificates, journals and refusals."""
 
 from __future__ import annotations
 
@@ -90,9 +90,7 @@ def test_a_challenge_is_checked(folder: Path) -> None:
 def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
     folder: Path, fault: str
 ) -> None:
-    done = dmlconf_here(
-        folder, *arguments("-o", "it.dmlcert", backend=f"miniature:{fault},on=gemm")
-    )
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend=f"faulty:{fault},on=gemm"))
     assert done.returncode == 1, done.stderr
     assert "gemm/matrix" in done.stderr
     assert not (folder / "it.dmlcert").exists()
@@ -115,7 +113,7 @@ def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
 )
 def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: object) -> None:
     journal = folder / "it.dmlcert.partial"
-    certify = arguments("-o", "it.dmlcert", backend="miniature:crash,on=stated-again")
+    certify = arguments("-o", "it.dmlcert", backend="faulty:crash,on=stated-again")
     assert dmlconf_here(folder, *certify).returncode == 1
     lines = journal.read_text("utf-8").splitlines()
     number = next(i for i, line in enumerate(lines) if '"case":"tile/matrix/stated"' in line)
@@ -131,7 +129,7 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
 
 
 def on_a_full_disk(folder: Path, size: int, *more: str) -> subprocess.CompletedProcess[str]:
-    """Certify where no file can have more than so many bytes."""
+    """Certify where no file can be larger than a number of bytes."""
 
     def limited() -> None:
         import resource
@@ -186,7 +184,7 @@ def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
 
 
 def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder: Path) -> None:
-    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="miniature:level=1_0"))
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="faulty:level=1_0"))
     assert done.returncode == 6
     assert "profile small needs feature level 6_4; the device has 1_0" in done.stderr
     assert not list(folder.glob("it.dmlcert*"))
@@ -196,9 +194,7 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     import signal
     import time
 
-    process = beginning(
-        folder, *arguments("-o", "it.dmlcert", backend="miniature:slow,seconds=0.2")
-    )
+    process = beginning(folder, *arguments("-o", "it.dmlcert", backend="faulty:slow,seconds=0.2"))
     journal = folder / "it.dmlcert.partial"
     deadline = time.monotonic() + 60
     while text_of(journal).count("\n") < 3:
@@ -212,7 +208,7 @@ def test_an_interrupted_certification_continues(folder: Path) -> None:
     assert not (folder / "it.dmlcert").exists()
     kept = journal.read_bytes().count(b"\n") - 1
     assert 2 <= kept < 14
-    again = arguments("-o", "it.dmlcert", backend="miniature:slow,seconds=0.2")
+    again = arguments("-o", "it.dmlcert", backend="faulty:slow,seconds=0.2")
     refused = dmlconf_here(folder, *again)
     assert refused.returncode == 2
     assert "add --resume to continue it" in refused.stderr
@@ -232,7 +228,7 @@ def test_a_recording_is_certified_in_its_environment(folder: Path) -> None:
     certified(folder, backend="recording:it.dmlrec")
     forgery = taken_apart(folder / "it.dmlcert")
     assert forgery.predicate["source"]["kind"] == "recording"
-    assert forgery.predicate["environment"]["backend"] == "miniature"
+    assert forgery.predicate["environment"]["backend"] == "faulty"
     assert str(folder) not in json.dumps(forgery.statement)
     done = verified(folder)
     assert done.returncode == 0, done.stdout

@@ -1,3 +1,5 @@
+"""Keys that sign certificates: made, read, exchanged with OpenSSL, and refused if weak."""
+
 from __future__ import annotations
 
 import stat
@@ -25,7 +27,7 @@ from tests.cli.process import dmlconf, dmlconf_here
 OPENSSL = "openssl"
 
 ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
-"""A point of which eight times are nothing."""
+"""A point of order 8: eight times the point is the identity."""
 
 
 def openssl(folder: Path, *arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""How many verdicts of a certificate rest on DirectML's own faults is said before anything else."""
+"""A certificate's report begins with the number of verdicts that rest on known faults."""
 
 from __future__ import annotations
 

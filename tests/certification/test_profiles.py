@@ -236,7 +236,7 @@ def test_a_profile_of_ones_own_may_let_more_or_less_be_waived(tmp_path: Path) ->
         ("format: 1", "format: 2", 1, "format"),
     ],
 )
-def test_refuses_a_wrong_file_at_its_place(
+def test_refuses_a_wrong_file_at_its_location(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     (tmp_path / "own.yaml").write_text(OWN.replace(old, new))

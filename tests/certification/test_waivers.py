@@ -14,7 +14,7 @@ from tests.certification.suite import VENDOR, arguments, certified, furnished, s
 from tests.cli.process import dmlconf_here
 
 CASE = "tile/matrix/stated-again"
-BACKEND = "miniature:scaled,on=stated-again"
+BACKEND = "faulty:scaled,on=stated-again"
 WAIVERS = f"""
 format: 1
 waivers:
@@ -140,7 +140,7 @@ def test_a_certificate_in_which_all_is_wrong_and_all_is_waived_does_not_hold(
     text = WAIVERS.replace(f"[{CASE}]", '["*"]').replace("elements: 4", "elements: 1000000000")
     (tmp_path / "waivers.yaml").write_text(text + "    intermittent: true\n", encoding="utf-8")
     more = ("--waivers", "waivers.yaml", "--key", "vendor.pem", "--max-waived", "100%")
-    certified(tmp_path, *more, backend="miniature:scaled")
+    certified(tmp_path, *more, backend="faulty:scaled")
     done = suite.verified(tmp_path, "--key", "vendor.pub.pem")
     assert done.returncode == 1
     assert "waivers of the sender excuse" in spoken(done)

@@ -1,4 +1,4 @@
-"""Outputs that are wrong just as the cases' expectations are get no certificate."""
+"""Outputs that are as wrong as the expectations of their cases get no certificate."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ class Job:
 
     Attributes:
         folder: an empty folder for all that the job writes.
-        inputs: of the action, where they are not the defaults.
+        inputs: the inputs of the action, where they are not the defaults.
         environment: further variables of the runner.
-        outputs: of the steps that ran, by `steps.ID.outputs.NAME`.
-        exit_codes: of the steps that ran, by name.
+        outputs: the outputs of the steps that ran, by `steps.ID.outputs.NAME`.
+        exit_codes: the exit codes of the steps that ran, by name.
         printed: what they wrote.
     """
 

@@ -70,7 +70,7 @@ def test_the_comment_is_made_without_code_of_the_pull_request() -> None:
 
 @pytest.mark.action
 def test_a_history_is_kept_with_its_pages_and_what_is_new(tmp_path: Path) -> None:
-    job = job_with(tmp_path, TILE, paths="my cases", backend="miniature:zeros", history="h.sqlite")
+    job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros", history="h.sqlite")
     job.run()
     assert job.exit_codes["Add the run to the history"] == 0, job.printed
     assert (job.workspace / "h.sqlite").stat().st_size > 0
@@ -104,7 +104,7 @@ def test_a_run_that_passes_leaves_its_reports(tmp_path: Path) -> None:
 
 @pytest.mark.action
 def test_a_run_that_fails_fails_the_action_after_its_reports(tmp_path: Path) -> None:
-    job = job_with(tmp_path, TILE, paths="my cases", backend="miniature:zeros")
+    job = job_with(tmp_path, TILE, paths="my cases", backend="faulty:zeros")
     job.run()
     assert job.exit_codes["Run the cases"] == 0
     assert job.exit_codes["Pass on the exit code"] == 1

@@ -76,7 +76,7 @@ def test_a_benchmark_of_the_lab_runs_in_its_small_form(name: str) -> None:
 @pytest.mark.benchmark
 def test_benchmarks_of_a_log_read_one(tmp_path: Path) -> None:
     logs: list[Path] = []
-    for backend in ("numpy", "miniature:negated"):
+    for backend in ("numpy", "faulty:negated"):
         log = tmp_path / f"{len(logs)}.jsonl"
         dmlconf(tmp_path, "run", ROOT / "cases" / "tile", "-b", backend, "--log", log)
         logs.append(log)

@@ -51,12 +51,12 @@ def test_failed_takes_what_failed_in_the_latest_run_with_its_paths(tmp_path: Pat
 
 def test_failed_takes_a_log_its_backend_and_other_options(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
-    dmlconf_here(tmp_path, "run", path, "-b", "miniature:zeros", "--log", "zeros.jsonl")
+    dmlconf_here(tmp_path, "run", path, "-b", "faulty:zeros", "--log", "zeros.jsonl")
     dmlconf_here(tmp_path, "run", path)
     chosen = ["--failed", "zeros.jsonl", "--where", "DataType == FLOAT16"]
     again = dmlconf_here(tmp_path, "run", *chosen, "--report", "json")
     report = json.loads(again.stdout)
-    assert report["run"]["backend"] == "miniature:zeros"
+    assert report["run"]["backend"] == "faulty:zeros"
     assert [verdict["case"] for verdict in report["verdicts"]] == ["tile/tile/half"]
 
 
@@ -175,7 +175,7 @@ def test_show_has_what_is_expected_and_what_a_backend_returns(tmp_path: Path) ->
     assert "1  2  1  2" not in plain.stdout
     expected = dmlconf_here(tmp_path, "show", "wrong", path, "--against", "auto")
     assert "OutputTensor\n  1  2  1  2\nsource        reference: NumPy" in expected.stdout
-    actual = dmlconf_here(tmp_path, "show", "wrong", path, "-b", "miniature:zeros").stdout
-    assert "Actual, by miniature:zeros\nOutputTensor\n  0  0  0  0\nfailed: 4 of 4" in actual
+    actual = dmlconf_here(tmp_path, "show", "wrong", path, "-b", "faulty:zeros").stdout
+    assert "Actual, by faulty:zeros\nOutputTensor\n  0  0  0  0\nfailed: 4 of 4" in actual
     bundled = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0", "--against", "auto")
     assert "rejected with E_INVALIDARG" in bundled.stdout

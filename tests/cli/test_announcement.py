@@ -1,3 +1,5 @@
+"""The line that a run shows before it starts: backend, number of cases and expected time."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What commands keep for later ones, and how that is turned off."""
+"""Files that commands keep for later ones, and how to turn that off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `dmlconf capture` does where it cannot capture, and with what it captured."""
+"""`dmlconf capture` refuses where it cannot capture, and turns a journal into case files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is suspect if a model's outputs differ: DirectML, or what gives it operators."""
+"""If a model's outputs differ, `dmlconf capture` names the suspect: DirectML, or its caller."""
 
 from __future__ import annotations
 

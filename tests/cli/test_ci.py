@@ -1,4 +1,4 @@
-"""What a CI owner relies on: exit codes, files that can be written, signs of life, GitHub."""
+"""Guarantees that CI owners rely on: exit codes, writable files, signs of life, GitHub."""
 
 from __future__ import annotations
 
@@ -96,8 +96,6 @@ def test_a_case_that_hangs_does_not_silence_a_run_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmlconf.cli.output.progress._SECONDS", 0.05)
-    done = dmlconf_here(
-        tmp_path, "run", write(tmp_path), "-b", "miniature:hang", "--timeout", "0.5"
-    )
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1
     assert "0 of 1 cases, 0 s" in done.stderr

@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""The output of the commands."""
 
 from __future__ import annotations
 
@@ -360,8 +360,8 @@ cases:
     [
         ("validate",),
         ("run",),
-        ("run", "-b", "miniature:zeros"),
-        ("record", "-b", "miniature:zeros", "-o", "new.dmlrec"),
+        ("run", "-b", "faulty:zeros"),
+        ("record", "-b", "faulty:zeros", "-o", "new.dmlrec"),
     ],
 )
 def test_a_case_that_must_be_rejected_says_so(

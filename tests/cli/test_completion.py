@@ -1,3 +1,5 @@
+"""The shell completes commands, options and their values."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

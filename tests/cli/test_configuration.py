@@ -13,7 +13,7 @@ from dmlconf.cli.entry_point import cli
 from tests.cli.process import dmlconf_here, write
 
 FILE = """
-backend = "miniature:zeros"
+backend = "faulty:zeros"
 tag = ["tile"]
 
 [profile.ci]
@@ -48,7 +48,7 @@ def test_the_nearest_file_above_gives_options(folder: Path) -> None:
 def test_a_profile_comes_before_the_rest_and_the_environment_before_both(folder: Path) -> None:
     run = ["run", "tile.yaml", "--config-profile", "reference"]
     assert dmlconf_here(folder, *run).returncode == 0
-    zeros = {"DMLCONF_RUN_BACKEND": "miniature:zeros"}
+    zeros = {"DMLCONF_RUN_BACKEND": "faulty:zeros"}
     assert dmlconf_here(folder, *run, **zeros).returncode == 1
     assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
     done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
@@ -107,7 +107,7 @@ def test_every_command_but_seven_has_a_table() -> None:
 def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> None:
     write(tmp_path, name="documented.yaml")
     (tmp_path / "dmlconf.toml").write_text(
-        'paths = ["absent"]\nbackend = "miniature:zeros"\nsubstrate = "absent.yaml"\n'
+        'paths = ["absent"]\nbackend = "faulty:zeros"\nsubstrate = "absent.yaml"\n'
         '[certify]\nbackend = "numpy"\njobs = 1\n[profile."6_4"]\ntimeout = 5\n'
         '[verify]\nkey = "mine.pub.pem"\n[sign]\nkey = "mine.pem"\n[waive]\nlink = "none"\n',
         "utf-8",
@@ -134,7 +134,7 @@ def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> 
 def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "pyproject.toml").write_text(
-        '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["miniature:zeros"]\n', "utf-8"
+        '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["faulty:zeros"]\n', "utf-8"
     )
     assert dmlconf_here(tmp_path, "run", "tile.yaml").returncode == 1
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n', "utf-8")
@@ -174,7 +174,7 @@ def test_config_shows_what_holds_and_from_where(folder: Path) -> None:
     assert done.stdout.splitlines() == [
         str(file),
         "profiles: ci, reference",
-        f'  backend = ["miniature:zeros"]  ({file}:2)',
+        f'  backend = ["faulty:zeros"]  ({file}:2)',
         f'  tag = ["tile"]  ({file}:3)',
         '  timeout = "7"  (DMLCONF_RUN_TIMEOUT)',
         f'  fail-on = ["unchecked"]  ({file}:7, profile ci)',

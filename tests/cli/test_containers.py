@@ -132,7 +132,7 @@ READ_ONLY = [
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_read_only_file_system_leaves_shared_memory(tmp_path: Path, jobs: int) -> None:
     write(tmp_path, FAILING)
-    run = f"eval $D run tile.yaml -b miniature:zeros -j {jobs} || test $? = 1"
+    run = f"eval $D run tile.yaml -b faulty:zeros -j {jobs} || test $? = 1"
     done = inside(tmp_path, "--mount", *READ_ONLY, run, "eval $D report")
     assert done.returncode == 0, done.stderr
     assert "the run log is /dev/shm/dmlconf-runs-0/run-" in done.stderr
@@ -148,12 +148,12 @@ def test_nothing_that_can_be_written_leaves_a_log_in_memory(tmp_path: Path) -> N
         "--mount",
         *nothing,
         "eval $D run tile.yaml --report json",
-        "eval $D run tile.yaml -b miniature:zeros || test $? = 4",
+        "eval $D run tile.yaml -b faulty:zeros || test $? = 4",
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["run"]["complete"] is True
     assert "the run log will be gone after this run; --log FILE keeps it" in done.stderr
-    assert "miniature:zeros needs a temporary folder for its processes" in done.stderr
+    assert "faulty:zeros needs a temporary folder for its processes" in done.stderr
 
 
 @pytest.mark.parametrize("place", ["mount -t tmpfs -o ro tmpfs /dev/shm", "rmdir ../gone"])

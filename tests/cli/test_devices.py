@@ -1,3 +1,5 @@
+"""`dmlconf devices` shows adapters, in narrow terminals, wide ones and as JSON."""
+
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""`dmlconf diagnose`, as its users call it."""
+"""The command `dmlconf diagnose`: its errors, its findings and the files that it writes."""
 
 from __future__ import annotations
 

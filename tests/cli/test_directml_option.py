@@ -40,7 +40,7 @@ def compiled(source: str, path: Path) -> Path:
     ("arguments", "message"),
     [
         (["run"], "no backend is directml; add --backend directml"),
-        (["run", "-b", "numpy", "-b", "miniature:slow"], "no backend is directml"),
+        (["run", "-b", "numpy", "-b", "faulty:slow"], "no backend is directml"),
         (["record", "-b", "numpy", "-o", "x.dmlrec"], "no backend is directml"),
         (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],

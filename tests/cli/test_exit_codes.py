@@ -1,4 +1,4 @@
-"""Every exit code for the reasons that the table gives, once from a process of its own."""
+"""Every exit code of the documented table occurs for the reasons that the table gives."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     ],
 )
 def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
-    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"miniature:{fault}")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"faulty:{fault}")
     assert done.returncode == 1
     assert f"tile/tile/stated: {message}" in done.stdout or f"tile/stated: {message}" in done.stdout
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
 
 
 def test_1_when_a_backend_hangs(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "miniature:hang", "--timeout", "0.5")
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1
     assert "BROKEN tile/tile/stated: hang" in done.stdout
 
 
 def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
-    done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "miniature:zeros", "-x")
+    done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
     assert "not run" in done.stdout
 
@@ -128,8 +128,8 @@ def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
     ("backend", "message"),
     [
         ("nmpy", "did you mean numpy?"),
-        ("miniature:zeroes", "did you mean zeros?"),
-        ("miniature", "name one fault"),
+        ("faulty:zeroes", "did you mean zeros?"),
+        ("faulty", "name one fault"),
         ("numpy:fast", "takes no argument"),
     ],
 )
@@ -173,7 +173,7 @@ def test_a_process_ends_with_the_code(tmp_path: Path, code: int, arguments: list
 def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
     log = tmp_path / "run.jsonl"
-    process = beginning(tmp_path, "run", path, "-b", "miniature:hang", "--log", log)
+    process = beginning(tmp_path, "run", path, "-b", "faulty:hang", "--log", log)
     while not text_of(log):
         assert process.poll() is None
         time.sleep(0.02)

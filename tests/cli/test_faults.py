@@ -1,4 +1,4 @@
-"""`dmlconf faults`: what DirectML itself does wrong."""
+"""`dmlconf faults` lists and explains the known faults of DirectML."""
 
 from __future__ import annotations
 

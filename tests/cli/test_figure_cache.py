@@ -1,4 +1,4 @@
-"""What is known of right outputs is cached between runs, for equal cases and values alone."""
+"""Figures of right outputs are cached between runs, for equal cases and values alone."""
 
 from __future__ import annotations
 

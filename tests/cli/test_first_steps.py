@@ -1,4 +1,4 @@
-"""What a newcomer types first, and what is said to them."""
+"""The first commands that a newcomer types, and the answers to them."""
 
 from __future__ import annotations
 

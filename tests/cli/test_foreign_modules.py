@@ -54,7 +54,7 @@ def executed(folder: Path) -> str:
 
 def test_workers_execute_none(strange: Path) -> None:
     write(strange)
-    done = installed(strange, "run", "tile.yaml", "-b", "miniature:zeros", "-j", "2")
+    done = installed(strange, "run", "tile.yaml", "-b", "faulty:zeros", "-j", "2")
     assert executed(strange) == ""
     assert done.returncode == 1, done.stderr
 

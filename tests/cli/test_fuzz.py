@@ -9,12 +9,12 @@ import pytest
 
 from tests.cli.process import dmlconf_here
 
-NEGATED = ("fuzz", "-b", "miniature:negated,where=Axis > 1", "-o", "GATHER", "--seed", "1")
+NEGATED = ("fuzz", "-b", "faulty:negated,where=Axis > 1", "-o", "GATHER", "--seed", "1")
 
 
 @pytest.mark.fuzz
 def test_a_right_backend_passes(tmp_path: Path) -> None:
-    run = dmlconf_here(tmp_path, "fuzz", "-b", "miniature:level=6_4", "-o", "TILE", "--cases", "20")
+    run = dmlconf_here(tmp_path, "fuzz", "-b", "faulty:level=6_4", "-o", "TILE", "--cases", "20")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "PASSED: 20 passed of 20 cases" in run.stdout
     assert not list(tmp_path.rglob("*.failures"))
@@ -48,23 +48,23 @@ def test_one_case_of_each_group_is_reduced(tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 def test_what_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -> None:
-    zeros = ("fuzz", "-b", "miniature:zeros", "-o", "TILE", "--invalid", "--cases", "5")
+    zeros = ("fuzz", "-b", "faulty:zeros", "-o", "TILE", "--invalid", "--cases", "5")
     run = dmlconf_here(tmp_path, *zeros, "--reduce", "0")
     assert run.returncode == 1
     assert "5 failed" in run.stdout.splitlines()[-1]
-    right = dmlconf_here(tmp_path, *zeros[:2], "miniature:level=6_4", *zeros[3:])
+    right = dmlconf_here(tmp_path, *zeros[:2], "faulty:level=6_4", *zeros[3:])
     assert right.returncode == 0
 
 
 @pytest.mark.fuzz
 def test_graphs_run_like_other_cases(tmp_path: Path) -> None:
-    right = ("fuzz", "-b", "miniature:level=6_4", "--graphs", "--nodes", "3", "--cases", "8")
+    right = ("fuzz", "-b", "faulty:level=6_4", "--graphs", "--nodes", "3", "--cases", "8")
     operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD", "--seed", "1")
     assert dmlconf_here(tmp_path, *right, *operators).returncode == 0
-    wrong = ("fuzz", "-b", "miniature:negated", *right[3:], *operators)
+    wrong = ("fuzz", "-b", "faulty:negated", *right[3:], *operators)
     run = dmlconf_here(tmp_path, *wrong, "--save", "saved", "--reduce", "0")
     assert run.returncode == 1
-    again = dmlconf_here(tmp_path, "run", "-b", "miniature:negated", "saved")
+    again = dmlconf_here(tmp_path, "run", "-b", "faulty:negated", "saved")
     assert again.returncode == 1
 
 
@@ -89,7 +89,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.fuzz
-def test_stops_after_so_many_failures(tmp_path: Path) -> None:
+def test_stops_after_a_number_of_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
     assert statuses.count("failed") == 2

@@ -1,4 +1,4 @@
-"""`history serve`: who is let in, what is answered, and how it ends."""
+"""`dmlconf history serve`: the token, the answers to requests, and the end of the server."""
 
 from __future__ import annotations
 

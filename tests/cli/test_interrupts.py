@@ -59,10 +59,10 @@ def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) ->
 @pytest.mark.parametrize(
     ("backend", "lines", "more"),
     [
-        ("miniature:slow", 3, ()),
-        ("miniature:slow", 3, ("-j", "2")),
-        ("miniature:hang", 1, ()),
-        ("miniature:hang", 1, ("-j", "2")),
+        ("faulty:slow", 3, ()),
+        ("faulty:slow", 3, ("-j", "2")),
+        ("faulty:hang", 1, ()),
+        ("faulty:hang", 1, ("-j", "2")),
     ],
     ids=["slow", "slow-side-by-side", "hang", "hang-side-by-side"],
 )
@@ -86,7 +86,7 @@ def test_once_ends_with_a_verdict_for_every_case(
 
 @pytest.mark.parametrize("pause", [0.001, 0.1])
 def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
-    process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
+    process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = interrupted(process, [pause])
     # Where the second Ctrl-C meets Python as it ends, it may die of the signal itself.
     assert process.returncode in (6, -signal.SIGINT), actual
@@ -97,7 +97,7 @@ def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: floa
 
 
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
-    process = started(tmp_path, "record", *CASES, "-b", "miniature:hang", "-o", "x.dmlrec")
+    process = started(tmp_path, "record", *CASES, "-b", "faulty:hang", "-o", "x.dmlrec")
     # The worker's folder is made right before the worker starts.
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
@@ -111,7 +111,7 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_request_to_end_is_heeded_like_ctrl_c(tmp_path: Path) -> None:
-    process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
+    process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     process.terminate()
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 6
@@ -120,7 +120,7 @@ def test_a_request_to_end_is_heeded_like_ctrl_c(tmp_path: Path) -> None:
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
 
 
-@pytest.mark.parametrize("backend", ["miniature:hang", "miniature:slow"])
+@pytest.mark.parametrize("backend", ["faulty:hang", "faulty:slow"])
 def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
     tmp_path: Path, backend: str
 ) -> None:
@@ -141,7 +141,7 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
         "run",
         "case.yaml",
         "-b",
-        "miniature:no-output",
+        "faulty:no-output",
         TMPDIR=str(tmp_path / "temporary"),
     )
     assert again.returncode == 1
@@ -149,14 +149,14 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
 
 
 def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> None:
-    process = run_until(tmp_path, 1, "miniature:hang")
+    process = run_until(tmp_path, 1, "faulty:hang")
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     dmlconf(
         tmp_path,
         "run",
         "case.yaml",
         "-b",
-        "miniature:no-output",
+        "faulty:no-output",
         TMPDIR=str(tmp_path / "temporary"),
     )
     assert len(scratch_folders(tmp_path)) == 1
@@ -209,8 +209,8 @@ def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("run", "case.yaml", "-b", "miniature:slow,on=nothing"), 0),
-        (("run", "case.yaml", "-b", "miniature:slow,on=nothing", "-j", "2"), 0),
+        (("run", "case.yaml", "-b", "faulty:slow,on=nothing"), 0),
+        (("run", "case.yaml", "-b", "faulty:slow,on=nothing", "-j", "2"), 0),
         (("devices",), 4),
         (("strength", "case.yaml", "-j", "2"), 0),
     ],

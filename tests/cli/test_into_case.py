@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case`: expected values from a device, in a file that stays as it is."""
+"""`dmlconf record --into-case` writes expected values into a file and changes nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from dmlconf.cases.writing.insertion import number_text
 from tests.cli.process import dmlconf_here, write
 
-RIGHT = "miniature:slow,on=nothing"
+RIGHT = "faulty:slow,on=nothing"
 """A backend that is right and not the reference."""
 
 CASES = """\
@@ -44,7 +44,7 @@ cases:
       # The input comes first.
       InputTensor: {Sizes: [4], DataType: FLOAT32, values: [2, 0.1, -1, .inf]}  # four
       OutputTensor: {Sizes: [4], DataType: FLOAT32}
-    recorded: miniature VERSION
+    recorded: faulty VERSION
     expect:
       OutputTensor: [1.4142135, 0.31622776, .nan, .inf]
 
@@ -56,7 +56,7 @@ cases:
     note: |
       A note of
       two lines.
-    recorded: miniature VERSION
+    recorded: faulty VERSION
     expect:
       OutputTensor: {file: "element_wise_sqrt-mine-large.OutputTensor.npy"}
 
@@ -121,14 +121,14 @@ def test_line_ends_of_windows_stay(tmp_path: Path) -> None:
 
 
 def test_what_contradicts_the_reference_is_refused(tmp_path: Path) -> None:
-    code, said = refused(tmp_path, CASES, "miniature:negated")
+    code, said = refused(tmp_path, CASES, "faulty:negated")
     assert code == 1
     assert "not recorded: element_wise_sqrt/mine/small: the expected value and the ref" in said
 
 
 def test_a_dispute_takes_what_contradicts_the_reference(tmp_path: Path) -> None:
     path = write(tmp_path, SPLIT + "\n  disputes: reference\n  note: Why.\n", "mine.yaml")
-    done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "miniature:zeros")
+    done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", "faulty:zeros")
     assert done.returncode == 0, done.stderr
     assert "- [0, 0]" in path.read_text("utf-8")
 

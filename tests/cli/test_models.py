@@ -26,7 +26,7 @@ def suite(folder: Path) -> None:
         (folder / "negate" / f"{name}.yaml").write_text(CASES)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "miniature:negated"])
+@pytest.mark.parametrize("backend", ["numpy", "faulty:negated"])
 def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) -> None:
     suite(tmp_path)
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend)
@@ -61,7 +61,7 @@ def test_a_tag_can_be_left_out(tmp_path: Path) -> None:
 def test_recordings_leave_them_out(tmp_path: Path) -> None:
     suite(tmp_path)
     process = dmlconf_here(
-        tmp_path, "record", "negate", "-b", "miniature:negated", "-o", "made.dmlrec"
+        tmp_path, "record", "negate", "-b", "faulty:negated", "-o", "made.dmlrec"
     )
     assert LEFT_OUT in process.stderr
     assert (tmp_path / "made.dmlrec").exists()

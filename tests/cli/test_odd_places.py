@@ -1,4 +1,4 @@
-"""Names that are no text, folders that are gone, accounts without a home, files that are none."""
+"""Paths that are not UTF-8, deleted folders, accounts without a home, pipes instead of files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"
     run = "run -o TILE --quick -q"
     file = write(tmp_path)
-    workers = f"run {file} -b miniature:zeros -q -j 2"
+    workers = f"run {file} -b faulty:zeros -q -j 2"
     arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}", workers)
     codes = [
         subprocess.run(

@@ -1,3 +1,5 @@
+"""`dmlconf operators NAME` shows the catalogue's entry of an operator."""
+
 from __future__ import annotations
 
 import re

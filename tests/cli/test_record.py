@@ -33,7 +33,7 @@ cases:
       Repeats: [2]
 """
 
-RIGHT = "miniature:slow,on=nothing"
+RIGHT = "faulty:slow,on=nothing"
 """A backend that is right and not the reference."""
 
 
@@ -70,7 +70,7 @@ def test_records_and_replays(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     log = read_log(tmp_path / "log.jsonl")
     assert {verdict.status for verdict in log.verdicts} == {"passed"}
-    assert log.header.environment["version"].startswith("miniature ")
+    assert log.header.environment["version"].startswith("faulty ")
     assert log.header.environment["adapter"] == "slow"
     parallel = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}", "-j", "2", "-q")
     assert parallel.returncode == 0
@@ -111,7 +111,7 @@ def test_wrong_results_fail_against_a_recording(tmp_path: Path, right: bytes) ->
     suite = write(tmp_path, MIXED)
     path = kept(tmp_path, right)
     done = dmlconf_here(
-        tmp_path, "run", suite, "-b", "miniature:zeros", "--against", f"recording:{path}"
+        tmp_path, "run", suite, "-b", "faulty:zeros", "--against", f"recording:{path}"
     )
     assert done.returncode == 1
     assert f"--against recording:{path}" in done.stdout
@@ -133,7 +133,7 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, right: bytes)
     own = str(Path("suite", "recordings", "a.dmlrec"))
     assert report["summary"]["unchecked"] == 0
     assert report["run"]["against"] == f"recording:{own}"
-    other = dmlconf_here(tmp_path, "run", "suite", "-b", "miniature:zeros", "--report", "json")
+    other = dmlconf_here(tmp_path, "run", "suite", "-b", "faulty:zeros", "--report", "json")
     assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
     assert other.returncode == 1
     assert " --against " not in other.stderr
@@ -235,7 +235,7 @@ def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
 
 def test_what_breaks_is_reported_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    backend = "miniature:crash,on=INT8"
+    backend = "faulty:crash,on=INT8"
     done = dmlconf_here(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
     assert done.returncode == 1
     assert "not recorded: 2 cases broken: crash" in done.stderr
@@ -250,7 +250,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
     suite = write(tmp_path)
     old = tmp_path / "x.dmlrec"
     old.write_bytes(b"old")
-    done = dmlconf_here(tmp_path, "record", suite, "-b", f"miniature:{fault}", "-o", old)
+    done = dmlconf_here(tmp_path, "record", suite, "-b", f"faulty:{fault}", "-o", old)
     assert done.returncode == 1
     assert "1 case broken: other outputs than the desc has" in done.stderr
     assert "nothing could be recorded" in done.stderr
@@ -263,7 +263,7 @@ def test_what_the_backend_may_decline_is_reported_and_not_recorded(tmp_path: Pat
         tmp_path,
         "record",
         "-b",
-        "miniature:first-level",
+        "faulty:first-level",
         "-o",
         "x.dmlrec",
         "--operator",
@@ -292,7 +292,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
         "record",
         suite,
         "-b",
-        "miniature:rejects",
+        "faulty:rejects",
         "-o",
         "x.dmlrec",
         "--substrate",
@@ -307,7 +307,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
     [
         (["-b", "numpy"], 2, "say where to write"),
         (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
-        (["-b", "miniature:hang", "-o", "no/folder/x.dmlrec"], 2, "No such file"),
+        (["-b", "faulty:hang", "-o", "no/folder/x.dmlrec"], 2, "No such file"),
         (["-b", "numpy", "-o", "TILE"], 2, "to select an operator, use --operator"),
         (["-b", "numpy", "-o", "x.dmlrec", "--name", "y"], 2, "add -o FOLDER"),
         (["-b", "numpy", "-o", ".", "--name", "a/b"], 2, "is not a file name"),

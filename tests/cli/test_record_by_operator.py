@@ -11,7 +11,7 @@ from dmlconf.backends.recording.file import read_recording
 from dmlconf.run_log.log import read_log
 from tests.cli.process import dmlconf_here
 
-RIGHT = "miniature:slow,on=nothing"
+RIGHT = "faulty:slow,on=nothing"
 """A backend that is right and not the reference."""
 
 TILE = """
@@ -114,7 +114,7 @@ def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
     assert done.returncode == 0
     [path] = (suite / "tile").glob("*.dmlrec")
     environment = read_recording(path).environment
-    assert path.stem == f"miniature-{environment['version']}"
+    assert path.stem == f"faulty-{environment['version']}"
 
 
 def test_a_run_uses_them_and_names_them_together(suite: Path) -> None:
@@ -205,7 +205,7 @@ def test_shared_cases_are_recorded_where_entries_go(suite: Path) -> None:
 def test_one_file_never_mixes_two_devices(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
-    other = ["-b", "miniature:zeros,on=nothing", "-o", "suite", "--name", "r"]
+    other = ["-b", "faulty:zeros,on=nothing", "-o", "suite", "--name", "r"]
     done = dmlconf_here(suite.parent, "record", "suite", "--case", "tile/x/a", *other)
     assert done.returncode == 4
     assert "record all cases of TILE, or choose another --name" in done.stderr
@@ -222,7 +222,7 @@ def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path
         "record",
         "suite",
         "-b",
-        "miniature:crash,on=tile",
+        "faulty:crash,on=tile",
         "-o",
         "suite",
         "--name",

@@ -42,7 +42,7 @@ def to_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("miniature:zeros", 1)])
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("faulty:zeros", 1)])
 def test_a_report_that_cannot_be_written_hides_no_verdict(
     case: Path, backend: str, code: int
 ) -> None:
@@ -54,7 +54,7 @@ def test_a_report_that_cannot_be_written_hides_no_verdict(
     assert (case.parent / "after.md").exists()
 
 
-@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("miniature:zeros", 1)])
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("faulty:zeros", 1)])
 def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code: int) -> None:
     done = to_shell(case.parent, f"$D run case.yaml -b {backend} --report json:x.json >{FULL}")
     assert done.returncode == code
@@ -85,7 +85,7 @@ def test_a_full_standard_output_is_no_fault_of_dmlconf(case: Path, command: str)
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("backend", "code"), [("numpy", 0), ("miniature:zeros", 1)])
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 0), ("faulty:zeros", 1)])
 def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: int) -> None:
     reports = "--report json --report markdown:after.md"
     done = to_shell(case.parent, f"$D run case.yaml -b {backend} {reports} | true")
@@ -102,12 +102,12 @@ def test_a_reader_of_a_list_that_leaves_is_no_failure(tmp_path: Path) -> None:
 
 def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
     for closed in ("2>&-", "2>&- >&-", ">&- <&-"):
-        done = to_shell(case.parent, f"$D run case.yaml -b miniature:zeros --log x.jsonl {closed}")
+        done = to_shell(case.parent, f"$D run case.yaml -b faulty:zeros --log x.jsonl {closed}")
         assert done.returncode == 1
         assert read_log(case.parent / "x.jsonl").complete
 
 
-@pytest.mark.parametrize(("backend", "code"), [("numpy", 6), ("miniature:zeros", 1)])
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 6), ("faulty:zeros", 1)])
 def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
     tmp_path: Path, backend: str, code: int
 ) -> None:
@@ -135,7 +135,7 @@ def test_a_log_that_is_no_file_is_refused(case: Path, kind: str) -> None:
 
 
 def test_a_second_run_on_one_log_is_refused(case: Path) -> None:
-    first = beginning(case.parent, "run", "case.yaml", "-b", "miniature:hang", "--log", "x.jsonl")
+    first = beginning(case.parent, "run", "case.yaml", "-b", "faulty:hang", "--log", "x.jsonl")
     log = case.parent / "x.jsonl"
     while not text_of(log):
         assert first.poll() is None

@@ -49,7 +49,7 @@ MATRIX = UNSTATED.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").
 """The mean of the last axis, and then of another one, where the output's sizes are wrong."""
 
 
-def test_a_stated_output_that_is_wrong_is_a_problem_at_its_place(tmp_path: Path) -> None:
+def test_a_stated_output_that_is_wrong_is_a_problem_at_its_location(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     done = dmlconf_here(tmp_path, "validate", "reduce.yaml", "--json")
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""Text from drivers and plugins in GitHub Actions: the runner takes none of it for a command."""
+"""Text of drivers and plugins is never a workflow command for the runner of GitHub Actions."""
 
 from __future__ import annotations
 

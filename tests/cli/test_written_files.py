@@ -36,7 +36,7 @@ def test_a_report_does_not_replace_the_log_it_is_made_from(tmp_path: Path) -> No
 
 
 def test_a_report_to_a_file_is_of_one_backend(tmp_path: Path) -> None:
-    backends = ["-b", "numpy", "-b", "miniature:zeros"]
+    backends = ["-b", "numpy", "-b", "faulty:zeros"]
     done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--report", "json:x")
     assert done.returncode == 2
     assert "takes one backend" in done.stderr

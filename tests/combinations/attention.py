@@ -73,7 +73,7 @@ class _Attention:
         queries: how many in a batch.
         keys: how many in a batch, apart from those of the past.
         past: how many keys of the past.
-        heads: of queries.
+        heads: how many heads the queries have.
         shared: heads of keys and values, each of which several heads of queries share.
         head: elements of a query in a head.
         value: elements of a value in a head.

@@ -66,7 +66,7 @@ class Draft:
     Attributes:
         desc: its desc.
         data: what a case file says of the data of inputs other than the one that counts.
-        data_class: of the input that counts.
+        data_class: the data class of the input that the draft varies.
         in_place: whether outputs share the buffers of inputs.
         mild: more than 0 if data are special in fewer elements, hardly large, and not symmetrical,
             so that less of the outputs overflows, is open or lies on a tie.
@@ -84,7 +84,7 @@ class Pool:
     """Values of fields that cases of the operator have, to choose from.
 
     Attributes:
-        values: by field.
+        values: the values, by field.
         nested: descs of nested operators, by name.
     """
 

@@ -1,4 +1,4 @@
-"""Whether a case for pairs notices mistakes: its expectation is spoiled, and it must fail."""
+"""Check that a made case notices mistakes: with a spoiled expectation it must fail."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _with_sizes(
 
     Args:
         desc: the desc.
-        shape: of the input.
+        shape: the shape of the input.
         indices: the sizes of the indices.
         count: the dimensions of the input that matter if all of these are chosen, where indices and
             updates have numbers of dimensions of their own; by default all matter.

@@ -43,7 +43,7 @@ _MOST_TRIED = 200
 """Drafts in which a value that no draft has is tried."""
 
 _FAILURES = 6
-"""After so many pairs without a case, a value that no case has is not tried again."""
+"""After this many pairs without a case, a value that no case has is not tried again."""
 
 _TELLING: Final = ("special", "fractions", "large", "whole")
 """Classes of data that are tried where those of a draft give outputs that say nothing."""
@@ -57,7 +57,7 @@ class _Made:
 
     Attributes:
         draft: the draft.
-        values: of all parameters.
+        values: the values of all parameters.
         gross: whether its outputs show only gross mistakes.
     """
 

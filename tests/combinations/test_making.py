@@ -1,4 +1,7 @@
-"""Made cases load again, cover what they were made for, and are the same each time."""
+"""Cases that are made to cover missing pairs of values, by `python -m tests.combinations`.
+
+They load, cover the pairs for which they were made, and are the same each time.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ cases:
 
 
 def test_data_that_leave_outputs_open_make_no_case(tmp_path: Path) -> None:
-    """A range that is infinite has a scale, and no zero point."""
+    """If the range of the data is infinite, the scale is defined, and the zero point is not."""
     path = tmp_path / "one.yaml"
     path.write_text(QUANTIZE, encoding="utf-8")
     finite, infinite = (valid_case(each) for each in load_suite([path]).plan())
@@ -119,7 +122,7 @@ cases:
 
 
 def test_gross_mistakes_show_unless_any_result_is_right(tmp_path: Path) -> None:
-    """Far below 0 any result is right; that of 1 is 0, so that only 1 and NaN are mistakes."""
+    """ACOSH of -1e6 may be anything. ACOSH of 1 is 0, so outputs of 1 and NaN show as mistakes."""
     path = tmp_path / "one.yaml"
     path.write_text(POWERS, encoding="utf-8")
     assert [notices_gross_mistakes(valid_case(each)) for each in load_suite([path]).plan()] == [
@@ -176,7 +179,7 @@ def values_in(entry: Operator, draft: Draft) -> dict[str, str | None]:
 
 
 def having(entry: Operator, draft: Draft, pool: Pool, values: dict[str, str]) -> Draft | None:
-    """Return a draft with all these values, one changed after the other; None if there is none."""
+    """Return a draft changed to have all these values, one by one; None if none is valid."""
     if not values:
         return draft
     parameters = {each.name: each for each in parameters_of(entry)}
@@ -253,7 +256,7 @@ cases:
 
 
 def indices_of(path: Path, text: str) -> Array:
-    """Return the indices that a made case has in place of those of the one case of a file."""
+    """Return the indices of a case that is made from the one case of a file."""
     path.write_text(text, encoding="utf-8")
     [planned] = load_suite([path]).plan()
     case = valid_case(planned)

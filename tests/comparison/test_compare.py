@@ -1,3 +1,5 @@
+"""Two runs are compared case by case, and the reports say what changed."""
+
 from __future__ import annotations
 
 import json
@@ -155,7 +157,7 @@ def test_hostile_names_stay_text_in_every_report() -> None:
 def test_exit_codes(tmp_path: Path) -> None:
     write(tmp_path, TILE, "tile.yaml")
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
-    dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "miniature:zeros", "--log", "wrong.jsonl")
+    dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "faulty:zeros", "--log", "wrong.jsonl")
     worse = dmlconf_here(tmp_path, "compare", "right.jsonl", "wrong.jsonl")
     assert (worse.returncode, "FAILED: 1 new failure;" in worse.stdout) == (1, True)
     better = dmlconf_here(
@@ -209,7 +211,7 @@ def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) ->
     done = dmlconf_here(folder, "compare", "it.dmlcert", "run.jsonl")
     assert (done.returncode, "14 cases in both runs" in done.stdout) == (0, True), done.stdout
     dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "right.dmlrec")
-    dmlconf_here(folder, "record", "suite", "-b", "miniature:scaled", "-o", "wrong.dmlrec")
+    dmlconf_here(folder, "record", "suite", "-b", "faulty:scaled", "-o", "wrong.dmlrec")
     suite = ("--suite", "suite")
     worse = dmlconf_here(folder, "compare", "right.dmlrec", "wrong.dmlrec", *suite)
     assert (worse.returncode, "new failure" in worse.stdout) == (1, True), worse.stderr

@@ -1,4 +1,4 @@
-"""Which operators are slower than in an earlier run, by more than noise allows."""
+"""Operators that are slower than in an earlier run, by more than noise allows, are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a suite covers of the documentation: parts, recordings, and the command."""
+"""Coverage of the documentation by a suite: parts, recordings, and the command."""
 
 from __future__ import annotations
 

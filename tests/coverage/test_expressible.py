@@ -1,4 +1,4 @@
-"""What a target can express is told without running anything."""
+"""The cases that a target can express are counted without running anything."""
 
 from __future__ import annotations
 

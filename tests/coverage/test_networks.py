@@ -1,4 +1,4 @@
-"""Which layers of which networks a suite has."""
+"""The layers of networks that a suite has are found."""
 
 from __future__ import annotations
 

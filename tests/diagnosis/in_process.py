@@ -11,7 +11,7 @@ __all__ = ["InProcessBench"]
 
 
 class InProcessBench(Bench):
-    """Runs the cases of a miniature that breaks no process, judged by the reference."""
+    """Runs cases on a `faulty:` backend that ends no process; the reference judges them."""
 
     def __init__(self, backend: str) -> None:
         name = registry.parse(backend)

@@ -1,4 +1,4 @@
-"""What reports and diagnoses say about the planted defects of `defects.yaml`."""
+"""Planted defects of `defects.yaml`: reports name their condition, and `diagnose` the culprit."""
 
 from __future__ import annotations
 

@@ -35,15 +35,15 @@ def diagnosed(identifier: str, backend: str) -> Diagnosis:
 @pytest.mark.parametrize(
     ("identifier", "backend", "culprit"),
     [
-        ("gemm/matrix", "miniature:negated,only=metacommands", "metacommands"),
-        ("gemm/matrix", "miniature:negated,only=operator", "compilation"),
-        ("gemm/matrix", "miniature:negated,only=graph,compile=graph", "compilation"),
-        ("gemm/matrix", "miniature:negated,half=on,only=half", "half"),
-        ("gemm/matrix", "miniature:unsteady", "repetition"),
-        ("element_wise_multiply/matrix/in-place", "miniature:zeros,where=InPlace", "in-place"),
-        ("tile/matrix/layouts InputLayout=padded", "miniature:negated,where=not Packed", "layout"),
-        ("gather/boundary/negative", "miniature:zeros,where=NEGATIVE_INDEX in Data", "data"),
-        ("gemm/matrix", "miniature:negated", None),
+        ("gemm/matrix", "faulty:negated,only=metacommands", "metacommands"),
+        ("gemm/matrix", "faulty:negated,only=operator", "compilation"),
+        ("gemm/matrix", "faulty:negated,only=graph,compile=graph", "compilation"),
+        ("gemm/matrix", "faulty:negated,half=on,only=half", "half"),
+        ("gemm/matrix", "faulty:unsteady", "repetition"),
+        ("element_wise_multiply/matrix/in-place", "faulty:zeros,where=InPlace", "in-place"),
+        ("tile/matrix/layouts InputLayout=padded", "faulty:negated,where=not Packed", "layout"),
+        ("gather/boundary/negative", "faulty:zeros,where=NEGATIVE_INDEX in Data", "data"),
+        ("gemm/matrix", "faulty:negated", None),
     ],
 )
 def test_the_factor_whose_change_passes_is_the_culprit(
@@ -56,13 +56,13 @@ def test_the_factor_whose_change_passes_is_the_culprit(
 
 
 def test_a_case_that_passes_is_not_reproduced() -> None:
-    diagnosis = diagnosed("gemm/matrix", "miniature:negated,where=GroupCount > 1")
+    diagnosis = diagnosed("gemm/matrix", "faulty:negated,where=GroupCount > 1")
     assert not diagnosis.reproduced
     assert "passes: in each of 10 runs alone" in diagnosis.notes[0]
 
 
 def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
-    diagnosis = diagnosed("gemm/matrix", "miniature:negated")
+    diagnosis = diagnosed("gemm/matrix", "faulty:negated")
     silent = [trial for trial in diagnosis.trials if not trial.experiment.tells]
     assert {trial.experiment.change for trial in silent} == {
         "half=on",
@@ -71,7 +71,7 @@ def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
 
 
 def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
-    backend = "miniature:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
+    backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
     bench = InProcessBench(backend)
     case = case_of("gemm/sizes/weights[Flags=OWNED_BY_DML")
     environment = environment_record(bench.open().environment)
@@ -88,7 +88,7 @@ def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
 
 
 def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
-    backend = "miniature:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
+    backend = "faulty:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
     bench = InProcessBench(backend)
     diagnosis = diagnose(case_of("gemm/sizes/weights[Flags=OWNED_BY_DML"), bench, 30)
     write_diagnosis(tmp_path, diagnosis, environment_record(bench.open().environment), backend)
@@ -110,8 +110,8 @@ def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("backend", "culprit"),
     [
-        ("miniature:negated,where=NodeCount > 1", "compilation"),
-        ("miniature:zeros", None),
+        ("faulty:negated,where=NodeCount > 1", "compilation"),
+        ("faulty:zeros", None),
     ],
 )
 def test_a_graph_compiler_is_to_blame_where_the_nodes_alone_are_right(
@@ -124,7 +124,7 @@ def test_a_graph_compiler_is_to_blame_where_the_nodes_alone_are_right(
 
 
 def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path) -> None:
-    backend = "miniature:negated,where=NodeCount > 1"
+    backend = "faulty:negated,where=NodeCount > 1"
     bench = InProcessBench(backend)
     case = graph_of("wiring/negated-twice")
     diagnosis = diagnose(case, bench, 30)
@@ -144,7 +144,7 @@ def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path
 
 
 def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> None:
-    diagnosis = diagnosed("gather/boundary/negative", "miniature:negated")
+    diagnosis = diagnosed("gather/boundary/negative", "faulty:negated")
     assert diagnosis.reduced_verdict is not None
     assert diagnosis.reduced_verdict.reason is not None
     difference = diagnosis.reduced_verdict.reason.differences[0]
@@ -154,8 +154,8 @@ def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> No
 @pytest.mark.parametrize(
     ("backend", "sentence"),
     [
-        ("miniature:negated", "changes, so the computation itself is wrong."),
-        ("miniature:wrong-sizes", "changes."),
+        ("faulty:negated", "changes, so the computation itself is wrong."),
+        ("faulty:wrong-sizes", "changes."),
     ],
 )
 def test_only_wrong_values_are_said_to_be_computed_wrongly(backend: str, sentence: str) -> None:

@@ -1,3 +1,5 @@
+"""`run --dump` writes failing cases as files that run again and fail in the same way."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -20,7 +22,7 @@ CASES = [
     "tile/invalid/repeat-of-0",
 ]
 
-ZEROS = registry.parse("miniature:zeros")
+ZEROS = registry.parse("faulty:zeros")
 REFERENCE = reference("numpy", ZEROS)
 
 

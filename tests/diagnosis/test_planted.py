@@ -31,7 +31,7 @@ def run_log(defect: Defect) -> RunLog:
     """Run the defect's operators on a backend that has the defect."""
     suite = bundled(*map(str.lower, defect.operators))
     plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
-    backend = in_process(registry.parse("miniature:zeros"), PlantedBackend(defect))
+    backend = in_process(registry.parse("faulty:zeros"), PlantedBackend(defect))
     expected = expectations(AUTO, backend, suite, plan, [cases_directory()])
     header = make_header(suite, [], len(plan), backend, expected.name, {"against": AUTO})
     return RunLog(header, tuple(judged(plan, backend, expected.against)), None)

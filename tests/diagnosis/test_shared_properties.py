@@ -1,3 +1,5 @@
+"""Reports name the condition that failing cases share and passing cases do not meet."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

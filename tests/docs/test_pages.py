@@ -1,3 +1,5 @@
+"""Pages that the program writes, and tutorials, are up to date, and links between files work."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""The documentation site: its links, its navigation and its lists."""
+
 from __future__ import annotations
 
 import re

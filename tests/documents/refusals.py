@@ -1,4 +1,4 @@
-"""What a refused file's message says."""
+"""Read the message with which a file is refused."""
 
 from __future__ import annotations
 

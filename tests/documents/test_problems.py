@@ -1,3 +1,5 @@
+"""Problems in files are shown with line, caret and hint; strange characters are escaped."""
+
 from __future__ import annotations
 
 import unicodedata

@@ -1,3 +1,5 @@
+"""YAML files are read by the core schema, within limits; all else is refused with its line."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""Documents are checked against JSON Schemas, and problems point at their line."""
+
 from __future__ import annotations
 
 import json

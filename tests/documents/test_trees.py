@@ -1,3 +1,5 @@
+"""JSON and TOML of strangers are read strictly: duplicate keys can be refused."""
+
 from __future__ import annotations
 
 import re

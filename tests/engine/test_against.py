@@ -1,4 +1,4 @@
-"""Where expected outcomes come from, and that no backend is judged by itself."""
+"""The source of expected outcomes is chosen so that no backend is judged by itself."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path)
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
     verdict = judge(
-        case, run_case(case), chosen(tmp_path, f"recording:{path}", "miniature:zeros").against
+        case, run_case(case), chosen(tmp_path, f"recording:{path}", "faulty:zeros").against
     )
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 
@@ -178,7 +178,7 @@ def test_auto_asks_the_suites_recordings_then_the_reference(tmp_path: Path) -> N
     case = unstated(tmp_path)
     twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
-    releases = chosen(tmp_path, AUTO, "miniature:zeros")
+    releases = chosen(tmp_path, AUTO, "faulty:zeros")
     assert releases.name == f"recording:{path}, else numpy"
     verdict = judge(case, twice, releases.against)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
@@ -201,7 +201,7 @@ def test_auto_without_recordings_is_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     assert chosen(tmp_path, AUTO).name == "numpy"
     assert chosen(tmp_path, AUTO).against(case) is None
-    assert isinstance(chosen(tmp_path, AUTO, "miniature:zeros").against(case), Outputs)
+    assert isinstance(chosen(tmp_path, AUTO, "faulty:zeros").against(case), Outputs)
 
 
 def test_auto_ignores_what_was_recorded_on_the_backend_under_test(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_auto_falls_back_where_a_recording_is_stale_and_remembers_it(tmp_path: P
     assert "for 1 case and" in note
     assert case.identifier in note
     assert f"dmlconf record {tmp_path} -b directml -o {path}" in note
-    other = chosen(tmp_path, AUTO, "miniature:zeros")
+    other = chosen(tmp_path, AUTO, "faulty:zeros")
     verdict = judge(case, run_case(case), other.against)
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
 

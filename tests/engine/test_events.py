@@ -1,4 +1,4 @@
-"""What a run yields, and what its consumers may do."""
+"""The events that a run yields, and what its consumers may do."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_run_for_outcomes_that_is_stopped_says_so(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_left_halfway_closes_its_backend(tmp_path: Path) -> None:
-    with Engine(run_of(tmp_path, many(tmp_path, 6), "miniature:slow,seconds=30")) as engine:
+    with Engine(run_of(tmp_path, many(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
         here = psutil.Process()
@@ -158,7 +158,7 @@ def test_nothing_is_kept_of_a_run_that_was_continued() -> None:
 def test_the_documented_script_runs(tmp_path: Path) -> None:
     [code, *_] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert '"directml"' in code
-    code = code.replace('"directml"', '"miniature:zeros"')
+    code = code.replace('"directml"', '"faulty:zeros"')
     write_file(tmp_path, code, "script.py")
     folder = tmp_path / "cases"
     folder.mkdir()

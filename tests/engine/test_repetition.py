@@ -1,3 +1,5 @@
+"""`--repeat` and `--shuffle`: one verdict for each case, and the order that the seed gives."""
+
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
@@ -20,7 +22,7 @@ PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan(
 
 
 class Flaky:
-    """Judges all cases as passed, but one as failed in one round."""
+    """Judges all cases as passed, except for one case in one round, which fails."""
 
     def __init__(self, case: str, in_round: int) -> None:
         self.orders: list[list[str]] = []

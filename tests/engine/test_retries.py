@@ -1,3 +1,5 @@
+"""`--retries`: when a failing case runs again, and the verdict that it then gets."""
+
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence

@@ -62,7 +62,7 @@ def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path)
 
 
 def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path) -> None:
-    in_workers = logged(tmp_path, plan(tmp_path), "miniature:crash,on=unstated")
+    in_workers = logged(tmp_path, plan(tmp_path), "faulty:crash,on=unstated")
     ran = {
         each.case.split("/")[-1]: (each.execution.process, each.execution.sequence)
         for each in in_workers.verdicts
@@ -78,17 +78,17 @@ def test_the_log_has_the_process_and_the_sequence_of_each_verdict(tmp_path: Path
 
 
 def test_zeros_never_pass(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "miniature:zeros")
+    log = logged(tmp_path, plan(tmp_path), "faulty:zeros")
     assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
 
 
 def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path, "stated"), "miniature:first-level")
+    log = logged(tmp_path, plan(tmp_path, "stated"), "faulty:first-level")
     assert statuses(log) == ["stated: unsupported"]
     assert log.complete
 
 
-@pytest.mark.parametrize("backend", ["numpy", "miniature:first-level"])
+@pytest.mark.parametrize("backend", ["numpy", "faulty:first-level"])
 def test_each_case_that_a_run_comes_to_has_its_feature_level(tmp_path: Path, backend: str) -> None:
     [verdict] = logged(tmp_path, plan(tmp_path, "stated"), backend).verdicts
     assert verdict.identity.feature_level == "3_1"
@@ -96,14 +96,14 @@ def test_each_case_that_a_run_comes_to_has_its_feature_level(tmp_path: Path, bac
 
 
 def test_a_case_that_a_run_never_comes_to_has_no_feature_level(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
+    log = logged(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     levels = {verdict.status: verdict.identity.feature_level for verdict in log.verdicts}
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 
 def test_a_case_that_judging_fails_on_costs_its_own_verdict_only(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    name = registry.parse("miniature:zeros")
+    name = registry.parse("faulty:zeros")
     known = reference("numpy", name)
 
     def against(case: Case) -> object:
@@ -126,7 +126,7 @@ def test_a_case_that_judging_fails_on_costs_its_own_verdict_only(tmp_path: Path)
 
 
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
+    log = logged(tmp_path, plan(tmp_path), "faulty:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
     assert len(rest) == 3
@@ -161,7 +161,7 @@ def test_a_case_that_cannot_be_built_is_reported_and_loses_nothing(tmp_path: Pat
 
 
 def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
-    logged(tmp_path, plan(tmp_path), "miniature:zeros")
+    logged(tmp_path, plan(tmp_path), "faulty:zeros")
     checker = jsonschema.Draft202012Validator(bundled_schema("run-log"))
     lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
     assert len(lines) == 6
@@ -264,7 +264,7 @@ def test_sums_of_float16_may_be_float16_where_the_backend_was_asked_for_them(
     tmp_path: Path, permitted: bool
 ) -> None:
     planned = list(load_suite([write(tmp_path, SUM, "sums.yaml")]).plan())
-    tested = registry.parse("miniature:zeros")
+    tested = registry.parse("faulty:zeros")
     backend = in_process(tested, HalfSums(permitted))
     (verdict,) = judged(planned, backend, reference("numpy", tested))
     assert verdict.status is (Status.PASSED if permitted else Status.FAILED)

@@ -1,3 +1,5 @@
+"""`--shard`: a suite is divided into parts, each case into exactly one."""
+
 from __future__ import annotations
 
 import json

@@ -51,7 +51,7 @@ def opened(**backends: str) -> OpenBackend:
 
 
 def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
-    tested = registry.parse("miniature:zeros")
+    tested = registry.parse("faulty:zeros")
     return list(
         judged_variants(plan(directory, *names), opened(**backends), reference("numpy", tested))
     )
@@ -98,7 +98,7 @@ def test_commands_that_judge_nothing_take_one_variant() -> None:
 def test_a_verdict_says_which_variant_is_wrong(
     tmp_path: Path, off: str, on: str, message: str
 ) -> None:
-    verdict, *_ = verdicts(tmp_path, "stated", off=f"miniature:{off}", on=f"miniature:{on}")
+    verdict, *_ = verdicts(tmp_path, "stated", off=f"faulty:{off}", on=f"faulty:{on}")
     assert verdict.status.fails_run
     assert verdict.reason is not None
     assert verdict.reason.message.startswith(message)
@@ -107,7 +107,7 @@ def test_a_verdict_says_which_variant_is_wrong(
 
 
 def test_variants_that_fail_in_different_ways_are_all_told(tmp_path: Path) -> None:
-    (verdict,) = verdicts(tmp_path, "stated", off="miniature:zeros", on="miniature:error")
+    (verdict,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:error")
     assert verdict.status is Status.BROKEN
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.BACKEND_ERROR
@@ -117,8 +117,8 @@ def test_variants_that_fail_in_different_ways_are_all_told(tmp_path: Path) -> No
 
 def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path: Path) -> None:
     planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
-    tested = registry.parse("miniature:zeros")
-    backend = opened(off="miniature:level=6_4", on="miniature:scaled,by=1.0000001")
+    tested = registry.parse("faulty:zeros")
+    backend = opened(off="faulty:level=6_4", on="faulty:scaled,by=1.0000001")
     (verdict,) = judged_variants(planned, backend, reference("numpy", tested))
     assert verdict.status is Status.PASSED
     assert not verdict.judgement.variants["half=off"].differing_bits
@@ -131,7 +131,7 @@ def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path:
 
 
 def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
-    reached = verdicts(tmp_path, off="miniature:level=6_4", on="miniature:rejects,on=undocumented")
+    reached = verdicts(tmp_path, off="faulty:level=6_4", on="faulty:rejects,on=undocumented")
     assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
         "stated",
         "unstated",
@@ -147,7 +147,7 @@ def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
 
 
 def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
-    (verdict,) = verdicts(tmp_path, "stated", off="miniature:level=6_4", on="miniature:zeros")
+    (verdict,) = verdicts(tmp_path, "stated", off="faulty:level=6_4", on="faulty:zeros")
     data = json.loads(json.dumps(verdict_data(verdict)))
     assert data["variants"]["half=on"]["reason"] == "wrong values"
     for name in ("run-log", "report"):
@@ -192,8 +192,8 @@ def test_failing_variants_are_named_by_what_they_share(
 
 
 def test_failures_of_different_variants_are_different_groups(tmp_path: Path) -> None:
-    (first,) = verdicts(tmp_path, "stated", off="miniature:level=6_4", on="miniature:zeros")
-    (second,) = verdicts(tmp_path, "stated", off="miniature:zeros", on="miniature:level=6_4")
+    (first,) = verdicts(tmp_path, "stated", off="faulty:level=6_4", on="faulty:zeros")
+    (second,) = verdicts(tmp_path, "stated", off="faulty:zeros", on="faulty:level=6_4")
     both = (first, first.of_case(case="tile/mixed/b"), second.of_case(case="tile/mixed/c"))
     (of_tile,) = operator_failures(both)
     assert [group.variants for group in of_tile.groups] == ["half=on", "half=off"]

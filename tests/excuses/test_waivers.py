@@ -49,7 +49,7 @@ TWO, FLOAT32, INT32, REFUSED = (
     for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]", "refused")
 )
 
-SCALED = "miniature:scaled"
+SCALED = "faulty:scaled"
 """Every element is 1.1 times what is right."""
 
 
@@ -153,7 +153,7 @@ def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
     assert judged(run(tmp_path, SCALED, waiver(intermittent=True))) == ("waived", "waiver")
 
 
-@pytest.mark.parametrize("backend", ["miniature:zeros", "miniature:wrong-type", "miniature:crash"])
+@pytest.mark.parametrize("backend", ["faulty:zeros", "faulty:wrong-type", "faulty:crash"])
 def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
     other = waiver(failure="hang", bound=None)
     result = run(tmp_path, f"{backend},on=two", other)
@@ -250,24 +250,24 @@ def test_the_last_day_counts(tmp_path: Path) -> None:
 def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
     crash = waiver(name="a-crash", failure="crash", bound=None)
     assert judged(run(tmp_path, SCALED, crash, waiver())) == ("waived", "waiver")
-    assert judged(run(tmp_path, "miniature:crash", crash, waiver())) == ("waived", "waiver")
+    assert judged(run(tmp_path, "faulty:crash", crash, waiver())) == ("waived", "waiver")
 
 
 @pytest.mark.breakdown
 def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> None:
     crash = waiver(failure="crash", bound=None)
-    assert judged(run(tmp_path, "miniature:crash,on=two", crash))[0] == "waived"
+    assert judged(run(tmp_path, "faulty:crash,on=two", crash))[0] == "waived"
     refusal = waiver(failure="rejected what is supported", bound=None)
-    assert judged(run(tmp_path, "miniature:rejects,on=two", refusal))[0] == "waived"
+    assert judged(run(tmp_path, "faulty:rejects,on=two", refusal))[0] == "waived"
     other = refusal | {"rejection": "E_FAIL by Execute"}
-    result = run(tmp_path, "miniature:rejects,on=two", other)
+    result = run(tmp_path, "faulty:rejects,on=two", other)
     assert judged(result) == ("stale", "fails otherwise than waived")
     wrong_type = waiver(failure="wrong data type", bound=None)
-    assert judged(run(tmp_path, "miniature:wrong-type,on=two", wrong_type))[0] == "waived"
+    assert judged(run(tmp_path, "faulty:wrong-type,on=two", wrong_type))[0] == "waived"
 
 
 def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
-    # A miniature calls itself after its fault.
+    # The adapter of the backend `faulty` is the fault's name.
     own = waiver(devices={"adapters": ["Scal*"]})
     assert judged(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
     for devices in (
@@ -348,7 +348,7 @@ def test_devices_are_named_by_pattern_and_ranges(
         ({"severity": 1}, "severity", "unknown field `severity`"),
     ],
 )
-def test_refuses_a_wrong_file_at_its_place(
+def test_refuses_a_wrong_file_at_its_location(
     tmp_path: Path, change: dict[str, Any], spot: str, told: str
 ) -> None:
     result = run(tmp_path, "numpy", waiver(**change))
@@ -404,7 +404,7 @@ def explained(text: str) -> str:
     ],
 )
 def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
-    backend = f"miniature:{fault}"
+    backend = f"faulty:{fault}"
     run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
     assert (done.returncode, done.stdout) == (0, "")
@@ -419,7 +419,7 @@ def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) 
     (tmp_path / "first.yaml").write_text(explained(text), "utf-8")
     again = dmlconf_here(tmp_path, *command)
     assert again.returncode == 0
-    # Some miniatures fail in the case that must be rejected, too.
+    # Some faults also show in the case that must be rejected.
     expected = 4 if fault in ("crash", "error", "zeros") else 3
     assert f"{expected} waived" in again.stdout
     assert "failed" not in again.stdout

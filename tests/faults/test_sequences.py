@@ -96,7 +96,7 @@ def test_sequences_in_another_order_are_written_to_each_others_outputs(
 
 
 @pytest.mark.parametrize("outputs", ["na nb a b", "a na b nb", "b na a nb"])
-def test_other_places_of_sequences_exchange_nothing(tmp_path: Path, outputs: str) -> None:
+def test_sequences_in_another_order_exchange_nothing(tmp_path: Path, outputs: str) -> None:
     right = {**OF_NODES, "a": floats(1, 3), "b": floats(10, 12)}
     names = outputs.split()
     arrays = {name: right[name] for name in names}

@@ -68,7 +68,8 @@ class Laboratory:
         """Prepare.
 
         Args:
-            folder: for its files; `reference.jsonl` there is the log of a run without a scheduler.
+            folder: a folder for its files; `reference.jsonl` there is the log of a run without a
+                scheduler.
             victim: one of `KILLED` or `SILENT`.
         """
         self._folder = folder

@@ -25,7 +25,7 @@ class Machines:
     """A scheduler and its workers. Use as a context manager; leaving it ends them all.
 
     Attributes:
-        address: the scheduler's.
+        address: the scheduler's address.
         scheduler: its process.
         nannies: the process of each worker's nanny, which starts the worker anew, by name.
     """

@@ -1,3 +1,5 @@
+"""Cases are assigned to the workers of a fleet, and those of a lost worker to others."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ from tests.fleet.suites import MATRIX, untimed
 pytestmark = pytest.mark.fleet
 
 LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
-SLOW = ("run", "tile.yaml", "-b", "miniature:slow,seconds=0.5")
+SLOW = ("run", "tile.yaml", "-b", "faulty:slow,seconds=0.5")
 
 
 @pytest.fixture

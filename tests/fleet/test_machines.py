@@ -1,4 +1,4 @@
-"""Runs on real workers of Dask: the log is that of one run, whoever is lost on the way."""
+"""Runs on real workers of Dask: the log is that of one run, whichever workers are lost."""
 
 from __future__ import annotations
 

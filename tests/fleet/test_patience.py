@@ -1,3 +1,5 @@
+"""A function of the cluster that does not return in time is given up."""
+
 from __future__ import annotations
 
 import threading

@@ -1,4 +1,4 @@
-"""What a local cluster listens on: another process of the machine gets nothing from it."""
+"""A local cluster is private: another process of the machine gets nothing from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="ports are looked up in /proc"),
 ]
 
-SLOW = ("-b", "miniature:slow,seconds=1", "-j", "1")
+SLOW = ("-b", "faulty:slow,seconds=1", "-j", "1")
 
 BECOME_NOBODY = """
 import os

@@ -72,7 +72,7 @@ def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[
 
 def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    backend = "miniature:slow,seconds=0.2"
+    backend = "faulty:slow,seconds=0.2"
     command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
     process = beginning(tmp_path, *command)
     while text_of(tmp_path / "run.jsonl").count("\n") < 2:
@@ -125,8 +125,8 @@ def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "difference"),
     [
-        (("-b", "miniature:negated"), "backend: numpy there, miniature:negated here"),
-        (("-b", "miniature:negated"), "adapter: x86_64 there, negated here"),
+        (("-b", "faulty:negated"), "backend: numpy there, faulty:negated here"),
+        (("-b", "faulty:negated"), "adapter: x86_64 there, negated here"),
         (("-k", "Number=1"), "option keywords: none there, Number=1 here"),
         (("-k", "Number=1"), "planned cases: 4 there, 1 here"),
         (("--retries", "1"), "option retries: none there, 1 here"),
@@ -162,7 +162,7 @@ def test_failures_so_far_count_for_the_most_that_are_borne(
 
 def test_a_failure_before_the_end_is_not_reproducible_and_never_a_pass(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    command = ("run", "tile.yaml", "-k", "tiles", "-b", "miniature:flaky,on=Number=2")
+    command = ("run", "tile.yaml", "-k", "tiles", "-b", "faulty:flaky,on=Number=2")
     log = tmp_path / "run.jsonl"
     assert dmlconf_here(tmp_path, *command, "--retries", "2", "--log", log).returncode == 1
     whole = lines(tmp_path)

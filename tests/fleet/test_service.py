@@ -1,4 +1,4 @@
-"""What a scheduler's worker does, in this process."""
+"""A scheduler's worker, run in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many cases `dmlconf fuzz` needs to find each defect of `tests/diagnosis/defects.yaml`."""
+"""Measure how many cases `dmlconf fuzz` needs to find each defect of `defects.yaml`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Finding:
 
 
 def find(defect: Defect, seed: int, most: int) -> Finding:
-    """Make cases of the defect's operators until one fails, or there are so many of each."""
+    """Make cases of the defect's operators until one fails, or the limit for each is reached."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
         operators = [part for name in defect.operators for part in ("-o", name)]

@@ -1,3 +1,5 @@
+"""Random numbers of `fuzz` are the same on every machine and Python."""
+
 from __future__ import annotations
 
 from dmlconf.fuzzing.chance import Chance

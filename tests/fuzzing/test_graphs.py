@@ -61,7 +61,7 @@ def test_seed_and_number_make_the_same_graph_on_every_machine_and_python() -> No
     assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "c289b75279d9bd3f"
 
 
-def test_no_node_gives_different_elements_for_one_place() -> None:
+def test_no_node_writes_two_elements_to_one_address() -> None:
     """Which of several elements is written to an address is undefined."""
     fed = 0
     for case in graphs(60, 3, ("ACTIVATION_RELU", "MAX_UNPOOLING")):

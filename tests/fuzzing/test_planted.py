@@ -1,4 +1,4 @@
-"""A sample of the planted defects; `python -m tests.fuzzing` tries all (docs/fuzzing.md)."""
+"""`dmlconf fuzz` finds planted defects: a sample; `python -m tests.fuzzing` tries all of them."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""The solver of `fuzz` changes a desc so that a condition holds, or no longer holds."""
+
 from __future__ import annotations
 
 from typing import Any

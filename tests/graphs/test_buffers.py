@@ -1,4 +1,4 @@
-"""Which inputs of a graph DirectML may own, and which outputs may have an input's buffer."""
+"""Inputs of a graph that DirectML may own, and outputs that may share an input's buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a graph is found, each fault by its rule."""
+"""Mistakes in a graph's wiring are found, each by its rule."""
 
 from __future__ import annotations
 

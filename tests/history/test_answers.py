@@ -1,4 +1,4 @@
-"""What a history answers, on SQLite and on a real PostgreSQL."""
+"""Questions to a history and their answers, on SQLite and on a real PostgreSQL."""
 
 from __future__ import annotations
 

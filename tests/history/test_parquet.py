@@ -1,4 +1,4 @@
-"""A history as Parquet and back."""
+"""A history is written as Parquet files and read back unchanged."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def test_a_run_adds_itself(tmp_path: Path) -> None:
     variables = {"DMLCONF_HISTORY": str(tmp_path / "here" / "history.sqlite")}
     run_it = ("run", "tile.yaml", "--history", "-q", "-b")
     assert dmlconf_here(tmp_path, *run_it, "numpy", **variables).returncode == 0
-    assert dmlconf_here(tmp_path, *run_it, "miniature:zeros", **variables).returncode == 1
+    assert dmlconf_here(tmp_path, *run_it, "faulty:zeros", **variables).returncode == 1
     done = dmlconf_here(tmp_path, "history", "case", "tile/tile/stated", **variables)
     assert "failed in 0 of 1 runs" in done.stdout
     assert "failed in 1 of 1 runs" in done.stdout

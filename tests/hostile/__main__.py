@@ -65,7 +65,7 @@ def _show_tally(folder: Path) -> None:
     help="Where it is kept; one that is there already goes on.",
 )
 @click.option("--count", default=100_000, show_default=True, help="How many mutants in all.")
-@click.option("--minutes", default=float("inf"), help="Begin nothing new after so many.")
+@click.option("--minutes", default=float("inf"), help="Begin nothing new after this time.")
 @click.option("--seed", type=int, help="Of a new one; by default nobody chooses it.")
 def campaign(folder: Path, count: int, minutes: float, seed: int | None) -> None:
     """Feed changed files of all kinds to dmlconf, in chunks, and print a table."""

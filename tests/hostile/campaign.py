@@ -54,8 +54,8 @@ def opened_campaign(folder: Path, seed: int | None) -> Campaign:
     """Return the campaign of a folder, or a new one there.
 
     Args:
-        folder: of the campaign; findings stay in it.
-        seed: of a new campaign; by default one that nobody chose.
+        folder: the folder of the campaign; findings stay in it.
+        seed: the seed of a new campaign; by default a random one.
     """
     try:
         return Campaign(**json.loads((folder / _STATE).read_bytes()))
@@ -69,7 +69,7 @@ def run_campaign(campaign: Campaign, folder: Path, count: int, seconds: float) -
 
     Args:
         campaign: changed, and kept in the folder after each chunk.
-        folder: of the campaign.
+        folder: the folder of the campaign.
         count: how many mutants to try in all, earlier ones included.
         seconds: after which no chunk is begun.
     """

@@ -1,4 +1,4 @@
-"""What is fed to dmlconf."""
+"""Mutants: changed files that are fed to dmlconf."""
 
 from __future__ import annotations
 

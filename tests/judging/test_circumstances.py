@@ -117,13 +117,13 @@ class NeverOffset(Right):
 
 @contextmanager
 def opened(backend: NumpyBackend) -> Iterator[Any]:
-    yield in_process(registry.parse("miniature:zeros"), backend)
+    yield in_process(registry.parse("faulty:zeros"), backend)
 
 
 def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
     (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
     plan = load_suite([tmp_path]).plan()
-    name = registry.parse("miniature:zeros")
+    name = registry.parse("faulty:zeros")
     with opened(backend) as ready:
         [verdict] = judged(plan, ready, reference("numpy", name), JudgeOptions(circumstances=ALL))
     schema = bundled_schema("run-log")
@@ -216,7 +216,7 @@ def test_one_case_under_one_circumstance(tmp_path: Path) -> None:
     (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
     [planned] = load_suite([tmp_path]).plan()
     case = valid_case(planned)
-    conclusion = Conclusion(reference("numpy", registry.parse("miniature:zeros")))
+    conclusion = Conclusion(reference("numpy", registry.parse("faulty:zeros")))
     with opened(WrongWhenRebound()) as ready:
         rebound = Exercise(case, (Circumstance.REBOUND,))
         repeated = Exercise(case, (Circumstance.REPEATED,))

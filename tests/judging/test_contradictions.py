@@ -213,8 +213,8 @@ def test_an_expectation_for_other_inputs_must_be_permitted(tmp_path: Path) -> No
 def test_what_another_backend_expects_must_be_permitted(tmp_path: Path) -> None:
     case = replace(built(tmp_path, AVERAGE), expectation=None)
     suite = load_suite([case.about.location.path])
-    with opened("miniature:level=6_4") as tested:
-        given = expectations("miniature:zeros", tested, suite, list(suite.plan()), [tmp_path])
+    with opened("faulty:level=6_4") as tested:
+        given = expectations("faulty:zeros", tested, suite, list(suite.plan()), [tmp_path])
     verdict = judge(
         case, Outputs({"OutputTensor": np.zeros((1, 1, 1, 1), np.float32)}), given.against
     )
@@ -233,7 +233,7 @@ def test_a_recording_of_an_earlier_reference_must_be_permitted(tmp_path: Path) -
         recording_bytes(replace(kept, entries={case.identifier: entry_of(case, wrong)}))
     )
     suite = load_suite([case.about.location.path])
-    with opened("miniature:level=6_4") as tested:
+    with opened("faulty:level=6_4") as tested:
         given = expectations(AUTO, tested, suite, list(suite.plan()), [tmp_path])
     verdict = judge(case, wrong, given.against)
     assert kind(verdict) == CONTRADICTION
@@ -259,7 +259,7 @@ def test_a_dispute_needs_a_note(tmp_path: Path) -> None:
     assert "lacks `note`" in done.stderr
 
 
-@pytest.mark.parametrize("backend", ["numpy", "miniature:level=6_4"])
+@pytest.mark.parametrize("backend", ["numpy", "faulty:level=6_4"])
 def test_a_run_names_the_contradiction(tmp_path: Path, backend: str) -> None:
     (tmp_path / "f.yaml").write_text(GEMM, encoding="utf-8")
     done = dmlconf_here(tmp_path, "run", "f.yaml", "-b", backend, "--log", "run.jsonl")

@@ -1,4 +1,4 @@
-"""What a backend cannot express is neither a pass nor a failure, and is counted apart."""
+"""A case that a backend cannot express neither passes nor fails, and is counted apart."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Error maps: the picture of where a failing output differs from what is expected."""
+
 from __future__ import annotations
 
 import numpy as np

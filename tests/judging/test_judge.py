@@ -187,7 +187,7 @@ def test_declines_what_needs_a_higher_level_or_another_type(tmp_path: Path) -> N
 
 
 def test_accepting_an_invalid_case_makes_no_tensors(tmp_path: Path) -> None:
-    (outcome,) = create(parse("miniature:zeros")).run([case(tmp_path, "invalid")])
+    (outcome,) = create(parse("faulty:zeros")).run([case(tmp_path, "invalid")])
     assert isinstance(outcome, Outputs)
     assert not outcome.arrays
 

@@ -21,7 +21,7 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.judging.wrong_results import LAYER_CHANGES, Survivor, survivors
 
 ONE_IN: Final = 4
-"""A sample takes one file of so many, and of its layers one of so many."""
+"""A sample takes one of four files, and one of four layers in each."""
 
 MOST_BYTES: Final = 1 << 18
 """Bytes of the tensors of a layer in a sample; larger layers take seconds each."""

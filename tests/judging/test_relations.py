@@ -157,17 +157,15 @@ def test_a_graph_that_passes_shows_how_many_bits_are_those_of_its_nodes(tmp_path
     assert verdict.figures["y"].unfused_same_bits == 6
 
 
-@pytest.mark.parametrize(
-    "miniature", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"]
-)
+@pytest.mark.parametrize("fault", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"])
 @pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
 def test_whatever_a_backend_does_costs_one_verdict(
-    tmp_path: Path, miniature: str, relation: str
+    tmp_path: Path, fault: str, relation: str
 ) -> None:
-    name = parse(f"miniature:{miniature}")
+    name = parse(f"faulty:{fault}")
     ready = in_process(name, create(name))
     for graph in (GRAPH, GRAPH + f"relation: {relation}\n"):
         plan = [planned_graph(tmp_path, graph)]
         [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=True))
         assert verdict.status in (Status.FAILED, Status.BROKEN, Status.PASSED)
-        assert verdict.status is not Status.PASSED or miniature == "zeros"
+        assert verdict.status is not Status.PASSED or fault == "zeros"

@@ -130,7 +130,7 @@ def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = without(case, elsewhere(case), right(case))
-    failed = verdict(tmp_path, case, recorded, recorded, "miniature:zeros")
+    failed = verdict(tmp_path, case, recorded, recorded, "faulty:zeros")
     assert failed.status is Status.FAILED
     assert failed.reason is not None
     assert failed.reason.kind is ReasonKind.CONTRADICTION
@@ -167,7 +167,7 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     # The reference cannot be held against itself, all others can.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
-    failed = verdict(tmp_path, case, wrong, near(case), "miniature:zeros")
+    failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")
     assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
     assert (figures(failed).elements, figures(failed).sample) == (SIZE, 512)
     assert figures(failed).differing == 1
@@ -177,7 +177,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     # With all of its bits the output would be the recorded one, and nothing else be asked.
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
-    result = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
+    result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")
     # Every other element is one step from the reference, but none of the sample is.
     odd = int(np.count_nonzero(indices(case) % 2))
     assert figures(result).histogram["1"] == SIZE // 2 - odd + 1
@@ -186,7 +186,7 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
 def test_the_reference_gives_all_elements_where_it_has_the_digest(
     tmp_path: Path, case: Case
 ) -> None:
-    actual = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
+    actual = verdict(tmp_path, case, near(case), right(case), "faulty:zeros")
     assert figures(actual).elements == SIZE
     assert figures(actual).histogram["1"] == SIZE // 2
     assert figures(actual).sample is None
@@ -196,12 +196,12 @@ def test_a_sample_that_the_reference_contradicts_fails(tmp_path: Path, case: Cas
     recorded = right(case) * np.float32(2)
     other = without(case, elsewhere(case), recorded)
     for outcome in (recorded + np.float32(0), other, right(case)):
-        actual = verdict(tmp_path, case, outcome, recorded, "miniature:zeros")
+        actual = verdict(tmp_path, case, outcome, recorded, "faulty:zeros")
         assert actual.status is Status.FAILED
         assert actual.reason is not None
         assert actual.reason.kind is ReasonKind.CONTRADICTION
     disputed = replace(case, disputes="reference")
-    actual = verdict(tmp_path, disputed, other, recorded, "miniature:zeros")
+    actual = verdict(tmp_path, disputed, other, recorded, "faulty:zeros")
     assert actual.status is Status.PASSED
     assert figures(actual).elements == 512
 

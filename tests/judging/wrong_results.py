@@ -31,7 +31,7 @@ CHANGES: Final[Mapping[str, Change]] = {
     "negated": negated,
     "scaled": partial(scaled, by=1.1),
 }
-"""Wrong results, by the name of the miniature that gives them."""
+"""Wrong results, by the name of the fault that gives them in the backend `faulty`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Survivor:
     Attributes:
         change: what was done to the right outputs.
         case: the case's identifier.
-        loose: of the elements that are wrong, how many have much room by the verdict's figures.
+        loose: how many of the wrong elements are loose by the verdict's figures.
         wrong: how many elements are wrong.
     """
 

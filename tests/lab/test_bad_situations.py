@@ -1,4 +1,4 @@
-"""What dmlconf says when things really go wrong below it, on Microsoft's DirectML in the lab.
+"""Messages of dmlconf when things really go wrong, on Microsoft's DirectML in the lab.
 
 The cases around the one that meets the trouble must pass as ever, and the log must be whole.
 """

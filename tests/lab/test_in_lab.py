@@ -1,4 +1,4 @@
-"""What holds inside the Wine lab. Build it first: python3 lab/lab.py build."""
+"""Tests that run inside the Wine lab. Build it first: python3 lab/lab.py build."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_run_leaves_no_trace_for_the_next(python: Python) -> None:
 
 
 def test_workers_can_crash(tmp_path: Path) -> None:
-    arguments = ("run", "-o", "TILE", "--tag", "documented", "-b", "miniature:crash,on=example-1")
+    arguments = ("run", "-o", "TILE", "--tag", "documented", "-b", "faulty:crash,on=example-1")
     done = lab("run", "--", *arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert "1 broken" in done.stdout
@@ -189,7 +189,7 @@ def test_a_case_that_corrupts_memory_harms_no_other(tmp_path: Path) -> None:
 
 def test_an_interrupt_ends_a_run_whose_workers_are_at_work(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    arguments = ("run", "-o", "TILE", "-b", "miniature:hang", "-j", "2", "--log", log.name)
+    arguments = ("run", "-o", "TILE", "-b", "faulty:hang", "-j", "2", "--log", log.name)
     with subprocess.Popen(
         command("run", "--", *arguments),
         stdout=subprocess.PIPE,

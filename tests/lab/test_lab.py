@@ -1,4 +1,4 @@
-"""What holds of the Wine lab without building it."""
+"""Tests of the Wine lab that need not build it."""
 
 from __future__ import annotations
 

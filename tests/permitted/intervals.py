@@ -1,4 +1,4 @@
-"""How a rule of several candidates judges an output, for tests of what is permitted."""
+"""Judge an output by a rule of several candidates, for tests of what is permitted."""
 
 from __future__ import annotations
 

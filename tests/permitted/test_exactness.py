@@ -1,4 +1,4 @@
-"""Results that nothing excuses from being exact, and right results that must not be refused."""
+"""Results that must be exact are refused if they are not, and right results are permitted."""
 
 from __future__ import annotations
 

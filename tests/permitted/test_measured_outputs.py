@@ -1,4 +1,4 @@
-"""Outputs that DirectML gave, which are right, and others of the same cases, which are wrong."""
+"""Outputs that DirectML was measured to give pass, and wrong outputs of the same cases fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAN, INFINITY = np.nan, np.inf
 
 @dataclass(frozen=True)
 class Measured:
-    """A case, what DirectML gave for it, and what no device may give."""
+    """A case, the outputs of DirectML for it, and outputs that no device may give."""
 
     operator: str
     desc: str

@@ -1,4 +1,8 @@
-"""Where a device may lose NaN, subnormal or enormous numbers any result is right; only there."""
+"""Element-wise functions of NaN, subnormal and very large numbers, which devices may lose.
+
+Any result is right where Direct3D lets a device lose the number, as for ATAN of NaN; elsewhere the
+usual limits hold.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +80,7 @@ def test_the_logarithm_of_a_subnormal_number_is_below_that_of_normal_ones() -> N
     assert 0.693 < lowest[1] <= highest[1] < 0.694
 
 
-def test_beside_nan_a_negative_infinity_and_nan_have_logarithms_of_their_own_kind() -> None:
+def test_in_a_line_with_nan_log_softmax_of_infinity_and_nan_is_no_number() -> None:
     line = np.array([[NAN, -INFINITY, 3, 1]], np.float32)
     output = TensorDesc(DataType.FLOAT32, line.shape)
     right = reference_function("ACTIVATION_LOG_SOFTMAX")(line, output)
@@ -90,7 +94,7 @@ def test_beside_nan_a_negative_infinity_and_nan_have_logarithms_of_their_own_kin
         assert is_permitted(actual, right, *candidates).tolist() == [permitted]
 
 
-def test_next_to_a_pole_a_tangent_is_great_and_has_either_sign() -> None:
+def test_a_tangent_next_to_a_pole_is_large_and_has_either_sign() -> None:
     tensor = np.full(6, np.pi / 2, np.float32)
     output = TensorDesc(DataType.FLOAT32, (6,))
     right = reference_function("ELEMENT_WISE_TAN")(tensor, output, None)

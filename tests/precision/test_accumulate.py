@@ -102,7 +102,7 @@ def last_dropped(pair: Product) -> Array:
 
 
 def inputs_through(bits: int) -> Callable[[Product], Array]:
-    """Return what computes with inputs of so many bits of fraction."""
+    """Return a function that computes with inputs rounded to this number of fraction bits."""
 
     def shortened(values: Array) -> Array:
         scale = 2.0 ** (bits - np.frexp(values.astype(np.float64))[1] + 1)

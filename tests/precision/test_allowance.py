@@ -1,4 +1,4 @@
-"""What is permitted of an element of a recorded sample is what is permitted of it in the output."""
+"""An element of a recorded sample may have the same values as in the whole output."""
 
 from __future__ import annotations
 

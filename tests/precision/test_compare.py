@@ -1,3 +1,5 @@
+"""Outputs are compared under each kind of rule: by bits, ULP, absolute or relative error."""
+
 from __future__ import annotations
 
 import math
@@ -115,7 +117,7 @@ def test_ulp_rule_takes_its_limit_and_nothing_beyond(
     assert comparison.worst_ulp == steps
 
 
-def test_worst_place_is_the_farthest_not_the_first() -> None:
+def test_worst_element_is_the_farthest_not_the_first() -> None:
     expected = floats(1, 1, 1, 1).reshape(2, 2)
     actual = expected.copy()
     actual[0, 1] = 1.5
@@ -125,7 +127,7 @@ def test_worst_place_is_the_farthest_not_the_first() -> None:
     assert comparison.worst_ulp == float(ulp_distance(actual, expected).max())
 
 
-def test_worst_place_is_reported_where_it_is_within_the_rule() -> None:
+def test_worst_element_is_reported_where_it_is_within_the_rule() -> None:
     expected = floats(1, 1)
     actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
     comparison = compare(actual, expected, rule("ulp", 4))

@@ -1,4 +1,4 @@
-"""How much room rules leave: what is open, what is loose, and between which values."""
+"""Open and loose elements, and the lowest and highest value that a rule permits."""
 
 from __future__ import annotations
 

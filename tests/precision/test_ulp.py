@@ -1,3 +1,5 @@
+"""Distances in ULP, also across zero, at infinity and for NaN."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,8 @@
-"""Sums as drivers get them wrong, in outputs of the bundled cases, and as they get them right."""
+"""Rules fail the mistakes of drivers in sums and normalisations, and pass every right order.
+
+Each test computes outputs of a bundled case as a right or a wrong driver would, and compares them
+under the case's own rule.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from tests.bundled import bundled
 NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]"
 
 Driver = Callable[[Array, Array], Array]
-"""Makes sums, sizes {rows, columns}, of two matrices, FLOAT64."""
+"""Multiplies two FLOAT64 matrices as a driver does; returns FLOAT64, sizes {rows, columns}."""
 
 SUMS: Final = {
     "GEMM": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=256]",
@@ -66,9 +70,9 @@ def rounded(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
 half, single = rounded(np.float16), rounded(np.float32)
 
 
-def in_order(places: Sequence[int], store: Callable[[Array], Array]) -> Driver:
+def in_order(indices: Sequence[int], store: Callable[[Array], Array]) -> Driver:
     def summed(a: Array, b: Array) -> Array:
-        terms = (np.outer(a[:, k], b[k]) for k in places)
+        terms = (np.outer(a[:, k], b[k]) for k in indices)
         return reduce(lambda total, term: store(total + term), terms, np.zeros((len(a), len(b[0]))))
 
     return summed
@@ -80,8 +84,8 @@ def tiled(
     def summed(a: Array, b: Array) -> Array:
         total = np.zeros((len(a), len(b[0])))
         for start in range(0, len(b), size):
-            places = range(start, min(start + size, len(b)))
-            order = list(reversed(places)) if backward else list(places)
+            indices = range(start, min(start + size, len(b)))
+            order = list(reversed(indices)) if backward else list(indices)
             total = outer(total + in_order(order, inner)(a, b))
         return total
 
@@ -101,7 +105,7 @@ def pairwise(a: Array, b: Array) -> Array:
 
 
 def slices_held_in_float16(a: Array, b: Array) -> Array:
-    """Add up as DirectML 1.15.4 was measured to: 4 slices, the sum of each truncated to FLOAT16."""
+    """Add up as DirectML 1.15.4 does: in 4 slices, the sum of each truncated to FLOAT16."""
     total = np.zeros((len(a), len(b[0])))
     for k in np.array_split(np.arange(len(b)), 4):
         exact = a[:, k] @ b[k]
@@ -200,7 +204,13 @@ def test_sums_of_integers_are_exact(identifier: str, off: int) -> None:
 
 
 def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> Array:
-    """Return MEAN_VARIANCE_NORMALIZATION1 of a case, with what drivers take for its formula."""
+    """Return MEAN_VARIANCE_NORMALIZATION1 of a case, FLOAT64, by a wrong formula if asked.
+
+    Args:
+        case: the case.
+        unbiased: whether to divide the squares by n - 1 instead of n.
+        outside: whether to add epsilon to the root of the variance instead of the variance.
+    """
     values = case.inputs()["InputTensor"].astype(np.float64)
     axes, epsilon = tuple(case.desc["Axes"]), case.desc["Epsilon"]
     centred = values - values.mean(axes, keepdims=True)

@@ -1,4 +1,4 @@
-"""A graph's outputs are those of its nodes, and may be off as far as its nodes' rules permit."""
+"""The outputs of a graph are computed node by node, and permitted by the rules of its nodes."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ outputs: {y: end}
 
 
 def test_an_error_behind_kinks_alone_is_right(tmp_path: Path) -> None:
-    """Errors before the first RELU all lead to 0, and one behind it does not."""
+    """All errors before the first RELU lead to 0, and an error after it does not."""
     case = graph_case(tmp_path, KINKS)
     near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
     assert passes(case, {"y": near.reshape(1, 1, 1, 1)})
@@ -284,7 +284,7 @@ def test_a_kernel_may_truncate_all_that_it_stores() -> None:
 
 
 def test_a_rounding_to_fewer_digits_before_a_saturated_element_fails(tmp_path: Path) -> None:
-    """How many errors lead to one element says nothing of the room of another."""
+    """The number of errors that lead to one element does not widen the interval of another."""
     text = """
 inputs:
   x: {Sizes: [1, 1, 20, 9], DataType: FLOAT16, fill: {uniform: {low: -3, high: 3, seed: 1}}}
@@ -335,7 +335,7 @@ outputs: {y: pooled}
 """
 
 
-def test_an_overflow_on_the_way_is_infinity_or_the_expected_value(tmp_path: Path) -> None:
+def test_an_intermediate_that_overflows_is_infinite_or_the_expected_value(tmp_path: Path) -> None:
     case = graph_case(tmp_path, OVERFLOW)
     right = evaluate(case)["y"]
     assert passes(case, {"y": np.where(right > 2, np.float32(np.inf), right)})

@@ -1,4 +1,4 @@
-"""Tensors that windows and regions take part by part: each part alone gives the same."""
+"""Windows and regions of large tensors are computed in parts, with the results of the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that are right by the documentation, and far from what devices give."""
+"""Reports name operators whose results are right, but far from those of measured devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADING = "Right by the documentation, and far from what devices give"
 
 
 def far(case: str, operator: str, typical_margin: float, verdict: Verdict = logs.PASSED) -> Verdict:
-    """Return a verdict with one output that is so many times off as measured devices are."""
+    """Return a verdict with one output whose error is a multiple of that of measured devices."""
     plain = logs.figures(900.0)["OutputTensor"]
     figures = replace(plain, margin=0.05, typical=0.0001, typical_margin=typical_margin)
     return verdict.of_case(case=case, operator=operator).judged(figures={"OutputTensor": figures})

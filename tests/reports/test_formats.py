@@ -1,3 +1,5 @@
+"""`--report FORMAT:FILE`: the formats, and what is said about wrong ones."""
+
 from __future__ import annotations
 
 import re

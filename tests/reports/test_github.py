@@ -1,3 +1,5 @@
+"""The report `github`: annotations that GitHub shows beside lines of case files."""
+
 from __future__ import annotations
 
 from dmlconf.reports.runs import github

@@ -1,3 +1,5 @@
+"""The report `json` and run logs fit their schemas."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""The report `junit` shows statuses, counts and times as CI systems read them."""
+
 from __future__ import annotations
 
 from collections import Counter

@@ -1,3 +1,5 @@
+"""Reports name a case's file and line so that the path can be opened."""
+
 from __future__ import annotations
 
 from pathlib import Path

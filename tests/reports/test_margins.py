@@ -1,3 +1,5 @@
+"""Reports say under which rule a case failed, and how much of its limit a passing case uses."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""The report `markdown`: headings, tables and failures that can be unfolded."""
+
 from __future__ import annotations
 
 import html

@@ -1,3 +1,5 @@
+"""The report `svg`: a picture of the terminal report."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""The terminal report looks like its snapshots, at each width."""
+
 from __future__ import annotations
 
 import io

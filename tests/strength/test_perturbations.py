@@ -1,4 +1,4 @@
-"""Perturbations of single elements: what verdicts notice, what they miss, and what is none."""
+"""Perturbations of single elements that verdicts notice and miss; undefined ones are left out."""
 
 from __future__ import annotations
 

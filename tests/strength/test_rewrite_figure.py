@@ -93,7 +93,7 @@ def test_figures_of_graphs_say_that_there_are_none(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_reported_at_its_place(
+def test_a_mistake_is_reported_at_its_location(
     tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     (tmp_path / "near.yaml").write_text(NEAR_MISS.replace(old, new))

@@ -1,3 +1,5 @@
+"""Data types have the sizes and ranges that DirectML.h and NumPy give them."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""`fill:` in case files: each kind gives the same numbers on every machine."""
+
 from __future__ import annotations
 
 import hashlib
@@ -91,7 +93,7 @@ def test_integers_reach_all_of_64_bits() -> None:
         assert len({int(value) % 64 for value in values}) == 64
 
 
-def test_integers_of_another_seed_are_others() -> None:
+def test_another_seed_gives_other_integers() -> None:
     one, other = (
         fill("integers", (20,), DataType.INT32, {"low": 0, "high": 1000, "seed": seed})
         for seed in (1, 2)
@@ -185,7 +187,7 @@ def test_is_the_same_on_every_call_and_shaped_like_the_sizes(
 
 
 @pytest.mark.parametrize("name", FILLS)
-def test_longer_data_begin_as_shorter_ones(name: str) -> None:
+def test_longer_data_begins_with_the_shorter_data(name: str) -> None:
     short = fill(name, (10,), DataType.FLOAT32, ARGUMENTS[name])
     long = fill(name, (30,), DataType.FLOAT32, ARGUMENTS[name])
     assert np.array_equal(long[:10], short, equal_nan=True)
@@ -235,7 +237,7 @@ def test_normal_numbers_are_distributed_as_their_name_says() -> None:
     assert 3.9 < (np.abs(values - 3) / 2).max() < 6
 
 
-def test_normal_numbers_are_not_those_of_the_next_seed() -> None:
+def test_the_next_seed_gives_other_normal_numbers() -> None:
     one, other = normal_numbers(seed=1), normal_numbers(seed=2)
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
     assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.02
@@ -282,7 +284,7 @@ def test_normal_numbers_are_limited_to_the_data_type(data_type: DataType) -> Non
 
 
 @pytest.mark.parametrize(("name", "value"), [("deviation", -1), ("outliers", -1), ("fan_in", 0)])
-def test_refuses_normal_numbers_that_are_none(name: str, value: int) -> None:
+def test_refuses_arguments_with_which_numbers_are_not_normal(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=f"{name} is {value}, but must be at least"):
         normal_numbers(3, **{name: value})
 
@@ -323,7 +325,7 @@ def test_refuses_a_constant_that_an_integer_type_does_not_hold(
         fill("constant", (1,), data_type, {"value": value})
 
 
-def test_no_elements_are_no_data() -> None:
+def test_a_tensor_without_elements_has_no_data() -> None:
     for name, arguments in ARGUMENTS.items():
         assert fill(name, (3, 0), DataType.INT32, arguments).size == math.prod((3, 0))
 

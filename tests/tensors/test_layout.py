@@ -1,3 +1,5 @@
+"""Strides: where the elements of a tensor are stored, and which of them overlap."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,4 +1,4 @@
-"""Which breakdowns of processes no case explains."""
+"""Breakdowns of processes that no case explains are found."""
 
 from __future__ import annotations
 

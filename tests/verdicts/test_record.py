@@ -1,3 +1,5 @@
+"""Verdicts are written as JSON and read back unchanged."""
+
 from __future__ import annotations
 
 import json

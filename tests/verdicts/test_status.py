@@ -1,4 +1,4 @@
-"""Everything that depends on a status is said with it, once."""
+"""Everything that depends on a status, such as its color, is part of its one entry."""
 
 from __future__ import annotations
 

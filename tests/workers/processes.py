@@ -1,4 +1,4 @@
-"""What the system says of processes."""
+"""Ask the system about processes, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where cases run and are judged: it depends on the backend, the processes, and what is wanted."""
+"""Cases run and are judged in the right processes, by backend, number of jobs and memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dmlconf.workers.execution import (
 )
 from tests.cli.process import environment
 
-NUMPY, MINIATURE = parse("numpy"), parse("miniature:zeros")
+NUMPY, FAULTY = parse("numpy"), parse("faulty:zeros")
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
-    """Let the operating system say that this process may use so many processors."""
+    """Let the operating system report this number of processors."""
     if processor_quota() is not None:
         pytest.skip("a quota of this container limits processors")
     for name in ("cpu_count", "process_cpu_count"):
@@ -35,7 +35,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, processors: int) -> None:
 @pytest.mark.parametrize("jobs", [1, 4])
 @pytest.mark.parametrize("judged", [True, False])
 def test_what_may_break_down_is_isolated_and_judged_here(jobs: int, judged: bool) -> None:
-    assert execution_of(MINIATURE, Limits(jobs), judged=judged) is Execution.ISOLATED
+    assert execution_of(FAULTY, Limits(jobs), judged=judged) is Execution.ISOLATED
 
 
 def test_one_process_needs_no_other() -> None:
@@ -66,6 +66,6 @@ def test_little_memory_has_room_for_few_processes(tmp_path: Path) -> None:
 def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, 4)
     assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
-    assert limits_of(MINIATURE, None, 5.0, 44_000) == Limits(1, 5.0)
+    assert limits_of(FAULTY, None, 5.0, 44_000) == Limits(1, 5.0)
     assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)
-    assert limits_of(MINIATURE, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)
+    assert limits_of(FAULTY, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)

@@ -52,7 +52,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_crash_costs_one_case(tmp_path: Path) -> None:
-    outcomes = run(tmp_path, "miniature:crash,on==7]", 40)
+    outcomes = run(tmp_path, "faulty:crash,on==7]", 40)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [7]
     assert broken[7].kind is BreakdownKind.CRASH
@@ -60,13 +60,13 @@ def test_a_crash_costs_one_case(tmp_path: Path) -> None:
 
 
 def test_a_crash_keeps_what_the_process_said(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "miniature:crash", 1)[0]
+    outcome = run(tmp_path, "faulty:crash", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert "faulty: about to crash on tile/many[Number=0]" in outcome.diagnostics
 
 
 def test_a_hang_costs_one_case(tmp_path: Path) -> None:
-    outcomes = run(tmp_path, "miniature:hang,on==3]", 6, timeout=0.5)
+    outcomes = run(tmp_path, "faulty:hang,on==3]", 6, timeout=0.5)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [3]
     assert broken[3].kind is BreakdownKind.HANG
@@ -74,14 +74,14 @@ def test_a_hang_costs_one_case(tmp_path: Path) -> None:
 
 
 def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
-    outcomes = run(tmp_path, "miniature:device-removed,on==2]", 6)
+    outcomes = run(tmp_path, "faulty:device-removed,on==2]", 6)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [2]
     assert broken[2].kind is BreakdownKind.DEVICE_REMOVED
 
 
 def test_exceptions_cost_one_case_each(tmp_path: Path) -> None:
-    outcomes = run(tmp_path, "miniature:error,on=1", 12)
+    outcomes = run(tmp_path, "faulty:error,on=1", 12)
     broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
     assert list(broken) == [1, 10, 11]
     assert "a mistake in the backend" in broken[1].message
@@ -89,19 +89,19 @@ def test_exceptions_cost_one_case_each(tmp_path: Path) -> None:
 
 
 def test_out_of_memory_is_distinguished(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "miniature:out-of-memory", 1)[0]
+    outcome = run(tmp_path, "faulty:out-of-memory", 1)[0]
     assert isinstance(outcome, Breakdown)
     assert outcome.kind is BreakdownKind.OUT_OF_MEMORY
 
 
 def test_a_slow_backend_is_within_the_limit(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "miniature:slow", 1)[0]
+    outcome = run(tmp_path, "faulty:slow", 1)[0]
     assert isinstance(outcome, Outputs)
 
 
 def test_an_unusable_backend_is_reported(tmp_path: Path) -> None:
     with (
-        WorkerPool(registry.BackendName("miniature", "zeroes"), 1, 1.0) as pool,
+        WorkerPool(registry.BackendName("faulty", "zeroes"), 1, 1.0) as pool,
         pytest.raises(BackendError, match="did you mean zeros"),
     ):
         pool.ready()
@@ -215,7 +215,7 @@ def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
     # been the first of its process before.
     counts = [len(call) - 1 for call in with_fault]
     assert counts == [BATCH, 1, 1] or (workers == 2 and counts == [BATCH, 1])
-    assert len({call[0] for call in with_fault}) == 3
+    assert len({call[0] for call in with_fault}) == len(with_fault)
     alone = with_fault[-1][0]
     assert [call[0] for call in calls].count(alone) == 1
     assert max(len(call) - 1 for call in calls) == BATCH
@@ -460,7 +460,7 @@ def test_cases_that_run_alone_follow_the_others_which_share_a_process(tmp_path: 
 
 def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> None:
     plan = many(tmp_path, 70)
-    with WorkerPool(registry.parse("miniature:crash,on==69]"), 2, 60) as pool:
+    with WorkerPool(registry.parse("faulty:crash,on==69]"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
         heard = {
@@ -475,7 +475,7 @@ def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> 
 def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
     # Most cases pass, so each of these crashes is in a process that ran others before.
     plan = many(tmp_path, 60)
-    with WorkerPool(registry.parse("miniature:crash,on=5]"), 1, 60) as pool:
+    with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
         heard = {
             case.identifier: outcome
@@ -490,7 +490,7 @@ def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
 
 
 def test_an_outcome_comes_with_the_processes_that_broke_down_before(tmp_path: Path) -> None:
-    with WorkerPool(registry.parse("miniature:crash,on=5]"), 1, 60) as pool:
+    with WorkerPool(registry.parse("faulty:crash,on=5]"), 1, 60) as pool:
         pool.ready()
         ran = {
             int(case.identifier.partition("=")[2].rstrip("]")): pool.latest
@@ -513,7 +513,7 @@ def test_an_outcome_comes_with_the_processes_that_broke_down_before(tmp_path: Pa
 @pytest.mark.parametrize("alone", [False, True])
 def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) -> None:
     plan = many(tmp_path, 40)
-    with WorkerPool(registry.parse("miniature:crash"), 2, 60) as pool:
+    with WorkerPool(registry.parse("faulty:crash"), 2, 60) as pool:
         pool.ready()
         cases = (build(planned) for planned in plan)
         heard = [outcome for _, outcome in pool.run(cases, lambda case: alone)]

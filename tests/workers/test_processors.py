@@ -1,4 +1,4 @@
-"""How many processors a process may use: by affinity, and by quotas of control groups."""
+"""The processors that a process may use, by affinity and by quotas of control groups."""
 
 from __future__ import annotations
 

@@ -6,9 +6,13 @@ intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
 case in both variants, each on its own backend.
 
-`BackendError` if DirectML or the adapter cannot be used. A case that DirectML refuses becomes a
-rejection; a removed device is a breakdown of this case and all that follow, since no device works
-in that process any more; an access violation ends the process, which can no longer be trusted.
+What becomes of errors:
+
+- If DirectML or the adapter cannot be used, `BackendError` is raised.
+- If DirectML refuses a case, its outcome is a rejection.
+- If the device is removed, the case and all later ones break down, since no device works in that
+  process any more.
+- An access violation ends the process, which can no longer be trusted.
 """
 
 from __future__ import annotations
@@ -182,7 +186,7 @@ class DirectMLBackend:
         )
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order; those of a batch become known together."""
+        """Yield one outcome for each case, in order; a batch yields its outcomes together."""
         return self._runner.run(cases)
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:

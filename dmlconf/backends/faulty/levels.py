@@ -1,4 +1,4 @@
-"""What a device of one feature level refuses, read from the catalogue's files row by row.
+"""A device of one feature level: what it refuses, read from the catalogue row by row.
 
 The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case. This module
 does without it and reads the files' plain data, so that each reveals errors of the other: it asks

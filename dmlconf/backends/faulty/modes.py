@@ -1,4 +1,4 @@
-"""How a faulty backend pretends to compile and run, and when its fault occurs."""
+"""Modes in which a faulty backend pretends to compile and run, and those with the fault."""
 
 from __future__ import annotations
 

@@ -305,9 +305,9 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     lack of a kernel is a fault, not a limit.
 
     Args:
-        text: of the error.
+        text: the text of the error.
         operators: those of the model, and those that define them.
-        provider: as the reason names it.
+        provider: the provider, as the reason names it.
     """
     kernel = _NO_KERNEL.search(text)
     if kernel and kernel[1] in operators:

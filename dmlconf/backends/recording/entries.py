@@ -33,7 +33,7 @@ OUTPUTS: Final = "outputs.bin"
 """The file of the elements."""
 
 _MOST_DIMENSIONS: Final = 8
-"""NumPy surely has arrays of so many dimensions, if their elements lie in memory."""
+"""NumPy has arrays of this many dimensions in every version, if their elements fit in memory."""
 
 _MOST_ELEMENTS: Final = 1 << 63
 """Elements of a tensor whose indices INT64 can hold."""
@@ -57,7 +57,7 @@ class LazyEntries(Mapping[str, Entry]):
         """Check all entries.
 
         Args:
-            cases: by identifier, as the manifest has them.
+            cases: the cases, by identifier, as the manifest has them.
             outputs: the elements that they point into.
 
         Raises:

@@ -75,7 +75,7 @@ class Recording:
         backend: the recorded backend as named on the command line.
         environment: what it ran on, as a run log's header has it.
         capabilities: what it could run.
-        entries: by the case's identifier.
+        entries: the entries, by the case's identifier.
     """
 
     dmlconf: str

@@ -1,1 +1,1 @@
-"""What runs in the application's process: entries that are replaced, and what is seen there."""
+"""Hooks in the captured application's process, and what they record there."""

@@ -1,4 +1,4 @@
-"""The tensors of dispatches, kept as NumPy files; tensors of the same elements share one."""
+"""A folder of NumPy files with the tensors of dispatches; equal tensors share a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ArrayStore:
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
-        """Keep an array, and return what the journal says of it; None if it would be too much.
+        """Keep an array, and return its entry for the journal; None if the folder is full.
 
         Raises:
             OSError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""Copy what is bound into memory that the CPU reads."""
+"""Copy bound tensors into memory that the CPU can read."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Copies:
     """Tensors that are copied together.
 
     Attributes:
-        parts: each tensor with where it is bound.
-        buffer: receives them.
-        starts: where each of them begins there.
+        parts: each tensor with the part of a buffer that is bound to it.
+        buffer: the buffer for the copies.
+        starts: the offset of each copy in that buffer.
     """
 
     parts: Sequence[tuple[Slot, Range]]
@@ -67,11 +67,11 @@ class Copies:
         return cls(filled, Buffer(device, size, D3D12_HEAP_TYPE.READBACK), starts)
 
     def record(self, commands: ComObject, *, in_use: bool) -> None:
-        """Record the copies.
+        """Record the commands that copy.
 
         Args:
-            commands: a list.
-            in_use: whether it is the application's list, in which the buffers are in the state
+            commands: a command list.
+            in_use: whether it is the application's list. In that list, the buffers are in the state
                 UNORDERED_ACCESS, as dispatches need; in another list they have no state yet.
         """
         moved = sorted({bound.buffer for _, bound in self.parts if _on_device(bound.buffer)})
@@ -103,7 +103,7 @@ class Copies:
 
 
 def _on_device(buffer: int) -> bool:
-    """Return whether a buffer has states: those in upload heaps keep theirs."""
+    """Return whether a buffer changes its state: buffers in upload heaps keep theirs."""
     properties = d3d12.D3D12_HEAP_PROPERTIES()
     resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
     resource.call("GetHeapProperties", ctypes.byref(properties), None)
@@ -128,7 +128,7 @@ def _change(commands: ComObject, buffers: Sequence[int], before: int, after: int
 
 @contextmanager
 def copying_list(device: ComObject, like: ComObject, copies: Copies) -> Iterator[ComObject]:
-    """Provide a closed list that does copies; it must have run when the block ends."""
+    """Yield a closed command list that copies; it must have run before the block ends."""
     kind = like.call("GetType")
     with ExitStack() as owner:
         allocator = owner.enter_context(

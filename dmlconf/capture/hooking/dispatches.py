@@ -98,11 +98,11 @@ class Dispatches:
         store: ArrayStore,
         most: int,
     ) -> None:
-        """Keep data of at most so many dispatches of each operator and graph.
+        """Keep the data of a limited number of dispatches of each operator and graph.
 
         Args:
             patches: replaces methods.
-            guard: of the hooks.
+            guard: the guard of the hooks.
             journal: receives a line for each dispatch.
             store: keeps the data.
             most: dispatches of one operator or graph; 0 for weights alone.

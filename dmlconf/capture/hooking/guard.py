@@ -1,4 +1,4 @@
-"""What every hook needs: telling the application's calls from others, and failing in silence."""
+"""Parts of every hook: tell the application's calls from others, and never fail visibly."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Watch what an application asks its DirectML devices to create and compile.
 
 Each function that is replaced calls the original with the same arguments and returns its result.
-Whatever fails here is written to the journal and changes nothing for the application. DirectML
-itself calls these functions from inside; only the outermost call of a thread is the application's.
+If a hook fails, the error is written to the journal, and nothing changes for the application.
+DirectML itself also calls these functions, so only the outermost call of a thread counts as one of
+the application.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ _UINT: Final = ctypes.c_uint32
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The data of dispatches to keep.
+    """Which data of dispatches is kept.
 
     Attributes:
-        folder: receives it.
-        dispatches: how many of each operator and graph; 0 for weights alone.
-        most_bytes: of all data together.
+        folder: the folder that receives the data.
+        dispatches: how many dispatches of each operator and graph have their data kept; 0 to keep
+            weights alone.
+        most_bytes: the maximum size of all data together.
     """
 
     folder: Path
@@ -62,7 +64,7 @@ class Capture:
         """Watch DirectML from now on, whether it is loaded already or not.
 
         Args:
-            journal: receives what is seen.
+            journal: the journal for the calls.
             data: the data to keep; None for none.
 
         Raises:
@@ -216,7 +218,7 @@ class Capture:
         self._journal.write({"event": "skipped", "what": what, "reason": reason})
 
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
-        """Write what is compiled if it is new, and return its number."""
+        """Write an operator or graph to the journal if it is new, and return its number."""
         key, content = line
         with self._lock:
             number = self._numbers.get(key)

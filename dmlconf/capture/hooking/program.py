@@ -1,7 +1,12 @@
 """Run a Python program with the hooks that record its calls of DirectML.
 
-`python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`, where DATA is `none`, or
-`all,DISPATCHES,BYTES` or `weights,0,BYTES` for data in the folder of the journal.
+The command is `python -m dmlconf.capture.hooking.program JOURNAL DATA -- PROGRAM ARGS`. DATA says
+which data of dispatches is kept in the folder of the journal:
+
+- `none`: no data
+- `all,DISPATCHES,BYTES`: the data of the first DISPATCHES dispatches of each operator and graph,
+  BYTES at most
+- `weights,0,BYTES`: only weights, BYTES at most
 
 PROGRAM is a script, or `-m MODULE`. The program sees the `sys.argv`, `sys.path` and `__main__` that
 it would have without the hooks.
@@ -22,7 +27,7 @@ __all__ = ["parsed", "run"]
 
 
 def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> None:
-    """Run a program; its exceptions pass through.
+    """Run a program with the hooks; exceptions that the program raises are raised here.
 
     Args:
         journal: the file that gets what the program passes to DirectML.
@@ -30,7 +35,7 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
         arguments: the program and its arguments.
     """
     capture = Capture(JournalWriter(journal), data)
-    # Calls that come while Python ends would find nothing to run in.
+    # Python runs no hooks once it has begun to end, so they are removed before that.
     atexit.register(capture.end)
     program, *rest = arguments
     if program == "-m":
@@ -45,7 +50,7 @@ def run(journal: Path, data: DataOptions | None, arguments: Sequence[str]) -> No
 
 
 def parsed(text: str, folder: Path) -> DataOptions | None:
-    """Return the options that DATA stands for."""
+    """Return the options that DATA stands for, with the folder that receives the data."""
     if text == "none":
         return None
     _, dispatches, most_bytes = text.split(",")

@@ -1,4 +1,4 @@
-"""What is bound to something compiled: its tensors, in the order of their bindings."""
+"""The tensors of a compiled operator or graph, in the order of their bindings."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _MOST_BINDINGS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A tensor that is bound, by its name in a case."""
+    """A tensor that is bound, with its name in a case."""
 
     name: str
     tensor: TensorDesc
 
     @property
     def owned(self) -> bool:
-        """Whether DirectML takes its data over at the initialisation."""
+        """Whether the desc has OWNED_BY_DML: DirectML copies the data when it initialises."""
         return "OWNED_BY_DML" in self.tensor.Flags
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What was compiled.
+    """A compiled operator or graph, and what is bound to it.
 
     Attributes:
-        number: of the operator or graph in the journal.
+        number: the number of the operator or graph in the journal.
         flags: the DML_EXECUTION_FLAGS.
-        inputs: in the order of their bindings; None for nothing.
-        outputs: the same.
+        inputs: the inputs in the order of their bindings; None for a binding without a tensor.
+        outputs: the outputs in the order of their bindings; None for a binding without a tensor.
     """
 
     number: int
@@ -54,14 +54,14 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A part of a buffer, as it is bound."""
+    """A bound part of a buffer."""
 
     buffer: int
     offset: int
 
 
 def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> Compiled:
-    """Return what is bound to an operator."""
+    """Return a compiled operator with the slots of its tensors."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = {name: tensor for name, _, tensor in tensors_of(operator, desc, *kinds)}
     inputs, outputs = (
@@ -75,7 +75,7 @@ def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> C
 
 
 def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
-    """Return what is bound to a graph."""
+    """Return a compiled graph with the slots of its inputs and outputs."""
     graph = decoded.graph
     by_number = dict(zip(decoded.inputs, graph.inputs.items(), strict=True))
     inputs = tuple(
@@ -87,7 +87,7 @@ def graph_slots(number: int, flags: int, decoded: DecodedGraph) -> Compiled:
 
 
 def ranges(count: int, bindings: int | None) -> tuple[Range | None, ...]:
-    """Return what a call binds; a buffer array is its buffers."""
+    """Return the ranges that a call binds; for a buffer array, those of its buffers."""
     return tuple(_ranges(min(count, _MOST_BINDINGS), bindings))
 
 

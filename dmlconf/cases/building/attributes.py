@@ -105,7 +105,7 @@ def _stored(data_type: DataType, negative: bool) -> DataType:
     """Return the type that a scalar is stored as: a byte for 4-bit types.
 
     Args:
-        data_type: the scalar's.
+        data_type: the scalar's data type.
         negative: whether it is a negative number that may wrap around.
     """
     stored = data_type.removesuffix("4") + "8" if data_type.bits < _BYTE else data_type

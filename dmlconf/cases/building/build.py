@@ -33,8 +33,9 @@ _JSON: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 def _source_of(planned: PlannedCase) -> str | None:
-    """Return a digest of all that decides what a case is, besides its data files; None for data
-    without a form of JSON.
+    """Return a digest of everything that determines a case, apart from its data files.
+
+    Return None for data that cannot be written as JSON.
     """
     entry = _entry_digest(planned.template)
     if entry is None:

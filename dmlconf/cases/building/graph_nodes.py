@@ -45,8 +45,8 @@ class NodeEntry:
     """A node in the form of a case; for a repeated node, one copy.
 
     Attributes:
-        name: of the node.
-        key: of its entry.
+        name: the name of the node.
+        key: the key of its entry.
         operator: the operator.
         desc: the fields, prepared, by name.
         names: what its expressions may use.

@@ -115,7 +115,7 @@ def challenged_data(data: _Data, challenge: int) -> _Data:
     """Return a case's data with other seeds for the generated part.
 
     Args:
-        data: by tensor.
+        data: the data, by tensor.
         challenge: the number that changes the seeds.
     """
     return {

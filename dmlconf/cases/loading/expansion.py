@@ -1,4 +1,4 @@
-"""Expanded matrices: the values of the parameters, and which of them each case has."""
+"""Expanded matrices: the values of the parameters, and for each case which values it has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ def written(value: Any) -> str:
 
 
 def planned_case(template: CaseTemplate, named: str, row: Mapping[str, Any]) -> PlannedCase:
-    """Return a case of a matrix, whose parameters are written `named` in its identifier."""
+    """Return a case of a matrix.
+
+    Args:
+        template: the entry of the matrix.
+        named: the parameters as in the identifier, such as `DataType=FLOAT32,Step=0`.
+        row: the parameters.
+    """
     return PlannedCase(f"{template.identifier}[{named}]", template, row)
 
 
@@ -35,9 +41,9 @@ class Expansion:
     """The cases of one matrix.
 
     Attributes:
-        names: of the parameters.
+        names: the names of the parameters.
         values: the different values of each parameter.
-        rows: of each case, the index of each parameter's value among these.
+        rows: for each case, the index of each parameter's value in `values`.
     """
 
     names: tuple[str, ...]
@@ -55,7 +61,7 @@ class Expansion:
         for row in rows:
             of_row = []
             for known, column, value in zip(indices, values, row.values(), strict=True):
-                # 1, 1.0 and true are equal, but none may replace another.
+                # 1, 1.0 and true are equal, but must stay apart.
                 index = known.setdefault(_identity(value), len(known))
                 if index == len(column):
                     column.append(value)
@@ -74,7 +80,7 @@ class Expansion:
             yield planned_case(template, named, self.parameters(index))
 
     def parameters(self, index: int) -> dict[str, Any]:
-        """Return the parameters of the case of a row."""
+        """Return the parameters of the case with this index."""
         row = self.rows[index]
         return {
             name: of[value] for name, of, value in zip(self.names, self.values, row, strict=True)
@@ -101,7 +107,7 @@ class Expansion:
 
 
 def _identity(value: Any) -> tuple[Any, ...]:
-    """Return what distinguishes a value from all others, including those equal to it."""
+    """Return a key that differs for equal values of other types, such as 1, 1.0 and true."""
     if isinstance(value, tuple | list):
         return type(value), *map(_identity, value)
     if isinstance(value, Mapping):
@@ -110,7 +116,7 @@ def _identity(value: Any) -> tuple[Any, ...]:
 
 
 def _stored(value: Any) -> Any:
-    """Return a value as JSON: numbers, text and the like as they are, others with their kind."""
+    """Return a value as JSON: plain values as they are, others as an object with their kind."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value

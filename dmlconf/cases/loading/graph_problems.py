@@ -22,7 +22,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
 
     Args:
         document: the case file.
-        index: of the entry, among the file's cases.
+        index: the index of the entry, among the file's cases.
         entry: the graph.
     """
     nodes = entry.get("nodes")
@@ -48,7 +48,7 @@ def relation_problems(
 
     Args:
         document: the case file.
-        index: of the entry, among the file's cases.
+        index: the index of the entry, among the file's cases.
         entry: the graph.
     """
     relation = entry.get("relation")

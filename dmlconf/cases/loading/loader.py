@@ -113,8 +113,8 @@ def load_suite(
         paths: files and folders.
         every_case: build all cases of every matrix as well.
         known: whether all cases of a file with this content are known to be valid.
-        operators: read files of these operators only; all if empty.
-        files: read files of these operators and names (without extension) only; likewise.
+        operators: read only files of these operators; all if empty.
+        files: read only files of these operators and names (without extension); all if empty.
         store: keeps the contents of checked files; without it, or where every case is to be
             built, files are checked each time.
         challenge: changes the seeds of all generated data, except for cases that a page gives or
@@ -171,7 +171,7 @@ def _checked(
 
     Args:
         path: the file.
-        content: of the file.
+        content: the content of the file.
         validated: the files that were checked earlier; None if each is to be checked now.
         every_case: build all cases of every matrix.
 
@@ -246,7 +246,7 @@ class _Kind:
         checker: returns the checker of a whole entry.
         problems: returns the problems with the operator's desc, or with those of the nodes.
         further_problems: returns what else is said of an entry that cannot be built.
-        tags: of every case, in addition to those in the file.
+        tags: the tags of every case, in addition to those in the file.
     """
 
     checker: Callable[[], Checker]

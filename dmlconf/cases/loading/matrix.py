@@ -27,7 +27,7 @@ class MatrixBudget:
     """What expanding one or more matrices may cost.
 
     Attributes:
-        steps: of their expressions.
+        steps: the steps of their expressions.
         characters: that the identifiers of their cases may still have.
     """
 

@@ -73,7 +73,7 @@ class CaseRewrite:
     """The rewrite that a case tests.
 
     Attributes:
-        name: of the rewrite, in the catalogue.
+        name: the name of the rewrite, in the catalogue.
         breaks: the condition that does not hold in the case; None where the rewrite is right.
     """
 

@@ -1,9 +1,9 @@
 """Case files that several operators share.
 
-`SUITE/shared/GROUP/invalid.yaml` stands beside the folders of the operators, such as
-`SUITE/element_wise_add`, and names its operators. Each of them has each of its entries, as though
-the entry stood in `SUITE/OPERATOR/invalid.yaml`. So whoever gives the path of an operator's folder
-or file means its part of the shared files too.
+`SUITE/shared/GROUP/invalid.yaml` is beside the folders of the operators, such as
+`SUITE/element_wise_add`, and names its operators. Each operator has each entry of the file, as if
+the entry were in `SUITE/OPERATOR/invalid.yaml`. So the path of an operator's folder or file also
+selects that operator's cases in shared files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 KNOWN_PAGES: Final = "known_pages"
-"""Of a checked file that is kept: the pages of its operators, by their names."""
+"""The key under which the cache of a checked file has the pages of its operators, by name."""
 
 SHARED: Final = "shared"
 """The name of the folder, beside those of the operators."""
@@ -51,14 +51,13 @@ def is_shared(data: Any) -> bool:
 
 
 def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the entries of a valid case file as they are used.
+    """Return each pair of an operator and an entry of a valid case file.
 
     Args:
         data: the file.
 
     Returns:
-        For each use the operator's name in the catalogue and the entry's index, operator by
-        operator.
+        The operator's name in the catalogue and the entry's index, operator by operator.
     """
     names = [name for _, name in named_operators(data)] or [GRAPHS]
     return entry_uses(data["cases"], [catalogue.operator_name(name) for name in names])
@@ -67,11 +66,11 @@ def uses(data: Mapping[str, Any]) -> list[tuple[str, int]]:
 def entry_uses(
     entries: Sequence[Mapping[str, Any]], operators: Iterable[str]
 ) -> list[tuple[str, int]]:
-    """Return which operators use which entries of a case file, as `uses`.
+    """Return each pair of an operator and an entry of a case file, as `uses` does.
 
     Args:
-        entries: those of the file.
-        operators: the file's, by their names in the catalogue.
+        entries: the entries of the file.
+        operators: the file's operators, by their names in the catalogue.
     """
     own = [_own_operators(entry) for entry in entries]
     return [
@@ -105,12 +104,12 @@ def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
 def entry_problems(
     document: Document, entries: Sequence[Mapping[str, Any]], operators: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the operators that single entries of a case file name.
+    """Yield the problems of operators that single entries of a case file name.
 
     Args:
         document: the file.
         entries: its entries.
-        operators: the file's, by their names in the catalogue.
+        operators: the file's operators, by their names in the catalogue.
     """
     for index, entry in enumerate(entries):
         if "operators" not in entry:
@@ -141,7 +140,7 @@ def shared_files(paths: Iterable[Path]) -> dict[Path, frozenset[str]]:
         paths: folders of operators, such as `cases/gather`, and files in them. Others have none.
 
     Returns:
-        The operators that are meant, by file, each as the first path that leads to it names it.
+        For each file, the operators of the paths that lead to it.
 
     Raises:
         InvalidFilesError: a folder cannot be read.

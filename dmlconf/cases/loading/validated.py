@@ -116,7 +116,7 @@ class Validated:
         """Cache a file as far as possible, and return it.
 
         Args:
-            content: of the file.
+            content: the content of the file.
             data: the document.
             templates: the file's entries.
             first_cases: the first case of each entry.

@@ -70,7 +70,7 @@ class _Features:
 
     Attributes:
         first: its kind, its data types and its entry.
-        values: of its parameters and attributes.
+        values: the values of its parameters and attributes.
         wanted: what decides between cases.
     """
 

@@ -23,7 +23,7 @@ def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any
     Args:
         operator: the operator.
         desc: its desc.
-        data: of each input.
+        data: the data of each input.
     """
     return {
         field.name: _field_entry(field, desc[field.name], data)

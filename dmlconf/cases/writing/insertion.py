@@ -1,4 +1,4 @@
-"""Write what a case expects into its entry of a case file, and change nothing else there."""
+"""Write expected outputs into an entry of a case file, and change nothing else in the file."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class UnsuitableLayoutError(ValueError):
 
 
 def entry_lines(recorded: str, expect: Mapping[str, Array | Sequence[Array] | str]) -> list[str]:
-    """Return the lines that say what a case expects, without indentation.
+    """Return the lines with the expected outputs of a case, without indentation.
 
     Args:
         recorded: the real DirectML that computed the outputs.
-        expect: by field, an output, the outputs of an array of tensors, or the name of a file.
+        expect: the expected values by field: an output, the outputs of an array of tensors, or the
+            name of a file.
     """
     lines = [f"recorded: {recorded if _is_plain(recorded) else json.dumps(recorded)}", "expect:"]
     for field, value in expect.items():
@@ -71,7 +72,7 @@ def with_expectations(document: Document, lines: Mapping[int, Sequence[str]]) ->
 
     Args:
         document: the case file.
-        lines: what to add, by the entry's index.
+        lines: the lines to add, by the index of the entry.
 
     Raises:
         UnsuitableLayoutError: an entry is not a block of lines, or its end is not plain.
@@ -115,7 +116,7 @@ def _wrapped(before: str, items: Sequence[str]) -> list[str]:
 
 
 def _entries(document: Document) -> Any:
-    """Return the nodes of a case file's entries, which know their lines."""
+    """Return the YAML nodes of a case file's entries, with their lines."""
     top: Any = yaml.compose(document.text, Loader=yaml.SafeLoader)
     return next(value for key, value in top.value if key.value == "cases").value
 
@@ -136,7 +137,7 @@ def _last_line(node: Any, lines: Sequence[str]) -> int:
 
 
 def _require_only_added(document: Document, text: str, lines: Mapping[int, Sequence[str]]) -> None:
-    """Raise an error unless a text is the document with what was to be added."""
+    """Raise an error unless a text is the document with only these lines added."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / document.path.name
         path.write_bytes(text.encode())

@@ -1,1 +1,1 @@
-"""What every command needs: configuration, exit codes, completion, caches and logs."""
+"""Parts that every command needs: configuration, exit codes, completion, caches and logs."""

@@ -1,4 +1,4 @@
-"""The commands, by what they are for, and where the module of each is."""
+"""The table of all commands, in groups by purpose, with the module of each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class CommandGroup:
     """Commands that serve one purpose.
 
     Attributes:
-        folder: of their modules, below `dmlconf/cli/commands`.
-        heading: in the list of all commands.
-        names: as on the command line.
+        folder: the folder of their modules, below `dmlconf/cli/commands`.
+        heading: the heading in the list of all commands.
+        names: the names on the command line.
     """
 
     folder: str

@@ -1,4 +1,8 @@
-"""The folder of run logs that no option names."""
+"""The folder that receives run logs when `--log` names no file.
+
+A run creates its log there, and removes older logs. Commands such as `dmlconf report` read the
+latest one.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +43,7 @@ __all__ = [
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
+"""How many logs the folder keeps, including that of the current run."""
 KEPT_FOR: Final = timedelta(days=1)
 """How long after its last verdict a log is kept, however many there are."""
 KEPT_BYTES: Final = 512 << 20
@@ -50,7 +55,7 @@ _FIRST_BYTES: Final = 1 << 16
 
 
 def log_directory() -> Path:
-    """Return the folder of run logs that no option names.
+    """Return the folder of run logs for which `--log` names no file.
 
     Raises:
         OSError: this account has no home folder.
@@ -60,7 +65,9 @@ def log_directory() -> Path:
 
 
 def state_directory() -> Path:
-    """Return dmlconf's folder for state, by the XDG base directories if they apply.
+    """Return the folder for files that dmlconf keeps between runs, such as run logs.
+
+    On Linux that is `dmlconf` below XDG_STATE_HOME, by default below `~/.local/state`.
 
     Raises:
         OSError: this account has no home folder.
@@ -78,7 +85,9 @@ def state_directory() -> Path:
 
 
 def temporary_log_directory() -> Path:
-    """Return the folder of run logs below the one for temporary files.
+    """Return the folder of run logs below the system's folder for temporary files.
+
+    It is used if the other folder cannot be written to.
 
     Raises:
         OSError: there is no folder for temporary files.
@@ -88,7 +97,10 @@ def temporary_log_directory() -> Path:
 
 
 def new_log() -> Path:
-    """Create an empty run log, and remove old ones beyond a number and a total size.
+    """Create an empty run log, and remove the oldest logs.
+
+    The newest `KEPT_LOGS` logs stay, unless they take more than `KEPT_BYTES` together. Logs of the
+    last day stay, however many there are.
 
     Raises:
         OSError: it cannot be created, or the disk is full.
@@ -140,7 +152,7 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the logs that exceed this many bytes in total, the oldest first."""
+    """Return the oldest logs, without which the others have at most this many bytes in total."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -225,11 +237,11 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
 
 @contextmanager
 def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
-    """Open a run log for writing, and lock out other runs meanwhile.
+    """Open a run log for writing, and lock it so that no other run writes to it.
 
     Args:
         path: the log.
-        earlier: the run it holds and that is to be continued; without one, the log is emptied.
+        earlier: the run in the log that is continued; None to empty the log first.
 
     Raises:
         click.UsageError: the file cannot be written, is not a regular file, or is another run's.
@@ -244,7 +256,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
             lock.release()
             message = "another run wrote to it meanwhile; give each run its own log"
             raise click.UsageError(printable(f"--resume {path}: {message}"))
-        # The digest is of what is written, so Windows may not write another end of lines.
+        # The log's digest is that of the text, so Windows must not change the ends of lines.
         stream: IO[str]
         if earlier is None:
             stream = path.open("w", encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""What a configuration file may set only if its user allowed that very file before.
+"""Settings that a configuration file may have only if its user has allowed that very file.
 
 A configuration may come with a stranger's checkout. Its options choose cases, reports and gates, as
 those of other test runners do. Options that load code, reach the network, write outside the file's

@@ -28,7 +28,7 @@ def leave_out_models(
     """Return the plan without cases of models, with a warning, unless the user asks for them.
 
     Args:
-        paths: as given.
+        paths: the paths, as given.
         plan: what the options choose.
         selection: the options, as `load_chosen` takes them.
         why: continues "cases with the tag `model` left out"; None if they are selected.

@@ -216,7 +216,7 @@ def load(
     """Load the suite under the paths, or the bundled one if there are none.
 
     Args:
-        paths: as given.
+        paths: the paths, as given.
         every_case: build all cases of every matrix as well.
         known: whether all cases of a file with this content are known to be valid.
         operators: read files of these operators only; empty for all.
@@ -246,7 +246,7 @@ def load_chosen(
     Files that cannot contain a selected case are not read.
 
     Args:
-        paths: as given.
+        paths: the paths, as given.
         identifiers: what `--case` names.
         case_list: what `--cases` lists.
         failed: what `--failed` found in a log.
@@ -360,7 +360,7 @@ def _warn_of(missing: Sequence[str], source: CaseList) -> None:
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
-    """Return what `load_chosen` does, and raise for cases that `validate` rejects.
+    """Load cases as `load_chosen` does, and raise an error for cases that `validate` rejects.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -386,7 +386,7 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return what the options select, except for lists of cases.
+    """Return the selection of the options, without lists of cases.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -423,7 +423,7 @@ def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int
     """Report that no case was selected, suggest what may have been meant, and return the code.
 
     Args:
-        paths: as given.
+        paths: the paths, as given.
         selection: the selection options, as the command got them.
     """
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())

@@ -1,1 +1,1 @@
-"""What the command line writes to streams and files."""
+"""Output of the command line to streams and files."""

@@ -1,4 +1,4 @@
-"""Say where a model's outputs begin to differ from the CPU provider's, and who is suspect."""
+"""Report where a model's outputs begin to differ from the CPU provider's, and the suspect."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MOST_NAMED: Final = 5
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:
-    """Search the first node whose output differs, and judge what DirectML computed.
+    """Find the first node whose output differs, and judge the dispatches of DirectML.
 
     Args:
-        folder: what was captured.
+        folder: the folder of captured cases.
         program: the module that ran the model, and its arguments.
         has_dispatches: whether the data of dispatches was kept.
     """
     say("The outputs differ from the CPU provider's; looking for the first node whose output does")
-    # In a process without hooks: what is compiled in the search is not the application's.
+    # The search runs in a process without hooks, since the application did not compile its graphs.
     command = [sys.executable, *program, "--find-difference"]
     subprocess.run(command, env=program_environment(), check=False)
     say(suspect(_judged(folder / FOLDER)) if has_dispatches else _UNKNOWN)
@@ -52,7 +52,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return who is to blame, by the verdicts on the dispatches in their order."""
+    """Return a sentence that names the suspect, by the verdicts on the dispatches in order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."
@@ -68,7 +68,7 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return which operators differ from their pages, on which the provider may have relied."""
+    """Return a note on operators that differ from their pages, on which the provider may rely."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

@@ -27,16 +27,17 @@ def _is_folder(path: Path) -> bool:
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a file is not one that the command reads, or that nobody wants overwritten.
+    """Check that a command may replace a file: it does not read it, and may overwrite its kind.
 
     Args:
-        option: what names the file, for messages.
+        option: the option that names the file, for messages.
         file: the file, which need not exist.
-        own: what is to be written, as `recognised` names it: that may replace its like.
+        own: the kind of file that is written, as `recognised` names it; it may replace a file of
+            the same kind.
         inputs: the files that the command reads.
 
     Raises:
-        click.UsageError: it is.
+        click.UsageError: the file must not be replaced.
     """
     for each in () if _is_folder(file) else inputs:  # Opening a folder fails by itself.
         if resolved(each) == resolved(file) or _is_same(each, file):
@@ -49,7 +50,7 @@ def require_replaceable(
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to one file, by whatever links."""
+    """Return whether two paths lead to the same file, for example by links."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):
@@ -62,9 +63,9 @@ def prepare_files(
     """Create the folders that files need, all or none, and check that each file can be written.
 
     Args:
-        files: each preceded by the option that names it, for messages.
+        files: pairs of the option that names a file, for messages, and the file.
         inputs: the files that the command reads.
-        log: which of the files is a run log, which may replace another.
+        log: the file among these that is a run log, and may replace a run log.
 
     Raises:
         click.UsageError: a file cannot be written, or must not be; the created folders are removed.

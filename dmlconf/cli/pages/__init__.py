@@ -1,1 +1,1 @@
-"""What commands show about operators, cases and devices."""
+"""Text that commands show about operators, cases and devices."""

@@ -1,7 +1,8 @@
-"""A history's pages for browsers: a WSGI application that reads and never writes.
+"""The web server of `dmlconf history serve`: a WSGI application that only reads the history.
 
-Who asks must have the token: in the address at first, then in a cookie, so that links between pages
-work and no page's address has it. Paths are looked up among the pages; none names a file.
+A browser must send the token of the server. The first address contains it; the answer sets a cookie
+with it, so that the addresses of pages and of links between them need not contain it. A path is
+looked up in the list of pages, and never names a file.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Application"]
 _COOKIE: Final = "dmlconf-history"
 
 _MOST_FIELDS: Final = 100
-"""Fields of a query that are read; more have no token."""
+"""Maximum number of fields in a query; a query with more is taken as one without a token."""
 
 _TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -49,15 +50,15 @@ _REFUSED: Final = (
 
 
 class Application:
-    """The pages of a history as it is now."""
+    """The WSGI application: it answers with pages of the history's current state."""
 
     def __init__(self, history: Database, token: str, report: Callable[[str], None]) -> None:
         """Serve a history.
 
         Args:
             history: the open database.
-            token: what an address or a cookie must have.
-            report: takes the message of a database that cannot be read.
+            token: the token that an address or a cookie must contain.
+            report: is called with the message if the database cannot be read.
         """
         self._history = history
         self._token = token
@@ -84,7 +85,7 @@ class Application:
         if token is not None:
             if not self._permits(token):
                 return "403 Forbidden", plain, _REFUSED
-            if name != "feed.xml":  # A reader of feeds keeps no cookie.
+            if name != "feed.xml":  # Feed readers keep no cookies.
                 cookie = f"{_COOKIE}={self._token}; HttpOnly; Path=/; SameSite=Lax"
                 # Two slashes at the beginning would lead to another host.
                 target = quote("/" + path.lstrip("/\\"))
@@ -107,7 +108,7 @@ class Application:
         return compare_digest(token.encode("utf-8", "surrogatepass"), self._token.encode())
 
     def _current(self) -> Site:
-        """Return the pages, read again if runs came or went.
+        """Return the pages, which are read again if runs were added or removed.
 
         Raises:
             HistoryError: the database cannot be read.
@@ -132,8 +133,8 @@ def _token_in(query: str) -> str | None:
 def _cookie(request: WSGIEnvironment) -> str:
     """Return the token of the cookie, or an empty text.
 
-    `http.cookies` gives up at a cookie that does not follow RFC 6265. Browsers send such cookies of
-    other servers on the same host name along, so only the one that matters is read.
+    `http.cookies` stops at a cookie that does not follow RFC 6265, and browsers also send cookies
+    of other servers on the same host name. So only the cookie with the token is read.
     """
     for pair in request.get("HTTP_COOKIE", "").split(";"):
         name, _, value = pair.strip().partition("=")

@@ -1,1 +1,1 @@
-"""How commands drive the engine."""
+"""Run cases from commands: each module drives the engine for one purpose."""

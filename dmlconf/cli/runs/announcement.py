@@ -1,4 +1,4 @@
-"""What a run says before its first case: what is tested, against what, and how long it takes."""
+"""The lines before a run's first case: what is tested, against what, and how long it takes."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from dmlconf.run_log.log import Header
 __all__ = ["announcement", "graphs_note"]
 
 _LEAST_CASES: Final = 1000
-"""Fewer cases take seconds, and the report says what was tested."""
+"""A run of fewer cases is not announced: it takes seconds, and its report says what it tested."""
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
-"""Cases of the whole suite that a process computes and judges, measured on two cores."""
+"""How many cases of the whole suite a process runs and judges in a second, on two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""The same of a selection, in which large cases have a greater share."""
+"""The same for a run of up to `_MOST_OF_FEW` cases, which has a larger share of large cases."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:
     """Return the line, such as `Testing the NumPy reference, against ...: 1,419 cases, about 9 s`.
 
-    None for a run of few cases, or of a number that is not known.
+    Return None for a run of few cases, or if their number is not known.
 
     Args:
-        header: of the run's log.
+        header: the header of the run's log.
         total: how many cases there are.
-        processes: how many run at a time.
+        processes: how many processes run cases.
     """
     if total is None or total < _LEAST_CASES:
         return None
@@ -49,15 +49,17 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
 
 
 def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
-    """Return that `-o CONVOLUTION` takes graphs, too, and how to leave them out; None if not so.
+    """Return a note that `-o CONVOLUTION` also takes graphs; None if the run has no graphs.
+
+    The note says how to leave them out.
 
     Args:
-        header: of the run's log.
+        header: the header of the run's log.
         plan: the cases of the run.
     """
     operators: Sequence[str] = header.options.get("operators", ())
     named = {str(name).upper() for name in operators}
-    # What is of none of the operators, such as `GRAPHS`, is there for one of its nodes.
+    # A case of another operator, such as `GRAPHS`, was chosen because of one of its nodes.
     graphs = sum(planned.template.operator_name not in named for planned in plan) if named else 0
     if not graphs:
         return None

@@ -1,4 +1,4 @@
-"""What `run --history` adds to the history."""
+"""Add a run to the history, as `run --history` asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dmlconf record --into-case`: what a real DirectML computes becomes what a case expects."""
+"""`dmlconf record --into-case`: write the outputs of a real DirectML into cases as expected."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def record_into_cases(
     color: str,
     selection: Mapping[str, Any],
 ) -> int:
-    """Run cases, and write into each what it gave.
+    """Run cases, and write the outputs of each into its entry as the expected ones.
 
     Args:
         arguments: case files and folders, and identifiers of cases in them.
-        tested: what to run them on.
-        device_options: how.
+        tested: the backend that computes the outputs.
+        device_options: the options of the device, such as the adapter.
         quiet: whether to show no progress.
         color: whether to use colours.
         selection: the options that select cases.
@@ -104,7 +104,7 @@ def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
 def _recorded(
     run: Run, known: Substrate, quiet: bool, color: str
 ) -> tuple[list[tuple[PlannedCase, Mapping[str, Array]]], list[Refusal], str]:
-    """Return cases with their outputs, why others have none, and what computed them."""
+    """Return cases with their outputs, the reasons of others without, and the device's name."""
     recorded: dict[str, Mapping[str, Array]] = {}
     refusals: list[Refusal] = []
     with Engine(run) as engine:

@@ -26,10 +26,10 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["diagnose_order"]
 
 _MOST_NAMED: Final = 10
-"""Earlier cases that are printed; a file has all."""
+"""How many earlier cases are printed; a file has all of them."""
 
 _MOST_SELECTED: Final = 1_000
-"""Cases that are looked up one by one; for more, all files are read."""
+"""Up to this many cases are looked up one by one; for more, all files are read."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),
@@ -37,7 +37,7 @@ _VERBS: Final = {
     ReasonKind.HANG: ("hangs", "hang", "hung"),
     ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
 }
-"""What a case does, by how its process broke down."""
+"""The verb for a case whose process broke down, by the kind of breakdown."""
 
 
 def diagnose_order(
@@ -56,7 +56,7 @@ def diagnose_order(
     Args:
         log: the run.
         paths: case files and folders.
-        backend: what runs the cases.
+        backend: the backend that runs the cases.
         folder: where to write sequences; None to write none.
         most: how many failures to look at.
         seconds: how long the search for one may take.
@@ -142,7 +142,7 @@ def _print_earlier(result: OrderResult, sentence: str) -> None:
 
 
 def _unexplained(symptom: Symptom) -> str:
-    """Return what the log says of a breakdown that no case explains."""
+    """Return the sentence for a breakdown that no case explains."""
     if len(symptom.cases) == 1:
         return f"{symptom.breakdown} of its process; alone it ran through"
     return (

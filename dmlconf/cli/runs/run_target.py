@@ -35,7 +35,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["Presentation", "labelled", "run_and_report"]
 
 _MOST_UNSAVED: Final = 4096
-"""Figures of so many cases are stored at once, so that few are in memory."""
+"""Figures are stored after every this many cases, so that few are in memory."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
 """Cases of a plan, at most, for hints on them; a larger plan is freed before its reports."""

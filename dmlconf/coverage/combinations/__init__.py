@@ -1,1 +1,1 @@
-"""Which pairs of values of an operator's parameters a suite covers, such as FLOAT16 and padded."""
+"""Pairs of values of an operator's parameters that a suite covers, such as FLOAT16 and padded."""

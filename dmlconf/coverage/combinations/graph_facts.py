@@ -1,4 +1,4 @@
-"""What parameters of graphs are read from: facts of a graph's nodes, edges and constants."""
+"""Facts of a graph's nodes, edges and constants, from which its parameters are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pairs of values of parameters the cases of a suite have, by operator.
+"""Count the pairs of parameter values that the cases of a suite have, by operator.
 
 GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair; any valid case may have it. A pair that
 no case has is missing, or excluded for a reason.
@@ -109,7 +109,7 @@ def measure_combinations(
 
     Args:
         operators: those to measure.
-        cases: the suite's.
+        cases: the suite's cases.
         advance: called after each case.
     """
     entries = {operator.name: operator for operator in operators}

@@ -1,7 +1,7 @@
-"""Conditions over numbers of which only a least value is known.
+"""Evaluate conditions over numbers for which only a lower bound is known.
 
-Where a size is at least 2, `size == 1` is false, and `size == 7` may be true or false. A condition
-is impossible if it is false however such questions are answered: both answers are tried.
+If a size is at least 2, `size == 1` is false, and `size == 7` may be true or false. In the latter
+case both answers are tried. A condition is impossible if it is false for all series of answers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dmlconf.expressions import FUNCTIONS, ExpressionError
 __all__ = ["FUNCTIONS_OF_OPEN_NUMBERS", "Answers", "OneOf", "OpenNumber", "OpenSizes", "possible"]
 
 _MOST_PATHS: Final = 256
-"""Series of answers that are tried; a condition with more counts as possible."""
+"""Maximum number of series of answers to try; a condition with more counts as possible."""
 
 
 class Answers:
-    """The answers to the questions of one evaluation: a series to begin with, then always yes.
+    """The answers to the questions of one evaluation: first a given series, then always yes.
 
     Attributes:
-        series: those that the evaluation has had so far, and those that it begins with.
+        series: the given answers, and those that the evaluation has had after them.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Answers:
         self._next = 0
 
     def begin(self, series: list[bool]) -> None:
-        """Begin an evaluation whose first questions have these answers."""
+        """Begin an evaluation; its first questions get these answers."""
         self.series, self._next = list(series), 0
 
     def answer(self) -> bool:
@@ -60,7 +60,7 @@ def possible(condition: Callable[[], Any], answers: Answers) -> bool:
 
 
 class _Question:
-    """Whether something holds that may be true or false."""
+    """A truth value that is open: `bool` of it takes the next answer."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -70,23 +70,23 @@ class _Question:
 
 
 class _Open:
-    """A value that is not known: no set says whether it holds it."""
+    """An unknown value. It cannot be a member of a set, since it has no hash."""
 
     def __hash__(self) -> int:
         raise ExpressionError("unknown")
 
 
 class OpenNumber(_Open):
-    """A number of which only the least value is known."""
+    """A number for which only a lower bound is known."""
 
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers, least: float = -math.inf) -> None:
-        """Set what is known.
+        """Set the lower bound.
 
         Args:
-            answers: those to questions about it.
-            least: it is not smaller.
+            answers: the answers to comparisons of the number.
+            least: the lower bound.
         """
         self._answers, self.least = answers, least
 
@@ -170,11 +170,11 @@ class OneOf(_Open):
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers, values: Collection[Any]) -> None:
-        """Set what is known.
+        """Set the values.
 
         Args:
-            answers: those to questions about it.
-            values: the values.
+            answers: the answers to comparisons of the value.
+            values: the values that it may have.
         """
         self._answers, self._values = answers, values
 
@@ -194,12 +194,12 @@ class OneOf(_Open):
 
 
 class OpenSizes(_Open):
-    """The sizes of a tensor of which nothing is known, not even how many there are."""
+    """The sizes of a tensor when neither the sizes nor the number of dimensions are known."""
 
     __hash__ = _Open.__hash__
 
     def __init__(self, answers: Answers) -> None:
-        """Set the answers to questions about them."""
+        """Take the answers to comparisons of the sizes."""
         self._answers = answers
 
     def __eq__(self, other: object) -> Any:
@@ -262,4 +262,4 @@ FUNCTIONS_OF_OPEN_NUMBERS: Final[Mapping[str, Callable[..., Any]]] = {
     "product": _product,
     "sum": _sum,
 }
-"""What the functions of expressions are where numbers may be open."""
+"""The functions of expressions that also take open numbers, by name."""

@@ -1,4 +1,4 @@
-"""Decide whether a desc can be valid of which only a few parts are known.
+"""Decide whether a desc can be valid if only a few of its parts are known.
 
 Take GEMM with an ATensor of FLOAT32 and a BTensor of FLOAT16, and nothing else known. The condition
 that both have the same data type is false whatever the other fields are, so the combination is
@@ -42,18 +42,18 @@ _OVERLAPS: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}
 _MOST_OPTIONAL: Final = 10
 """The most unknown optional fields that are tried both present and absent if one part is known.
 
-With n known parts, it is this number divided by n."""
+With n known parts, the limit is this number divided by n."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What is known of a field.
+    """A known part of a field.
 
     Attributes:
         field: its name.
         part: `DataType`, `DimensionCount` or `layout` of a tensor, `operator` of a nested one, or
             `class` where the field is a family's parameter; None for the field itself.
-        value: its value; `...` if it is only known to be present.
+        value: the value of the part; `...` if it is only known to be present.
     """
 
     field: str
@@ -82,7 +82,7 @@ class _Tensor(_Unknown):
 
 @lru_cache(maxsize=65_536)
 def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | None:
-    """Return what in the catalogue makes some parts of a desc impossible; None if nothing does."""
+    """Return the entry of the catalogue that excludes some parts of a desc; None if none does."""
     if not assigned:
         return None
     known = _known(operator, assigned)
@@ -369,7 +369,7 @@ def _never_holds(operator: Operator, condition: Expression, known: Mapping[str, 
 
 @cache
 def _shared_names() -> Namespace:
-    """Return what expressions may name besides the fields."""
+    """Return the names that expressions may use besides the fields."""
     return namespace({**operator_sets(), **FUNCTIONS_OF_OPEN_NUMBERS})
 
 

@@ -92,7 +92,7 @@ class Space:
     Attributes:
         operators: patterns of names; empty for all with the fields.
         has_fields: fields that the operators have.
-        parameters: of the family.
+        parameters: the parameters of the family.
         excluded: what cannot go together.
     """
 

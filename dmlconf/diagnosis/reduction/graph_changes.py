@@ -64,7 +64,7 @@ def changed_graph(
     Args:
         graph: a graph that breaks only permitted constraints.
         changes: other descs, by node.
-        fixed: by node, the numbers of these descs that stay as they are.
+        fixed: for each node, the numbers of its desc that stay as they are.
         permitted: names of constraints that may be broken.
 
     Returns:

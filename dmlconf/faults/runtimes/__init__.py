@@ -1,1 +1,1 @@
-"""What other runtimes give in place of DirectML's results, as formulas."""
+"""Formulas of wrong results of other runtimes than DirectML."""

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's CPU provider computes instead of the right outputs."""
+"""Formulas of wrong results of ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def zeros_without_sign(case: Case) -> Computed | None:
 
 @of_operators("FOLD")
 def columns_by_dilated_windows(case: Case) -> Computed | None:
-    """Return what FOLD gives if columns are counted by windows that are as wide as dilated.
+    """Return the outputs of FOLD if columns are counted by windows that are as wide as dilated.
 
     Column k of a channel belongs to element k of the window. With WindowSizes {2, 2, 2} and
     Dilations {2, 2, 2} they are counted as if the window had 3 x 3 x 3: column 3 is at (0, 1, 0),
@@ -95,7 +95,7 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def scale_of_1_for_zeros(case: Case) -> Computed | None:
-    """Return what DYNAMIC_QUANTIZE_LINEAR gives of zeros: the scale 1, not 0."""
+    """Return the outputs of DYNAMIC_QUANTIZE_LINEAR for zeros: the scale 1, not 0."""
     if case.inputs()["InputTensor"].any():
         return None
     right = evaluate(case)
@@ -105,7 +105,7 @@ def scale_of_1_for_zeros(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DEQUANTIZE_LINEAR")
 def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_DEQUANTIZE_LINEAR gives if differences of INT32 wrap around."""
+    """Return the outputs of ELEMENT_WISE_DEQUANTIZE_LINEAR if differences of INT32 wrap around."""
     inputs = case.inputs()
     tensor, zero_point = inputs["InputTensor"], inputs.get("ZeroPointTensor")
     if tensor.dtype != np.int32 or zero_point is None:
@@ -118,7 +118,7 @@ def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def integer_powers_in_float64(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_POW gives if powers beyond INT32 are its lowest integer."""
+    """Return the outputs of ELEMENT_WISE_POW if powers beyond INT32 are its lowest integer."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -131,7 +131,7 @@ def integer_powers_in_float64(case: Case) -> Computed | None:
 
 @of_operators("GEMM")
 def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
-    """Return what GEMM gives if Beta is 0 and NaN in C counts for nothing."""
+    """Return the outputs of GEMM if Beta is 0 and NaN in C counts for nothing."""
     if case.desc["Beta"] != 0 or case.desc["CTensor"] is None:
         return None
     data = {name: each for name, each in case.data.items() if name != "CTensor"}
@@ -141,7 +141,7 @@ def c_left_out_where_beta_is_0(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def integer_reductions_in_float64(case: Case) -> Computed | None:
-    """Return what REDUCE gives if sums and products of INT32 and INT64 go through FLOAT64.
+    """Return the outputs of REDUCE if sums and products of INT32 and INT64 go through FLOAT64.
 
     2147483647 + 1 is 2147483647, since what INT32 does not hold becomes the next integer.
     """
@@ -167,7 +167,7 @@ def integer_reductions_in_float64(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def running_sums_of_squares(case: Case) -> Computed | None:
-    """Return what LOCAL_RESPONSE_NORMALIZATION gives if squares are subtracted from a running sum.
+    """Return LOCAL_RESPONSE_NORMALIZATION's outputs if squares are subtracted from a running sum.
 
     Behind an infinite square, the sum is infinity minus infinity: of [1e20, 2, -3] with LocalSize 3
     the last is NaN.
@@ -194,7 +194,7 @@ def running_sums_of_squares(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_RECIP")
 def sums_with_0_left_out(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_RECIP gives if a Bias of 0 is not added: -infinity of -0."""
+    """Return the outputs of ELEMENT_WISE_RECIP if a Bias of 0 is not added: -infinity of -0."""
     scale = case.desc["ScaleBias"]
     if scale is None or scale["Bias"] != 0:
         return None
@@ -207,7 +207,7 @@ def sums_with_0_left_out(case: Case) -> Computed | None:
 
 @of_operators("ROI_POOLING")
 def parts_bounded_in_float32(case: Case) -> Computed | None:
-    """Return what ROI_POOLING gives if the bounds of parts are FLOAT32 numbers.
+    """Return the outputs of ROI_POOLING if the bounds of parts are FLOAT32 numbers.
 
     Part i of a region begins at floor(i (extent / parts)), not at floor(i extent / parts): of 7,525
     columns in 8,209 parts, part 8,185 begins at 7,503, not at 7,502.

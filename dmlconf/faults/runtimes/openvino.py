@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes instead of the right outputs."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @of_operators("ACTIVATION_HARD_SIGMOID")
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return what ACTIVATION_HARD_SIGMOID gives if 0 stands for ONNX's default, 0.2 or 0.5."""
+    """Return the outputs of ACTIVATION_HARD_SIGMOID if 0 stands for ONNX's default, 0.2 or 0.5."""
     alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
     other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
     return Computed(evaluate(other), around=other)
@@ -76,7 +76,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_POW gives of INT32 by way of FLOAT32, or the lowest integer."""
+    """Return the outputs of ELEMENT_WISE_POW for INT32 by way of FLOAT32, or the lowest integer."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -136,7 +136,7 @@ def saturating_integers(case: Case) -> Computed | None:
 
 
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
-    """Return what a graph gives if a product with B is taken for one with B transposed, or back.
+    """Return a graph's outputs if a product with B is taken for one with B transposed, or back.
 
     That of the same A and C that comes first counts for both.
     """

@@ -1,4 +1,4 @@
-"""What other specifications than DirectML's documentation demand instead."""
+"""Formulas of specifications that demand other results than DirectML's documentation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def logarithms_of_sums_as_written(case: Case) -> Computed | None:
-    """Return what REDUCE gives if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -inf of -512."""
+    """Return the outputs of REDUCE if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -inf of -512."""
     desc = case.desc
     if desc["Function"] != "LOG_SUM_EXP":
         return None

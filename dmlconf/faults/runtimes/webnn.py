@@ -1,4 +1,4 @@
-"""What WebNN in Chromium, with LiteRT and XNNPACK, computes instead of the right outputs."""
+"""Formulas of wrong results of WebNN in Chromium, with LiteRT and XNNPACK."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVAT
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_EXP", "GEMM", "REDUCE")
 def exponentials_up_to_88(case: Case) -> Computed | None:
-    """Return what a case gives if exp of more than 88.376 is infinite, and that of NaN 0."""
+    """Return the outputs of a case if exp(x) is infinite for x > 88.376, and 0 for NaN."""
     return with_flaw(case, Flaw.EXPONENTIAL)
 
 
 @of_operators(*_SOFTMAX, "ELEMENT_WISE_LOG", "GEMM", "REDUCE")
 def logarithms_up_to_88(case: Case) -> Computed | None:
-    """Return what a case gives if no logarithm exceeds 88.376, but for 88.782 of NaN."""
+    """Return the outputs of a case if logarithms are at most 88.376, and 88.782 for NaN."""
     return with_flaw(case, Flaw.LOGARITHM)
 
 
 @of_operators(*_FUSED, "ACTIVATION_PARAMETRIC_SOFTPLUS", "ACTIVATION_SOFTPLUS")
 def softplus_up_to_88(case: Case) -> Computed | None:
-    """Return what a case gives if softplus is 88.376 at most, and 0 of NaN."""
+    """Return the outputs of a case if softplus is at most 88.376, and 0 for NaN."""
     return with_flaw(case, Flaw.SOFTPLUS)
 
 
@@ -68,41 +68,41 @@ def softplus_up_to_88(case: Case) -> Computed | None:
     *_MEANS, *_POOLS, "BATCH_NORMALIZATION", "ELEMENT_WISE_SQRT", "LP_NORMALIZATION", "REDUCE"
 )
 def roots_of_large_numbers(case: Case) -> Computed | None:
-    """Return what a case gives if roots beyond 2^126 are half as much again, of infinity NaN."""
+    """Return a case's outputs if roots of x > 2^126 are 1.5 times too large, or NaN."""
     return with_flaw(case, Flaw.ROOT)
 
 
 @of_operators("CONVOLUTION", "GEMM")
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return what a case gives if sums of products are finite, and NaN is the greatest number."""
+    """Return a case's outputs if sums of products are finite, and NaN is the greatest number."""
     return with_flaw(case, Flaw.PRODUCTS)
 
 
 @of_operators("GEMM")
 def factors_of_0(case: Case) -> Computed | None:
-    """Return what GEMM gives if an Alpha or a Beta of 0 leaves out what it multiplies."""
+    """Return the outputs of GEMM if an Alpha or a Beta of 0 leaves out what it multiplies."""
     return with_flaw(case, Flaw.FACTORS)
 
 
 @of_operators(*_POOLS)
 def roots_scaled_to_whole_windows(case: Case) -> Computed | None:
-    """Return what LP_POOLING gives if a window with padding counts for as much as a whole one.
+    """Return the outputs of LP_POOLING if a window with padding counts for as much as a whole one.
 
-    Of 1 and 2 in a window of 3 that is the root of (1 + 4) * 3 / 2, not of 1 + 4.
+    A window of 3 with the elements 1 and 2 gives the root of (1 + 4) * 3 / 2, not of 1 + 4.
     """
     return with_flaw(case, Flaw.WINDOWS)
 
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_of_nan(case: Case) -> Computed | None:
-    """Return what AVERAGE_POOLING gives if the average of NaN is the negative infinity."""
+    """Return the outputs of AVERAGE_POOLING if the average of NaN is the negative infinity."""
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(np.isnan(right), right.dtype.type(-np.inf), right)})
 
 
 @of_operators("AVERAGE_POOLING", "AVERAGE_POOLING1")
 def averages_that_count_padding(case: Case) -> Computed | None:
-    """Return what AVERAGE_POOLING gives if padding counts: of 3 and 4 in a window of 3, 7 / 3."""
+    """Return AVERAGE_POOLING's outputs if padding counts: 7 / 3 for 3 and 4 in a window of 3."""
     if case.desc["IncludePadding"]:
         return None
     other = replace(case, desc={**case.desc, "IncludePadding": True})
@@ -111,7 +111,7 @@ def averages_that_count_padding(case: Case) -> Computed | None:
 
 @of_operators("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", "SPACE_TO_DEPTH", "SPACE_TO_DEPTH1")
 def transpositions_of_constants_left_out(case: Case) -> Computed | None:
-    """Return what DEPTH_TO_SPACE gives of an input that is a constant: its elements as they are."""
+    """Return DEPTH_TO_SPACE's outputs if it leaves the elements of a constant where they are."""
     if "OWNED_BY_DML" not in case.desc["InputTensor"].Flags:
         return None
     sizes = case.desc["OutputTensor"].Sizes
@@ -120,7 +120,7 @@ def transpositions_of_constants_left_out(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_NEGATE")
 def zero_minus_numbers(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_NEGATE gives as 0 - x: 0 of 0, and 0 of subnormal numbers."""
+    """Return the outputs of ELEMENT_WISE_NEGATE as 0 - x: 0 for 0 and for subnormal numbers."""
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind != "f":
         return None
@@ -131,21 +131,21 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return what MAX_POOLING gives with padding if the greatest of negative infinities is 0."""
+    """Return MAX_POOLING's outputs with padding if the greatest of negative infinities is 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
     greatest = right["OutputTensor"]
     if greatest.dtype.kind != "f":
         return None
-    lowest = greatest <= np.finfo(greatest.dtype).min  # So DirectML has it for infinities.
+    lowest = greatest <= np.finfo(greatest.dtype).min  # DirectML, too, gives this for infinities.
     zero = greatest.dtype.type(0)
     return Computed({**right, "OutputTensor": np.where(lowest, zero, greatest)})
 
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW")
 def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_CONSTANT_POW gives if infinite powers are the greatest numbers."""
+    """Return ELEMENT_WISE_CONSTANT_POW's outputs if infinite powers are the greatest numbers."""
     right = evaluate(case)["OutputTensor"]
     limits = np.finfo(np.float32)
     with np.errstate(over="ignore"):
@@ -155,7 +155,7 @@ def powers_up_to_the_greatest_number(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW")
 def powers_of_subnormal_numbers(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_POW gives if subnormal numbers are 2^-150."""
+    """Return the outputs of ELEMENT_WISE_POW if subnormal numbers are 2^-150."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs.get("ExponentTensor", case.desc.get("Exponent"))
     if base.dtype != np.float32 or case.desc["ScaleBias"] is not None:
@@ -171,7 +171,7 @@ def powers_of_subnormal_numbers(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DIVIDE")
 def no_quotients_beside_a_zero_divisor(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_DIVIDE gives of INT32 if one zero divisor makes all quotients 0."""
+    """Return ELEMENT_WISE_DIVIDE's outputs for INT32 if one zero divisor makes all quotients 0."""
     divisor = case.inputs()["BTensor"]
     if divisor.dtype != np.int32 or divisor.all():
         return None
@@ -180,7 +180,7 @@ def no_quotients_beside_a_zero_divisor(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_POW gives of INT32 if a negative exponent makes all powers 0."""
+    """Return ELEMENT_WISE_POW's outputs for INT32 if a negative exponent makes all powers 0."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32 or not (exponent < 0).any():
@@ -190,14 +190,14 @@ def no_powers_beside_a_negative_exponent(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_ROUND")
 def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_ROUND gives of many dimensions: 0, not -0, for -0.3."""
+    """Return the outputs of ELEMENT_WISE_ROUND for more than 6 dimensions: 0, not -0, for -0.3."""
     right = evaluate(case)["OutputTensor"]
     return None if right.ndim <= 6 else Computed({"OutputTensor": right + right.dtype.type(0)})
 
 
 @of_operators("SCATTER_ND")
 def updates_added_to_0(case: Case) -> Computed | None:
-    """Return what SCATTER_ND gives if updates are added to 0: 0 of -0 and of subnormal numbers."""
+    """Return SCATTER_ND's outputs if updates are added to 0: -0 and subnormal ones become 0."""
     updates = case.inputs()["UpdatesTensor"]
     if updates.dtype.kind != "f":
         return None
@@ -208,9 +208,10 @@ def updates_added_to_0(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def interpolations_with_the_next_element(case: Case) -> Computed | None:
-    """Return what RESAMPLE gives if a place at an element adds 0 times the distance to the next.
+    """Return the outputs of RESAMPLE if it interpolates even where it samples an element exactly.
 
-    That is a + (b - a) * 0, which is NaN where b is infinite.
+    For a sample at element a, before its neighbour b, it computes a + (b - a) * 0, which is NaN
+    where b is infinite.
     """
     if case.desc["InterpolationMode"] != "LINEAR":
         return None

@@ -1,7 +1,7 @@
-"""What WebNN in Chromium computes step by step, with LiteRT's and XNNPACK's kernels.
+"""Steps of WebNN in Chromium, as the kernels of LiteRT and XNNPACK compute them.
 
-Its tensors of float16 are float32 within a graph. A flaw of one kernel goes through those that
-follow, so a case is computed twice: with all flaws, and with all but the one in question.
+Within a graph its float16 tensors are float32. The flaw of one kernel also changes the results of
+later kernels. So a case is computed twice: with all flaws, and with all except the one in question.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Flaw", "with_flaw"]
 
 
 class Flaw(Enum):
-    """What a kernel computes wrongly."""
+    """A wrong result of a kernel."""
 
     EXPONENTIAL = auto()
     LOGARITHM = auto()
@@ -34,9 +34,9 @@ class Flaw(Enum):
     SOFTPLUS = auto()
     PRODUCTS = auto()
     FACTORS = auto()
-    """Factors of 0, which leave out what they multiply."""
+    """An Alpha or a Beta of 0 leaves out what it would multiply."""
     WINDOWS = auto()
-    """The roots of squares of windows with padding."""
+    """Roots of sums over windows with padding are scaled to whole windows."""
 
 
 _ALL: Final = frozenset(Flaw)
@@ -50,9 +50,9 @@ _TINY: Final = np.finfo(np.float32).tiny
 
 
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
-    """Return what a case gives where a flaw matters, and else what is right.
+    """Return a case's outputs with all flaws where this flaw matters, and right ones elsewhere.
 
-    None if the case has a step that is not among those that are known here.
+    Return None if the case has a step that is not known here.
     """
     try:
         program = translated(case, "webnn")
@@ -75,11 +75,11 @@ def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Kernels:
-    """The kernels with some flaws, as methods by the names that WebNN gives them.
+    """Kernels with some flaws; their methods have WebNN's names of operators.
 
     Attributes:
-        flaws: those that they have.
-        case: for what convolutions and windows add up.
+        flaws: the flaws of these kernels.
+        case: the case, from which sums of convolutions and windows are computed.
         owned: the tensors that are constants.
     """
 
@@ -114,7 +114,7 @@ class _Kernels:
         return np.where(np.isnan(x), np.float32(0), np.minimum(right, _HIGHEST))
 
     def products(self, step: Step) -> Array:
-        """Return what conv2d, convTranspose2d or gemm adds up, before an activation."""
+        """Return the sums of conv2d, convTranspose2d or gemm, before an activation."""
         if step.operation == "gemm":
             return self._gemm(clamped=step.inputs[1] not in self.owned)
         desc = {**self.case.desc, "FusedActivation": None}
@@ -197,7 +197,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest of what follows the last NaN along axes; NaN if it is at the end."""
+    """Return the greatest element after the last NaN along axes; NaN if it is the last element."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*kept, *sorted(axes)).reshape(*(x.shape[axis] for axis in kept), -1)
     greatest = rows[..., 0]
@@ -214,7 +214,7 @@ def _normalized(
 
 
 def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...]) -> Array | None:
-    """Return what a reduction gives, in FLOAT64 up to its last step; None if it is not known."""
+    """Return a reduction, computed in FLOAT64 up to its last step; None if it is not known."""
 
     def total(values: Array) -> Array:
         return np.asarray(np.sum(values.astype(np.float64), axis=axes, keepdims=True), np.float32)
@@ -240,7 +240,7 @@ def _reduced(kernels: _Kernels, operation: str, x: Array, axes: tuple[int, ...])
 
 
 def _run(case: Case, program: Program, flaws: frozenset[Flaw]) -> dict[str, Array] | None:
-    """Return a program's outputs, FLOAT32; None if it has another step."""
+    """Return a program's outputs, FLOAT32; None if it has a step that is not known."""
     kernels = _Kernels(flaws, case, program.owned)
     values = {
         name: array.astype(np.float32)

@@ -1,1 +1,1 @@
-"""How the tables of a history came to be what they are, for Alembic."""
+"""Migrations of a history's tables, for Alembic."""

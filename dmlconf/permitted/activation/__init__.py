@@ -1,1 +1,1 @@
-"""What activations may be off, alone and fused into other operators."""
+"""Permitted errors of activations, alone and fused into other operators."""

@@ -1,4 +1,4 @@
-"""How far FLOAT32 hardware may be from an activation's formula before the last rounding.
+"""Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
 Every step of the page's formula has an error: a sum or a product is rounded toward zero, and the
 hardware's exp2, log2 and reciprocal have the errors that Direct3D permits. Where nearly equal

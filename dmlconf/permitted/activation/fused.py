@@ -1,4 +1,4 @@
-"""What a sum may be after a fused activation, which magnifies or damps the sum's errors.
+"""Permitted results of a fused activation, which magnifies or damps the errors of a sum.
 
 RELU of -5 +- 1 is exactly 0; LINEAR with an Alpha of 3 makes an error of 1 one of 3.
 

@@ -1,4 +1,4 @@
-"""What ACTIVATION_RELU_GRAD may return besides the reference's outputs."""
+"""Permitted results of ACTIVATION_RELU_GRAD besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ __all__ = [
 def activation_relu_grad_interval(
     InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
 ) -> Interval:
-    """Return the gradient as the least and the greatest right value: nothing is rounded."""
+    """Return an interval of one value: the gradient, since nothing is rounded."""
     gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
     return gradient, gradient

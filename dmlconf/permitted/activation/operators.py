@@ -1,4 +1,4 @@
-"""How far activations, as operators of their own, may be from the reference's outputs.
+"""Permitted errors of activations that are operators of their own.
 
 An `..._interval` function returns the least and the greatest right values, as the errors of
 `activation.errors` permit.

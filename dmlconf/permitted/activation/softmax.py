@@ -1,4 +1,4 @@
-"""How far SOFTMAX, LOG_SOFTMAX and HARDMAX may be from the reference's outputs.
+"""Permitted errors of SOFTMAX, LOG_SOFTMAX and HARDMAX.
 
 Derived in docs/bounds.md, Softmax.
 """
@@ -37,20 +37,20 @@ __all__ = [
 ]
 
 _NOTHING: Final = 200.0
-"""The exponential of so much below 0 is 0 in FLOAT32."""
+"""The exponential of numbers below -200 is 0 in FLOAT32."""
 
 
 def activation_softmax1_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the shares, enlarged by what powers and quotient may lose.
+    """Return the error scale: the shares, enlarged by the errors of powers and quotient.
 
     Derived in docs/bounds.md, Softmax.
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
-    argument is rounded; that of 0 is 1. Measured: FLOAT16 holds the sum of the powers; with that
-    and the result truncated, and all else in FLOAT32, most FLOAT16 cases of rows up to 2,051
-    elements come out as on DirectML 1.15.4, to the bit.
+    argument is rounded; exp2 of 0 is 1. Measured: kernels store the sum of the powers in FLOAT16.
+    If only that sum and the result are truncated to FLOAT16, and everything else is FLOAT32, most
+    FLOAT16 cases with rows of up to 2,051 elements have the bits of DirectML 1.15.4.
     """
     with np.errstate(all="ignore"):
         shares, below = row_shares(InputTensor, Axes)
@@ -64,7 +64,7 @@ def activation_softmax1_error_scale(
         error_scale = ErrorScale(sums, held, sums_shared=True)
         if InputTensor.dtype != np.float16:
             return error_scale
-        # A power counts in the sum by its share.
+        # The error of a power changes the sum by the power's share.
         errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(distinct_axes(Axes), keepdims=True)
         held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
         return error_scale.spanned(Span.of(powers) / held_sum)
@@ -104,10 +104,10 @@ def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Arr
 def fused_softmax_error_scale(
     values: Array, error_scale: ErrorScale, axes: Sequence[int]
 ) -> ErrorScale:
-    """Return the error scale of the shares of sums that have error scales themselves.
+    """Return the error scale of softmax fused into an operator whose sums have error scales.
 
-    A share changes by its part of what its own sum and all others change by. FLOAT16 may hold the
-    powers.
+    The error of a sum changes its own share and, through the denominator, all others. Kernels may
+    store the powers in FLOAT16.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -119,7 +119,7 @@ def fused_softmax_error_scale(
             changed: Array = shares * (errors + everywhere)
             return changed
 
-        # Powers of what is far below have no digits left.
+        # Powers of numbers far below 0 have no digits left.
         powers = np.exp(below)
         least = np.where(powers > 0, LEAST_NORMAL_FLOAT16, 0.0) / powers.sum(
             distinct_axes(axes), keepdims=True
@@ -137,15 +137,16 @@ def fused_softmax_error_scale(
 def activation_log_softmax1_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the results that the roundings of each step, and those of exp2 and log2, permit.
+    """Return the candidates, by the rounding errors of each step and the errors of exp2 and log2.
 
-    The sum of FLOAT16's powers may be stored in FLOAT16. Where that sum is NaN, its logarithm may
-    be any number, as a device's log2 may lose NaN: a finite element of the row may become anything,
-    a negative infinity stays one or becomes NaN, and NaN stays NaN.
+    A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16. If the sum is NaN, its
+    logarithm may be any number, as a device's log2 may lose NaN. Then a finite element of the row
+    may have any result, a negative infinity stays one or becomes NaN, and NaN stays NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
-    Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, 77 of 86
-    FLOAT16 cases come out as on DirectML 1.15.4, to the bit; the others have larger outputs.
+    Measured: if only the sum and the result are truncated to FLOAT16, and everything else is
+    FLOAT32, 77 of 86 FLOAT16 cases have the bits of DirectML 1.15.4; the others have larger
+    outputs.
     """
     over = distinct_axes(Axes)
     dtype = OutputTensor.DataType.dtype
@@ -154,7 +155,7 @@ def activation_log_softmax1_candidates(
         total = powers.sum(over, keepdims=True)
         logarithm = np.log(total)
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
-        # Powers of what is farther below are 0.
+        # Powers of numbers that are farther below are 0.
         of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
         of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
         of_sum = of_powers.sum(over, keepdims=True) / total
@@ -185,13 +186,13 @@ def activation_log_softmax1_candidates(
 def activation_hardmax1_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Interval:
-    """Return the zeros and ones, twice: nothing is rounded.
+    """Return the interval of HARDMAX: zeros and ones, which are not rounded.
 
-    A row that is compared in parts may have its 1 anywhere if it holds a NaN, as ARGMAX may have
-    its index.
+    If a row is compared in parts and contains a NaN, its 1 may be at any element, like the index of
+    ARGMAX.
 
-    Source: measured on DirectML 1.13.1 and 1.15.4: of 1,024 elements with a NaN at the end the last
-    one is 1.
+    Source: measured on DirectML 1.13.1 and 1.15.4: in a row of 1,024 elements with a NaN at the
+    end, the last element is 1.
     """
     chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
     over = distinct_axes(Axes)

@@ -1,1 +1,1 @@
-"""What operators on single elements may return besides the reference's outputs."""
+"""Permitted results of operators on single elements besides the reference's outputs."""

@@ -1,4 +1,4 @@
-"""How far sums, products, quotients and means of two tensors may be from the right ones."""
+"""Permitted errors of sums, products, quotients and means of two tensors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def element_wise_add1_interval(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Interval:
-    """Return the activation of the sum rounded either way, itself with its own error."""
+    """Return the interval of an activation, with its own error, of a sum rounded up or down."""
     sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
     ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:
@@ -72,7 +72,7 @@ def element_wise_add1_interval(
 def element_wise_subtract_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the difference of floating-point numbers, rounded either way."""
+    """Return the interval of SUBTRACT: the difference, rounded up or down for FLOAT types."""
     exact = _sum_toward_zero(wide(ATensor), -wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -80,7 +80,7 @@ def element_wise_subtract_interval(
 def element_wise_multiply_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the product of floating-point numbers, rounded either way."""
+    """Return the interval of MULTIPLY: the product, rounded up or down for FLOAT types."""
     exact = computed(np.multiply, wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
@@ -100,7 +100,7 @@ def element_wise_max_interval(ATensor: Array, BTensor: Array, OutputTensor: Tens
 def element_wise_mean_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> list[Interval]:
-    """Return half the sum of floating-point numbers, rounded either way.
+    """Return the interval of MEAN: half the sum, rounded up or down for FLOAT types.
 
     If the sum overflows in FLOAT32, infinity is as right as the mean, but nothing in between.
     """
@@ -119,7 +119,7 @@ def element_wise_mean_candidates(
 def element_wise_difference_square_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the square of a rounded difference, rounded either way."""
+    """Return the interval of DIFFERENCE_SQUARE; difference and square are rounded up or down."""
     difference = computed(np.subtract, wide(ATensor), wide(BTensor))
     exact = computed(np.multiply, difference, difference)
     return rounded_interval(exact, exact * (2 * STEP + STEP**2), OutputTensor.DataType.dtype)

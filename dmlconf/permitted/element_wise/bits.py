@@ -1,4 +1,4 @@
-"""What shifts of bits may return, where the shift is too large."""
+"""Permitted results of bit shifts, for shifts that are too large."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = [
 def element_wise_bit_shift_left_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits, or any where the shift is the width or more."""
+    """Return the interval: the shifted bits, or any number if the shift is at least the width."""
     return _interval(element_wise_bit_shift_left(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def element_wise_bit_shift_right_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Interval:
-    """Return the shifted bits, or any where the shift is the width or more."""
+    """Return the interval: the shifted bits, or any number if the shift is at least the width."""
     return _interval(element_wise_bit_shift_right(ATensor, BTensor, OutputTensor), BTensor)
 
 
 def _interval(shifted: Array, shift: Array) -> Interval:
-    """Return what is right: of UINT32 one result alone, as Direct3D shifts by the lowest 5 bits."""
+    """Return the interval; for UINT32 it is one number, as Direct3D shifts by the low 5 bits."""
     width = 8 * shifted.dtype.itemsize
     if width == 32:
         return shifted, shifted

@@ -1,4 +1,4 @@
-"""How far VALUE_SCALE_2D may be from the reference's outputs."""
+"""Permitted errors of VALUE_SCALE_2D."""
 
 from __future__ import annotations
 

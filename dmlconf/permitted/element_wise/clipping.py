@@ -1,4 +1,4 @@
-"""What operators that keep elements within bounds may return besides the reference's outputs."""
+"""Permitted results of operators that keep elements within bounds, besides the reference's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @of_fields(Clip1Desc)
 def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
-    """Return the bounded elements, which are scaled with a rounding either way.
+    """Return the interval of bounded elements, which are scaled and rounded up or down first.
 
     An integer bound of NaN may be any integer to which a processor converts it.
     """
@@ -48,7 +48,7 @@ def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[Interval]:
 def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Sequence[Interval]:
-    """Return the bounded elements, which are scaled with a rounding either way.
+    """Return the interval of bounded elements, which are scaled and rounded up or down first.
 
     An integer bound of NaN may be any integer to which a processor converts it.
     """

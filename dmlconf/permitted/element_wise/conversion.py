@@ -1,4 +1,4 @@
-"""What CAST may return besides the reference's output."""
+"""Permitted results of CAST besides the reference's output."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ __all__ = [
 
 
 def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
-    """Return what a conversion to 8 or 16 bits gives that clamps, and what one gives that wraps.
+    """Return the result of a cast to 8 or 16 bits that clamps, and of one that wraps around.
 
-    Source: measured is a clamp; whether a store of 8 or 16 bits clamps depends on how the kernel
-    stores.
+    300 becomes 255 in UINT8 if it is clamped, and 44 if it wraps around.
+
+    Source: DirectML was measured to clamp. Whether a store of 8 or 16 bits clamps depends on the
+    instruction with which a kernel stores.
     """
     target = OutputTensor.DataType.dtype
     clamped = cast(InputTensor, OutputTensor)
@@ -35,7 +37,7 @@ def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[In
 
 
 def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
-    """Return what a conversion to a floating-point type gives that rounds either way.
+    """Return the interval of a cast to a floating-point type that rounds toward zero or to nearest.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
     rounding toward zero, or to nearest.

@@ -1,4 +1,4 @@
-"""How far roots, exponentials, logarithms and hyperbolic functions may be from the right values.
+"""Permitted errors of roots, exponentials, logarithms and hyperbolic functions.
 
 Kernels compute formulas of FLOAT32 numbers with the hardware's own functions, whose errors are
 added up here.

@@ -1,4 +1,4 @@
-"""What comparisons may return: hardware may take subnormal FLOAT32 numbers for zero.
+"""Permitted results of comparisons: hardware may take subnormal FLOAT32 numbers for zero.
 
 Whether 1e-40 equals 0 is then either true or false.
 

@@ -1,4 +1,4 @@
-"""What `a - b * floor(a / b)`, or with trunc, may be besides the reference's outputs."""
+"""Permitted results of `a - b * floor(a / b)`, and of the same with trunc."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How far powers, and arc tangents of a quotient, may be from the right values.
+"""Permitted errors of powers, and of arc tangents of a quotient.
 
-Kernels compute x^y as exp2(y * log2(x)), so the error of log2 counts y times: that of x^100 is
-relatively 100 times that of x.
+Kernels compute x^y as exp2(y * log2(x)), so the error of log2 is multiplied by y: the relative
+error of x^100 is 100 times that of x.
 
 Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
 """
@@ -44,13 +44,13 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 _BEYOND_INT32: Final = 2.0**31
-"""From here on kernels may take an even exponent for odd: integers of 32 bits do not hold it.
+"""Kernels may take even exponents from here on for odd ones: 32-bit integers do not hold them.
 
 Measured on DirectML 1.8.0 and 1.15.4: (-1)^16777216 is 1, and (-1)^2147483648 is -1.
 """
 
 _WORD: Final = 32
-"""The bits of the integers that kernels compute with."""
+"""The number of bits of the integers that kernels compute with."""
 
 
 def element_wise_pow_interval(
@@ -88,10 +88,10 @@ def element_wise_constant_pow_interval(
 def element_wise_atan_yx_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the angle with the error of a polynomial; any angle, or NaN, at the origin.
+    """Return the candidates: the angle with the error of a polynomial; any angle at the origin.
 
     Kernels may compute y / x as y * (1 / x), where a subnormal reciprocal counts as 0. Any value is
-    right where x or y is NaN, which the polynomial may replace, and where both are subnormal.
+    right if x or y is NaN, which the polynomial may replace, or if both are subnormal.
     """
     y, x = wide(ATensor), wide(BTensor)
     dtype = OutputTensor.DataType.dtype

@@ -1,4 +1,4 @@
-"""What an element that is scaled first may be, and a function of it."""
+"""Permitted results of scaled elements, and of functions of them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 _MOST_TOGETHER: Final = 1 << 12
-"""The most elements of which a function is computed for several arguments at once."""
+"""A function of up to this many elements is computed for several arguments at once."""
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
 
-    Product and sum are rounded either way or at once, unless FLOAT32 holds them; subnormal ones may
-    be zero, and either may overflow.
+    The product and the sum are each rounded up or down, or both are rounded at once, unless FLOAT32
+    holds them. Subnormal ones may be flushed to zero, and either may overflow.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
@@ -78,8 +78,8 @@ def function_interval(
     """Return what a function of the scaled elements may give.
 
     Args:
-        function: of FLOAT64 numbers; monotone on either side of zero. Where only some arguments in
-            reach make it NaN, any result is right.
+        function: a function of FLOAT64 numbers; monotone on either side of zero. Where only some
+            arguments in reach make it NaN, any result is right.
         tensor: the elements.
         scale_bias: what is done to them first.
         output: the output, whose type the results have; integers are truncated before the function.
@@ -115,8 +115,8 @@ def unary_interval(
     """Return the function of the least and the greatest right values of such an operator.
 
     Args:
-        name: the operator's, as in `element_wise_exp`.
-        ends: of the input, the ScaleBias and the output, as `function_interval` has them.
+        name: the operator's name, as in `element_wise_exp`.
+        ends: the ends of the input, the ScaleBias and the output, as `function_interval` has them.
         words: what it returns, and why that is right.
     """
 

@@ -1,4 +1,4 @@
-"""What operators that round or classify elements may return besides the reference's outputs."""
+"""Permitted results of operators that round or classify elements, besides the reference's."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = [
 def element_wise_identity_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Interval:
-    """Return the scaled elements, rounded either way."""
+    """Return the interval of IDENTITY: the scaled elements, rounded up or down."""
     return function_interval(unchanged, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_abs_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Interval:
-    """Return the magnitude of the scaled elements, rounded either way."""
+    """Return the interval of ABS: the absolute values of scaled elements, rounded up or down."""
     magnitude = np.abs if is_identity(ScaleBias) else magnitude_function(InputTensor)
     return function_interval(magnitude, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
 
@@ -46,7 +46,7 @@ def element_wise_abs_interval(
 def element_wise_sign_candidates(
     InputTensor: Array, OutputTensor: TensorDesc
 ) -> Sequence[Interval]:
-    """Return the sign, and 0 for a subnormal FLOAT32 number."""
+    """Return the candidates of SIGN: the sign and, for a subnormal FLOAT32 number, also 0."""
     sign = element_wise_sign(InputTensor, OutputTensor)
     if InputTensor.dtype != np.float32:
         return [(sign, sign)]
@@ -59,7 +59,7 @@ def element_wise_sign_candidates(
 def element_wise_ceil_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Sequence[Interval]:
-    """Return the whole number above the scaled element, which is rounded either way."""
+    """Return the candidates of CEIL, for a scaled element that is rounded up or down."""
     ends = function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
     return _whole_numbers(*ends)
 
@@ -67,7 +67,7 @@ def element_wise_ceil_candidates(
 def element_wise_floor_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Sequence[Interval]:
-    """Return the whole number below the scaled element, which is rounded either way."""
+    """Return the candidates of FLOOR, for a scaled element that is rounded up or down."""
     ends = function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
     return _whole_numbers(*ends)
 
@@ -75,10 +75,10 @@ def element_wise_floor_candidates(
 def element_wise_round_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
 ) -> Sequence[Interval]:
-    """Return the whole number and, for TOWARD_INFINITY, what adding a half in FLOAT32 gives.
+    """Return the candidates of ROUND; for TOWARD_INFINITY a kernel may add a half in FLOAT32.
 
-    FLOAT32 rounds that sum: of 0.49999997, the number just below a half, it is 1, and of an odd
-    number above 2^23 it is the next even number.
+    FLOAT32 rounds that sum. For 0.49999997, the number just below a half, the result is 1, and for
+    an odd number above 2^23 it is the next even number.
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
@@ -90,7 +90,7 @@ def element_wise_round_candidates(
 
 
 def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
-    """Return the two whole numbers as candidates, together with all between them."""
+    """Return the candidates from the lowest whole number to the highest."""
     with np.errstate(invalid="ignore"):
         apart = highest.astype(np.float64) - lowest > 1
     return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]

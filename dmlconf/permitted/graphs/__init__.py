@@ -1,1 +1,1 @@
-"""What graphs may compute, whose nodes each may be off within their own limits."""
+"""Permitted outputs of graphs, whose nodes may each be off within their own limits."""

@@ -1,4 +1,4 @@
-"""What the outputs of a graph may be: the errors of its nodes, carried through later nodes.
+"""Permitted outputs of a graph: the errors of its nodes, carried through later nodes.
 
 The graph is evaluated many times, each time with other errors of the intermediates, as large as
 their nodes' rules permit: these evaluations are the samples (`samples`), as in Monte Carlo
@@ -321,7 +321,7 @@ def _hull(
     """Return the hull of the samples, widened, and the infinities and NaN that occur too.
 
     Args:
-        bands: of the samples, the right one first and the random ones last.
+        bands: the bands of the samples, the right one first and the random ones last.
         fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
             empty if they do anyway.
         nonnegative: which elements are not negative; None for none.
@@ -387,7 +387,7 @@ def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[
     Where inputs are infinite themselves, no finite number is right.
 
     Args:
-        bands: of the samples.
+        bands: the bands of the samples.
         cases: the node with its inputs in each of them.
     """
     finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
@@ -409,7 +409,7 @@ def _widening(deviations: Array) -> Array:
     """Return how far each element may be off by errors that add up, from the random samples.
 
     Args:
-        deviations: of the random samples; the first axis is that of samples.
+        deviations: the deviations of the random samples; the first axis is that of samples.
     """
     sizes = np.abs(deviations)
     deviation = np.sqrt(np.mean(np.square(sizes), axis=0))

@@ -1,14 +1,14 @@
 """Other ways in which a right device may evaluate the nodes of a graph.
 
-Some choices of a device do not matter for one operator, but for the nodes after it: MIN(0, -0) may
-be 0 or -0, which are equal, but 1 / MIN(0, -0) is one infinity or the other. So the whole graph is
-evaluated
+Some choices of a device do not matter for one operator, but they matter for later nodes. MIN(0, -0)
+may be 0 or -0, which are equal, but 1 / MIN(0, -0) is then infinity or -infinity. So the whole
+graph is also evaluated
 
-- with zeros for subnormal inputs and attributes of nodes that may take them for zero;
-- with zeros of another sign wherever a node's rule compares numbers, not bits.
+- with zeros instead of subnormal inputs and attributes, for nodes that may flush them to zero;
+- with zeros of the other sign, for nodes whose rule compares numbers and not bits.
 
-In an alternative all nodes, or some of them, choose so. Each alternative is a candidate of its own:
-nothing between two of them is right.
+In an alternative, all nodes or some of them make such a choice. Each alternative is a candidate: no
+number between two of them is right.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["PASS_SIGNS_ON", "Alternative", "alternatives"]
 
 _MOST_COMBINED: Final = 3
-"""Up to so many nodes, each combination of nodes that flush subnormal numbers is tried."""
+"""Up to this many nodes, each combination of nodes that flush subnormal numbers is tried."""
 
 _MOST_ALONE: Final = 8
-"""With more nodes, so many are tried one by one."""
+"""With more nodes, this many are tried one by one."""
 
 _BY_CHANCE: Final = 4
-"""Evaluations in which each zero has a random sign."""
+"""The number of evaluations in which each zero has a random sign."""
 
 PASS_SIGNS_ON: Final = frozenset(
     {
@@ -62,7 +62,7 @@ PASS_SIGNS_ON: Final = frozenset(
         "SPLIT",
     }
 )
-"""Operators that give equal numbers for 0 and -0; a zero that they give may differ in its sign."""
+"""Operators whose results for 0 and -0 are equal, or zeros that differ only in their sign."""
 
 Signs = Callable[[Array, int], Array]
 """Gives the zeros of an output their signs, by the output's number in the graph."""
@@ -70,11 +70,11 @@ Signs = Callable[[Array, int], Array]
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A way to evaluate the nodes.
+    """A way to evaluate the nodes of a graph.
 
     Attributes:
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
+        allowance_of: gives the allowance of an output.
     """
 
     evaluate: Evaluate
@@ -84,17 +84,17 @@ class Alternative:
 def alternatives(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf, right: NodeValues
 ) -> Iterator[Alternative]:
-    """Yield the ways that lead to other outputs.
+    """Yield the alternatives that lead to other outputs of the graph.
 
     Args:
         case: the graph.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
-        right: what the nodes compute.
+        allowance_of: gives the allowance of an output.
+        right: the outputs of the nodes.
     """
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # Equal outputs may have a wider range: the quotient by a scale of zero is undefined.
+        # Equal outputs may permit more values: a quotient by a scale of zero is undefined.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     if not _signs_may_show(case, right):
@@ -195,7 +195,7 @@ def _signs_may_show(case: GraphCase, right: NodeValues) -> bool:
 
 
 def _with_signs(case: GraphCase, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
-    """Return what the nodes compute, quickly: only what reads other zeros is computed again."""
+    """Return the outputs of the nodes; only nodes that read other zeros are computed again."""
     numbers = _numbers(right)
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:

@@ -1,9 +1,9 @@
-"""Tolerance bands: what the rule of a node permits of one of its outputs.
+"""Tolerance bands: the values that a node's rule permits for each element of its output.
 
-Where the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. What is
-permitted follows from a node's inputs, so each evaluation of a graph has a band of its own. Those
-of operators that compute each element alone are computed for all evaluations at once: the tensors
-of graphs are small, so one call for 17 evaluations takes little longer than one for a single one.
+If the right value is 1 and the rule permits an error of 0.25, the band is 0.75 to 1.25. It depends
+on the node's inputs, so each evaluation of a graph has its own band. For operators that compute
+each element alone, the bands of all evaluations are computed together: the tensors of graphs are
+small, so one call for 17 evaluations takes little longer than a call for one.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Band:
     Attributes:
         right: what the reference computes.
         lowest: the least right values, FLOAT64 or the integers' own type.
-        highest: the greatest.
-        open: which elements any value satisfies.
+        highest: the greatest right values, of the same type.
+        open: the elements for which any value is right.
         overflows: where infinities and NaN are as right; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
     """
@@ -74,9 +74,9 @@ class Band:
     @property
     @np.errstate(all="ignore")
     def finite_ends(self) -> Interval:
-        """The ends; in place of an infinite one, a number as far off as the other end.
+        """The ends, with a finite number instead of an infinite end, as far off as the other end.
 
-        Where a power of 1e22 may be infinite, and 1% too small, it may be 1% too large as well.
+        If a power of 1e22 may be 1% too small, or infinite, its ends are 1% below and 1% above.
         """
         right, ends = self.right, (self.lowest, self.highest)
         if right.dtype.kind != "f" or np.isfinite(ends).all():
@@ -89,10 +89,10 @@ class Band:
 
     @np.errstate(all="ignore")
     def moved(self, far: Array) -> Array:
-        """Return values as far off as the right ones may be, or a part of that.
+        """Return values that are as far off as the band permits, or a share of that.
 
         Args:
-            far: from -1 for the lowest to 1 for the highest.
+            far: how far off each value is: from -1 for the lowest permitted to 1 for the highest.
         """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)
@@ -112,7 +112,7 @@ def stored(values: Array, like: Array) -> Array:
     if like.dtype.kind == "f":
         return values.astype(like.dtype)
     limits = np.iinfo(like.dtype)
-    # FLOAT64 may not hold an integer of 64 bits; what does not move stays.
+    # FLOAT64 does not hold every 64-bit integer, so elements that do not move are copied.
     kept = (values == like) | (values <= limits.min) | (values >= float(limits.max))
     moved = np.where(kept, 0, values).astype(like.dtype)
     moved = np.where(values <= limits.min, like.dtype.type(limits.min), moved)
@@ -121,18 +121,18 @@ def stored(values: Array, like: Array) -> Array:
 
 
 _SORTING: Final = frozenset({"TOP_K", "TOP_K1"})
-"""Operators that may give any element of a line with a NaN, and its index. Samples hold few of
-these, so what follows is open."""
+"""Operators that may return any element of a line with a NaN, and its index. Samples contain few of
+these choices, so later results are open."""
 
 
 def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Band:
-    """Return what the rule of a node permits of one of its outputs.
+    """Return the band of an output of a node.
 
     Args:
         case: the node as a case of its own, with its inputs.
         tensor: the output.
-        right: what the node computes from these inputs.
-        allowance_of: gives what its rule permits.
+        right: the outputs that the reference computes from these inputs.
+        allowance_of: gives the allowance of an output.
     """
     rule = case.rule(tensor)
     flat = np.ascontiguousarray(right).ravel()
@@ -174,13 +174,13 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
 def bands_of(
     cases: Sequence[Case], tensor: str, values: Sequence[Array], allowance_of: AllowanceOf
 ) -> list[Band]:
-    """Return what `band_of` does for each of several evaluations of one node.
+    """Return the band of an output of a node for each of several evaluations.
 
     Args:
         cases: the node as a case of its own, with the inputs that it has in each of them.
         tensor: the output.
-        values: what the node computes from these inputs.
-        allowance_of: gives what its rule permits.
+        values: the output that the reference computes in each of them.
+        allowance_of: gives the allowance of an output.
     """
     if len(cases) < 2 or not _computes_alone(cases[0], tensor, len(cases) * values[0].size):
         return [

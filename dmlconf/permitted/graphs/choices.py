@@ -211,7 +211,7 @@ def _marks(
         expected: the ones and zeros that are expected.
         order: how the operator orders its input.
         moved: the sizes with the axes of lines at the end.
-        ranks: as `_ranks` has them.
+        ranks: the ranks, as `_ranks` has them.
     """
     axes, (at_least, at_most) = order.axes, ranks
     of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)
@@ -230,7 +230,7 @@ def _indices(
         expected: the indices that are expected.
         order: how the operator orders its input.
         one_each: whether there is one index for each line, not one for each rank along an axis.
-        ranks: as `_ranks` has them.
+        ranks: the ranks, as `_ranks` has them.
     """
     at_least, at_most = ranks
     arrays = []

@@ -1,7 +1,7 @@
-"""What NONZERO_COORDINATES may return in a graph whose elements may be zero or not.
+"""Permitted results of NONZERO_COORDINATES in a graph, where elements may be zero or not.
 
-If 2 elements are surely not zero, and 2 others may be zero or not, 2, 3 or 4 are counted. The first
-row of the coordinates may be that of any element with no certain one before it.
+If 2 elements are surely not zero, and 2 others may be zero or not, the count is 2, 3 or 4. The
+first row may have the coordinates of any element before which no element is surely nonzero.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MOST: Final = 64
 
 
 def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array]]:
-    """Return, by output of NONZERO_COORDINATES, others that are as right as the expected one.
+    """Return, by output of NONZERO_COORDINATES, further outputs that are also right.
 
     Args:
         case: the node.
-        low: the least that the elements may be.
-        high: the greatest.
+        low: the least value that each element may have.
+        high: the greatest value that each element may have.
     """
     certain, possible = _states(low, high)
     if not 0 < (possible & ~certain).sum() <= _MOST:

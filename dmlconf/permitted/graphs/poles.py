@@ -120,7 +120,7 @@ def beyond_poles(hull: Interval, poles: Poles, slot: Slot) -> list[Interval]:
 
     Args:
         hull: the least and the greatest values that evaluations give.
-        poles: as `poles_of` has them.
+        poles: the poles, as `poles_of` has them.
         slot: the output.
     """
     mask = poles.elements.get(slot)

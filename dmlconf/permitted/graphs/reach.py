@@ -1,8 +1,9 @@
-"""Elements of a graph that no expected value judges: intermediates of any value lead to them.
+"""Find elements of a graph that are open because they follow from an open element.
 
-A rule may permit any value of an intermediate's element, for instance if a sum overflows. What
-the nodes after it compute from that element is open too. So the graph is evaluated on extreme
-values instead, and every element that then differs from the expected one is open.
+A rule may permit any value for an element of an intermediate, for instance if a sum overflows. Then
+the elements that later nodes compute from it are open too. To find them, the graph is evaluated
+with extreme values in the open element: every element that then differs from the expected one is
+open.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Open", "open_elements"]
 
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
-"""The representatives of all values: an operator that hides one of these shows another."""
+"""Values that stand for all others: if an operator hides one of them, it shows another."""
 
 _MORE: Final = 2
-"""Number of further evaluations, on random numbers: equal ones may lead to the expected result."""
+"""Number of further evaluations, on random numbers, since equal numbers may hide an effect."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
-"""Operators of which other inputs leave other elements of the output undefined."""
+"""Operators whose undefined output elements depend on the values of the input."""
 
 _BITS: Final = frozenset(
     {
@@ -42,16 +43,16 @@ _BITS: Final = frozenset(
         "ELEMENT_WISE_BIT_XOR",
     }
 )
-"""The operators of which near inputs have results that are far apart."""
+"""Operators whose results may be far apart for inputs that are near each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Elements that have no range, by output of a node; outputs without any are not there.
+    """The open elements by output of a node; outputs without open elements are left out.
 
     Attributes:
-        reached: of which any value is right.
-        read: which the nodes after them may read as any value, such as a number or infinity.
+        reached: the elements for which any value is right.
+        read: the elements that later nodes may read as any value, such as a number or infinity.
     """
 
     reached: Mapping[Slot, Array]
@@ -68,17 +69,17 @@ def open_elements(
     poles: Mapping[Slot, Array],
     jumps: Mapping[Slot, Array],
 ) -> Open:
-    """Return of which elements any value is right for what an earlier node may give.
+    """Return the open elements that follow from results that earlier nodes may give.
 
     Args:
         case: the graph.
         evaluate: computes one operator.
-        allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node.
-        right: what the nodes compute.
-        sampled: what they compute from moved intermediates.
+        allowance_of: gives the allowance of an output.
+        bands: the tolerance band of each output of a node.
+        right: the outputs of the nodes.
+        sampled: the outputs of the nodes for moved intermediates.
         poles: the elements of `poles.Poles`.
-        jumps: as `elements_at_jumps` has them.
+        jumps: the jumps, as `elements_at_jumps` has them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}
@@ -112,7 +113,7 @@ def open_elements(
         reach()
         chosen = _of_lines(right, _either(starts, reached))
         if chosen:
-            # Other lines of the same output may be open already, as one that holds NaN in a sample.
+            # Other lines of the output may be open already, such as one with NaN in a sample.
             starts, reached = _either(starts, chosen), _either(reached, chosen)
             reach()
     return Open(reached, _either(reached, starts))
@@ -127,10 +128,10 @@ def _either(one: Mapping[Slot, Array], other: Mapping[Slot, Array]) -> dict[Slot
 
 
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
-    """Return what follows from the order of a line in which some elements may be any.
+    """Return the elements that are open because a line with open elements may be in any order.
 
-    Evaluations put few of all combinations of such elements into a line. Where two of three
-    elements may be 0 or 1, one in four has the first of them alone as the greatest.
+    Evaluations try only a few combinations of open elements in a line. If two of three elements may
+    be 0 or 1, the first of them alone is the greatest in one of four combinations.
     """
     chosen: dict[Slot, Array] = {}
     for name, case in right.cases.items():
@@ -149,10 +150,10 @@ def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Ar
 
 
 def _any_value(number: int, like: Array) -> Array:
-    """Return the representative of all values in an evaluation, in a data type.
+    """Return the value that stands for all values in an evaluation, in a data type.
 
-    That is one of `_VALUES`; for integers 0, the greatest, the least and 1, which has another
-    remainder than 0 by any number but 1; and then random numbers.
+    These are `_VALUES` in turn; for integers 0, the greatest, the least, and 1, whose remainder
+    differs from that of 0 for every divisor but 1. Random numbers follow.
     """
     generator = np.random.Generator(np.random.PCG64([number]))
     if like.dtype.kind == "f":
@@ -169,9 +170,9 @@ def _any_value(number: int, like: Array) -> Array:
 def _of_unknown_bits(
     bands: Mapping[Slot, Band], right: NodeValues, moved: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return what operators on bits make of floating-point numbers that may be off, or of any NaN.
+    """Return the open elements of operators on bits whose floating-point inputs may be off or NaN.
 
-    Those of the graph's inputs and constants are known to the bit.
+    The bits of the graph's inputs and constants are known.
     """
     unknown: dict[Slot, Array] = {}
     for name, case in right.cases.items():

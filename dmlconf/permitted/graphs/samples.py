@@ -55,7 +55,7 @@ _CHANCE: Final = 1000
 7."""
 
 _MOST_KEPT: Final = 1 << 10
-"""Random numbers for so many elements are kept for the next graph."""
+"""Random numbers for this many elements are kept for the next graph."""
 
 Chooser = Callable[[Band, int], Array]
 """Gives how far each element goes, from -1 to 1, by its range and the intermediate's number."""

@@ -159,7 +159,7 @@ def of_choices(
         allowance_of: gives what its rules permit.
         bands: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
-        choices: as `index_choices` has them.
+        choices: the choices, as `index_choices` has them.
         unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}

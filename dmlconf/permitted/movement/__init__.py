@@ -1,1 +1,1 @@
-"""What operators that move elements may return besides the reference's outputs."""
+"""Permitted results of operators that move elements besides the reference's outputs."""

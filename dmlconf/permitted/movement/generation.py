@@ -1,4 +1,4 @@
-"""What FILL_VALUE_SEQUENCE and DIAGONAL_MATRIX may return besides the reference's outputs."""
+"""Permitted results of FILL_VALUE_SEQUENCE and DIAGONAL_MATRIX besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def diagonal_matrix1_candidates(
 def fill_value_sequence_interval(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
 ) -> Interval:
-    """Return the sequence with product and sum rounded in FLOAT32 either way.
+    """Return the interval of the sequence; product and sum are rounded up or down in FLOAT32.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

@@ -1,4 +1,4 @@
-"""What PADDING may return besides the reference's output."""
+"""Permitted results of PADDING besides the reference's output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def padding1_candidates(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Sequence[Interval]:
-    """Return the padded input with each integer that processors make of a FLOAT32 value."""
+    """Return the padded input for each integer to which processors convert PaddingValue."""
     values = held_choices(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     outputs = (padded(InputTensor, PaddingMode, each, StartPadding, EndPadding) for each in values)
     return [(output, output) for output in outputs]

@@ -1,4 +1,4 @@
-"""What TOP_K and NONZERO_COORDINATES may return besides the reference's outputs."""
+"""Permitted results of TOP_K and NONZERO_COORDINATES besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""Elements of a line up to which each is a candidate of its own."""
+"""In lines of up to this many elements, each element is its own candidate."""
 
 
 def nonzero_coordinates_interval(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
 ) -> tuple[Interval, Interval]:
-    """Return the count and the coordinates, twice; any number after the last coordinates.
+    """Return the intervals of the count and the coordinates, which are exact.
 
-    Where hardware may compare subnormal numbers as zeros, the last coordinates may come earlier.
+    Any number is right after the last coordinates. If hardware may take subnormal numbers for
+    zeros, there may be fewer coordinates.
     """
     count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
     defined = int(count.ravel()[0])
@@ -42,12 +43,12 @@ def nonzero_coordinates_interval(
 
 @of_fields(TopK1Desc)
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
-    """Return the elements and their indices; in lines that hold a NaN any element and any index.
+    """Return the candidates of TOP_K: in a line with a NaN, any element and any index are right.
 
-    No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
-    DirectML then takes some elements twice and leaves out others that belong to the first ones, but
-    whatever it returns is an element of the line, or NaN, with an index in it. In a line of equal
-    numbers, or of NaN alone, the element is known wherever a NaN is put.
+    Comparisons with NaN are false, so the order of such a line depends on the sorting algorithm.
+    Measured: DirectML returns some elements twice and leaves out others, but every result is an
+    element of the line, or NaN, with an index in the line. If a line has only equal numbers, or
+    only NaN, the element is known.
     """
     values, indices = first_elements(desc)
     line = desc.InputTensor
@@ -69,8 +70,8 @@ def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
     """Yield every number of the lines, or the least and the greatest if lines are long.
 
     Args:
-        numbers: in order, NaN last.
-        axis: along which the lines are.
+        numbers: the numbers, in order, NaN last.
+        axis: the axis along which the lines are.
     """
     last = np.maximum((~np.isnan(numbers)).sum(axis, keepdims=True) - 1, 0)
     if numbers.shape[axis] > _MOST_NUMBERS:

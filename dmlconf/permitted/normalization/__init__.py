@@ -1,1 +1,1 @@
-"""What normalizations may be off."""
+"""Permitted errors of normalizations."""

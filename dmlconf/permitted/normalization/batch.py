@@ -1,4 +1,4 @@
-"""How far batch normalization may be from the reference's outputs.
+"""Permitted errors of batch normalization.
 
 Derived in docs/bounds.md, Normalisation.
 """
@@ -134,10 +134,10 @@ class _Moments:
         mean_size: the means of the elements' sizes.
         partial: what `partial_mean` returns for the elements.
         exact: which means are the same however they are computed.
-        overflows: where the sum on the way to a mean may overflow.
-        size: of each element, and of its mean.
+        overflows: the means whose sum may overflow.
+        size: the size of each element, and of its mean.
         centred: each element without its mean.
-        squares: of these.
+        squares: the squares of the centred elements.
         variance: the means of the squares.
         deviation: the roots of the variances and the operator's epsilon.
     """
@@ -217,12 +217,12 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return what the quotient takes of stores in FLOAT16.
+    """Return the errors that stores in FLOAT16 cause in the quotient.
 
     Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
 
     Args:
-        moments: of the elements.
+        moments: the moments of the elements.
         quotient: the sizes of `(x - mean) / deviation`.
     """
     deviation = moments.deviation
@@ -277,7 +277,7 @@ def _batches_first(
     Args:
         tensor: the elements.
         over: the dimensions that share a mean, the batches among them.
-        epsilon: the operator's.
+        epsilon: the operator's epsilon.
     """
     rest = tuple(axis for axis in over if axis != 0)
 

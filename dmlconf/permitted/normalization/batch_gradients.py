@@ -1,4 +1,4 @@
-"""How far the gradients of batch normalization may be from the reference's outputs.
+"""Permitted errors of the gradients of batch normalization.
 
 Derived in docs/bounds.md, Gradients of normalisation.
 """
@@ -38,9 +38,9 @@ __all__ = [
 def batch_normalization_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the three gradients of absolute values.
+    """Return the error scales of the three gradients: the same gradients of absolute values.
 
-    Measured: FLOAT16 holds sums before they are divided.
+    Measured: kernels store sums in FLOAT16 before they divide them.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -76,7 +76,7 @@ def batch_normalization_grad_error_scale(
 
 
 def _vanishes(first: Array, *others: Array) -> Array:
-    """Return where one of several intermediates is subnormal and may be flushed to 0.
+    """Return the elements with a subnormal intermediate, which may be flushed to 0.
 
     The result is then 0, or NaN if it is divided by 0.
 
@@ -93,9 +93,9 @@ def _vanishes(first: Array, *others: Array) -> Array:
 def batch_normalization_training_grad_error_scale(
     desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
-    """Return the three gradients, computed with absolute values, so that nothing cancels.
+    """Return the error scales of the three gradients, computed with absolute values.
 
-    Measured: FLOAT16 holds the sums, the means, the terms and their differences.
+    Measured: kernels store the sums, the means, the terms and their differences in FLOAT16.
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
@@ -107,7 +107,7 @@ def batch_normalization_training_grad_error_scale(
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
         count = elements_over(desc.InputTensor, over)
         square = np.square(deviation)
-        # The scale and the deviation may be taken before the terms are added up.
+        # A kernel may multiply by the scale and divide by the deviation before it adds up.
         factors = desc.ScaleTensor, 1 / deviation
         one = np.ones(())
         largest = greatest_product(one, centred, scale.sums / count, 1 / square, *factors)
@@ -149,9 +149,9 @@ def _underflow_of_terms(
     Args:
         desc: the desc.
         difference: the gradient without its mean.
-        sums: of the gradient times the centred input.
-        count: how many terms these have.
-        deviation: what is divided by.
+        sums: the sums of the gradient times the centred input.
+        count: how many terms each sum has.
+        deviation: the divisor.
     """
     centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
     at_end = desc.ScaleTensor, 1 / deviation
@@ -167,7 +167,7 @@ def _underflow_of_terms(
 
 
 def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
-    """Return what gradients in FLOAT16 are computed from."""
+    """Return the values from which kernels compute gradients in FLOAT16."""
     return GradientInputs(
         desc.InputTensor,
         desc.InputGradientTensor,
@@ -206,12 +206,12 @@ def _parameter_error_scales(
 
 
 def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return what FLOAT16 loses of partial sums, if the dimensions are not adjacent.
+    """Return the errors of storing partial sums in FLOAT16, if dimensions are not adjacent.
 
     Args:
-        terms: what is added up.
-        over: the dimensions.
-        exact: where no sum is rounded in FLOAT32.
+        terms: the terms.
+        over: the dimensions along which they are added up.
+        exact: the sums that are not rounded in FLOAT32.
     """
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
@@ -232,7 +232,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; what has overflowed stays so."""
+    """Return an error scale divided by the deviation; overflows stay as they are."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
     return replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)

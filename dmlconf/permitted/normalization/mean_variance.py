@@ -1,4 +1,4 @@
-"""How far MEAN_VARIANCE_NORMALIZATION and LP_NORMALIZATION may be from the reference's outputs.
+"""Permitted errors of MEAN_VARIANCE_NORMALIZATION and LP_NORMALIZATION.
 
 Derived in docs/bounds.md, Normalisation and Lp normalisation.
 """
@@ -64,7 +64,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             values -= mean
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
         intermediate = greatest_product(terms, scale.astype(np.float64))
-        # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
+        # Measured: the mean, the differences from it, and the scaled differences are FLOAT16.
         held, exact = np.zeros(1), np.ones(1, bool)
         if desc.UseMean:
             exact = exact_mean(desc.InputTensor, mean, added)
@@ -90,12 +90,13 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             others += saturated(
                 centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
             )
-            # The variance, of which the root takes half, the root, and what is scaled.
+            # The stores of the variance, whose relative error the root halves, of the root, and of
+            # the quotient that is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
             held = held + np.abs(values) * root / divisor
             if desc.ScaleTensor is not None or desc.BiasTensor is not None:
                 held = held + store_sizes(values)
-        # The root, the quotient and its product with the scale.
+        # Each of these rounds once: the root, the quotient, and its product with the scale.
         steps = 2 if desc.ScaleTensor is None else 3
         error_scale = ErrorScale(terms + steps * np.abs(values), held)
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)
@@ -140,11 +141,12 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
 
 
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
-    """Return what kernels give that average adjacent dimensions in one pass, others in a further.
+    """Return the results of kernels that compute averages in several passes.
 
-    Measured: DirectML 1.8.0 holds the averages of each pass in FLOAT16, truncated, and may hold the
-    inverse of the root. Either pass may be the first: along the dimensions 0 and 2 it is 0, and
-    along 0, 1 and 3 it is 3.
+    Each pass averages over adjacent dimensions: over the dimensions 0, 1 and 3 one pass averages
+    over 0 and 1, and another one over 3. Measured: DirectML 1.8.0 truncates the averages of each
+    pass to FLOAT16, and may also truncate the inverse of the root. Its first pass is over 0 for the
+    dimensions 0 and 2, but over 3 for 0, 1 and 3, so both orders are computed.
 
     Args:
         desc: the operator's fields.
@@ -185,15 +187,16 @@ def _normalized_spans(
     exact: Array | None,
     epsilon: float | None,
 ) -> Iterator[Span]:
-    """Yield the spans of the output, one for each way of storing mean and variance in FLOAT16.
+    """Yield spans of the output: intervals of what a kernel may compute with FLOAT16 stores.
 
-    A kernel may also store `(x - mean) / deviation`, or `scale / deviation`, in FLOAT16.
+    There is one for each way of storing the mean and the variance. A kernel may also store
+    `(x - mean) / deviation`, or `scale / deviation`.
 
     Args:
-        tensor, scale, bias: the inputs.
+        tensor, scale, bias: the input, its scale and its bias; None for an absent one.
         over: the dimensions along which elements share mean and variance.
-        exact: which means are the same however they are computed; None for a mean of 0.
-        epsilon: the operator's; None where nothing is divided.
+        exact: which means are the same in every order of adding; None if no mean is subtracted.
+        epsilon: the operator's epsilon; None if nothing is divided by the deviation.
     """
     statistics = Statistics.of(wide(tensor), over, exact)
     one = [Span.of(np.ones(1))]
@@ -211,7 +214,7 @@ def _normalized_spans(
 def lp_normalization_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
 ) -> ErrorScale:
-    """Return the error scale of each quotient by the norm, and what FLOAT16 loses of the norm.
+    """Return the error scale of LP_NORMALIZATION, whose FLOAT16 kernels store the norm.
 
     Derived in docs/bounds.md, Lp normalisation.
     """
@@ -228,7 +231,7 @@ def lp_normalization_error_scale(
             norm = np.sqrt(square)
             share = share + store_sizes(norm) * norm / np.square(root)
         cancelled = _cancellation(square, Epsilon)
-        # The root takes half of the relative error of a sum of squares, and all of a squared sum's.
+        # A root halves the relative error of a sum of squares, and keeps that of a squared sum.
         sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
         error_scale = ErrorScale(sums, size * share * cancelled)
         error_scale += variance_loss(size, square, Epsilon, dtype)
@@ -242,7 +245,7 @@ def lp_normalization_error_scale(
 
 
 def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
-    """Yield the spans of the quotients, for each norm, square and root that FLOAT16 may store."""
+    """Yield a span of the quotients for each choice of what is stored: norm, square and root."""
     terms = np.abs(values) if order == 1 else np.square(values)
     sums = terms.sum(axis, keepdims=True)
     exact = sums <= quantum_of(terms) * 2.0**24
@@ -255,10 +258,10 @@ def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[
 
 
 def _cancellation(variance: Array, epsilon: float) -> Array:
-    """Return by how much a negative epsilon amplifies the relative error of the variance; else 1.
+    """Return the factor by which a negative epsilon amplifies the relative error of the variance.
 
-    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and its relative error 19 times as
-    large.
+    With a variance of 1 and an epsilon of -0.9, the sum is 0.1, and the factor 19. It is 1 if
+    epsilon is not negative.
     """
     sizes = np.abs(variance) + abs(single(epsilon))
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
@@ -267,17 +270,17 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
 def saturated(
     centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
 ) -> list[Array]:
-    """Return two quotients that are right where the variance overflows its data type, FLOAT64.
+    """Return two outputs, FLOAT64, that are right if the variance overflows its data type.
 
-    A kernel that truncates stores the largest number and divides by its root. One that rounds to
-    nearest stores infinity, and the quotient is 0.
+    A kernel that truncates stores the largest number instead, and divides by its root. A kernel
+    that rounds to nearest stores infinity, and its quotient is 0.
 
     Args:
-        centred: what is divided.
-        variance: the squares of the divisors, without epsilon.
-        squares: the sums on the way to the variance, in FLOAT32.
-        epsilon: the operator's.
-        dtype: the type in which the variance is held.
+        centred: the elements less their mean.
+        variance: the variance, or the square of the norm, without epsilon.
+        squares: the sums of squares, which a kernel computes in FLOAT32.
+        epsilon: the operator's epsilon.
+        dtype: the type in which the variance is stored.
     """
     right = np.sqrt(variance + single(epsilon))
     largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
@@ -286,14 +289,15 @@ def saturated(
 
 
 def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
-    """Return which means are the same however they are computed.
+    """Return which means are the same in every order of adding.
 
-    The sum must be exact in any order, and dividing it as well: by a power of two, or of 0.
+    The sum must be exact in every order, and so must the division: the count must be a power of
+    two, or the sum 0.
 
     Args:
         tensor: the elements.
         mean: their means, with dimensions of size 1 where elements share one, FLOAT64.
-        added: the sums of the sizes of the elements.
+        added: the sums of the absolute values of the elements.
     """
     count = tensor.size // mean.size
     exact: Array = added <= quantum_of(tensor) * 2.0**24
@@ -302,14 +306,15 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
 
 
 def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
-    """Return the error scale of what the variance loses when it is stored in the data type.
+    """Return the error scale of storing the variance in the output's data type.
 
-    Measured: kernels of FLOAT16 store it too. There it may overflow, become subnormal, or 0.
+    Measured: kernels of FLOAT16 store it in FLOAT16, where it may overflow, become subnormal, or
+    become 0.
 
     Args:
-        size: the size of each element that was divided by the variance's root.
-        variance: what was added to epsilon.
-        epsilon: the operator's.
+        size: the absolute value of each element, divided by the root of the variance.
+        variance: the variance without epsilon.
+        epsilon: the operator's epsilon.
         dtype: the output's data type.
     """
     info = np.finfo(dtype)

@@ -26,8 +26,9 @@ class Statistics:
     """Variance, and differences from the mean, which may be stored in FLOAT16.
 
     Attributes:
-        differences: from the mean, a span for each way in which it may be held.
-        variance: of the elements, before it is held.
+        differences: the spans of the differences from the mean, one for each way in which a kernel
+            may hold it.
+        variance: the variance of the elements, before it is held.
     """
 
     differences: tuple[Span, ...]
@@ -73,7 +74,7 @@ def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes
 
     Args:
         over: the dimensions.
-        shape: of the tensor.
+        shape: the shape of the tensor.
     """
     counted = [axis for axis in over if shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()

@@ -1,4 +1,4 @@
-"""Which rows a kernel compares in parts, for a maximum for instance; a NaN may hide its part."""
+"""Rows that a kernel compares in parts, as for a maximum; a NaN may hide its part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def compared_in_parts(sizes: Sequence[int], axes: Sequence[int]) -> bool:
     form a part depends on the kernel.
 
     Args:
-        sizes: the tensor's.
+        sizes: the tensor's sizes.
         axes: those that a row extends over, in any order.
     """
     along = [sizes[axis] for axis in set(axes)]

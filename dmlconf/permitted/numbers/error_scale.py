@@ -1,8 +1,9 @@
-"""The error scale of a sum: what its rounding errors are a share of.
+"""Error scales: the numbers to which the rounding errors of sums are proportional.
 
 To first order a sum of n terms t is off by at most n u S, with the unit roundoff u and the sum S of
-the terms' magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 4.2); S is its error
-scale. `..._error_scale` functions return it; docs/bounds.md derives what they compute.
+the terms' absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 4.2). S is the
+error scale: 6 for 1 + 2 - 3. The functions `..._error_scale` return it; docs/bounds.md derives
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ABOVE: Final = 1 + 2.0**-7
 
 @dataclass(frozen=True, slots=True)
 class ErrorScale(SumErrors):
-    """What a kernel adds and stores on the way to an output, and what later steps make of it.
+    """The sums and the FLOAT16 stores whose errors an output has, after all later steps.
 
     The error scale of a sum of two outputs is the sum of theirs, that of `3 x` is three times that
     of `x`. Derived in docs/bounds.md, The error scale.
@@ -40,7 +41,7 @@ class ErrorScale(SumErrors):
 
     @property
     def exact(self) -> Array:
-        """Where sums are the same in every order, in FLOAT32 and as FLOAT16 stores them."""
+        """Which sums are the same in every order, in FLOAT32 and when stored in FLOAT16."""
         exact: Array = self.sums <= self.quantum * 2.0**24
         exact &= self.quantum > 0
         return exact if self.stored is None else exact & (self.stored == 0)
@@ -70,7 +71,7 @@ class ErrorScale(SumErrors):
         return self.map(lambda values: values @ np.abs(matrix))
 
     def where(self, chosen: Array, other: ErrorScale) -> ErrorScale:
-        """Return this where chosen, else the other."""
+        """Return this error scale for chosen elements, and the other one for the rest."""
         stored = None
         if self.stored is not None or other.stored is not None:
             first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
@@ -78,7 +79,7 @@ class ErrorScale(SumErrors):
         return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
     def open_where(self, undefined: Array) -> ErrorScale:
-        """Return the error scale with which any result is right for undefined elements."""
+        """Return an error scale for which any result of undefined elements is right."""
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
 
     def _with_sums(self, sums: Array) -> ErrorScale:
@@ -105,7 +106,7 @@ class ErrorScale(SumErrors):
         return narrow.overflowing_where(overflows(self.sums))
 
     def overflowing_where(self, beyond: Array) -> ErrorScale:
-        """Return the error scale with further elements of which an intermediate overflows."""
+        """Return the error scale with further elements whose intermediates overflow."""
         before = False if self.overflows is None else self.overflows
         return replace(self, overflows=before | beyond)
 
@@ -148,8 +149,8 @@ class ErrorScale(SumErrors):
         """Return the error scale with further values that a kernel stores in FLOAT16.
 
         Args:
-            sizes: the sum of their magnitudes.
-            deviation: for several, the root of the sum of their squares; `sizes` if left out.
+            sizes: the sum of the absolute values that are stored.
+            deviation: the root of the sum of their squares; `sizes` if left out, for one store.
         """
         sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:
@@ -162,10 +163,10 @@ class ErrorScale(SumErrors):
     def spanned(self, *spans: Span) -> ErrorScale:
         """Return the error scale with spans of FLOAT16 intermediates instead of their errors.
 
-        What is lost still counts where a span is not known, as where something overflows.
+        Errors of stores still count for elements without a known span, as after an overflow.
 
         Args:
-            spans: what an output may be before its own store; each element lies in one of them.
+            spans: intervals of an output before its own store; each element lies in one of them.
         """
         known = np.logical_and.reduce([span.finite for span in spans])
         ends = tuple(
@@ -183,17 +184,16 @@ class ErrorScale(SumErrors):
     ) -> ErrorScale:
         """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
-        Measured on DirectML 1.8.0 to 1.15.4: GEMM of FLOAT16 from 192 terms on, and CONVOLUTION
-        from 108 on, add up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to
-        FLOAT16, to the result.
-        Where a slice ends depends on the sizes, so the sum of a slice is estimated: as that of
-        terms with random signs.
+        Measured on DirectML 1.8.0 to 1.15.4: for FLOAT16, GEMM with 192 terms or more and
+        CONVOLUTION with 108 or more cut a sum into 4 or 8 slices. They add up each slice in
+        FLOAT32, truncate its sum to FLOAT16, and add up these sums. The ends of the slices depend
+        on the sizes, so the sum of a slice is estimated as that of terms with random signs.
 
         Args:
-            sums: what is added up, FLOAT64.
+            sums: the sums, FLOAT64.
             squares: the sums of the terms' squares.
-            terms: how many are added up.
-            longest: the most terms that are added up as one.
+            terms: how many terms a sum has.
+            longest: the most terms of a sum that is not cut.
         """
         if terms <= longest:
             return self
@@ -215,15 +215,15 @@ class ErrorScale(SumErrors):
 
 @np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
-    """Return what FLOAT16 loses of intermediates, as sizes for `stored`.
+    """Return the errors of storing intermediates in FLOAT16, as sizes for `stored`.
 
     A store is off by at most one ULP: 2^-10 times the largest power of two that does not exceed the
-    value, so 0.0078 for 11.3. Nothing is lost of a number that FLOAT16 has. A value that is already
-    off may be stored with the next larger ULP.
+    value, so 0.0078 for 11.3. A number that FLOAT16 holds loses nothing. A value that already has
+    an error may be stored with the next larger ULP.
 
     Args:
         values: FLOAT64.
-        exact: where the steps before make exactly these values.
+        exact: which values are computed without an error before they are stored.
 
     Returns:
         Sizes of the values' shape; 0 where nothing is lost, and where a value is not finite.
@@ -253,7 +253,7 @@ def quantum_of(*factors: Array | float) -> float:
 
 
 _BLOCK: Final = 1 << 15
-"""Elements that are looked at together, so that their FLOAT64 copies stay in the cache."""
+"""How many elements are examined at once, so that their FLOAT64 copies stay in the cache."""
 
 _FRACTION: Final = (1 << 52) - 1
 """The bits behind the point of a FLOAT64 number."""

@@ -1,4 +1,4 @@
-"""How kernels store FLOAT16 numbers: rounded toward zero or to the nearest."""
+"""FLOAT16 stores of kernels: rounded toward zero or to the nearest number."""
 
 from __future__ import annotations
 

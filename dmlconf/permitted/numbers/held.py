@@ -1,4 +1,4 @@
-"""What an attribute such as -1.5 becomes in a data type that cannot hold it, such as UINT8."""
+"""Conversion of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
-    """Return what an attribute may become: several numbers if processors convert differently.
+    """Return the numbers that an attribute may become; several if processors convert differently.
 
     Args:
         value, data_type, dtype: as for `held`, whose number is the first.
@@ -43,7 +43,7 @@ def _fits(value: float, dtype: np.dtype[Any]) -> bool:
 
 
 def _by_arm64(value: float, bits: int, signed: bool) -> int:
-    """Return the integer of so many bits that is nearest, which is 0 for NaN."""
+    """Return the nearest integer with this number of bits; 0 for NaN."""
     least = -(1 << bits - 1) if signed else 0
     greatest = (1 << bits - 1) - 1 if signed else (1 << bits) - 1
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Which results are right where arithmetic may round in more than one way.
+"""Right results of arithmetic that may round in more than one way.
 
 Kernels compute in FLOAT32 and then store FLOAT32 or FLOAT16. Direct3D permits to round to nearest
 and toward zero, both in FLOAT32 arithmetic and in the conversion to FLOAT16.
@@ -52,7 +52,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
     """Return the error scale, with ANY_RESULT where a partial sum overflows FLOAT32.
 
     Args:
-        error_scale: of each element.
+        error_scale: the error scale of each element.
         sizes: the greatest value of a partial sum; infinity and NaN do not count as overflow.
     """
     return np.where(overflows(sizes), ANY_RESULT, error_scale)
@@ -73,10 +73,11 @@ def finite_sizes(tensor: Array) -> Array:
 
 
 def greatest_product(*factors: Array) -> Array:
-    """Return the greatest product that a kernel may compute on the way, in whatever order.
+    """Return the greatest intermediate product of factors, in whatever order a kernel multiplies.
 
-    That is the product of the first factor and of all others above 1: of 1e30, 1e20 and 1e-20 it is
-    1e50, which overflows, though 1e30 does not. Infinite factors count as 1: they do not overflow.
+    That is the product of the first factor and of all others above 1. For 1e30, 1e20 and 1e-20 it
+    is 1e50, which overflows, although the result 1e30 does not. Infinite factors count as 1, since
+    they do not overflow.
     """
     product = np.abs(factors[0])
     for factor in factors[1:]:

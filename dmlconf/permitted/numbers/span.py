@@ -1,10 +1,11 @@
 """Interval arithmetic: all values that an intermediate may have after FLOAT16 stores.
 
-A kernel may hold an intermediate in FLOAT32, or in FLOAT16 truncated or rounded to nearest. Which
-of these a device does is not known, but each gives a number between two ends, and every further
-operation is applied to the ends. 0.1 is 0.09998 in FLOAT16, truncated and nearest alike, so what
-is held lies between 0.09998 and 0.1, and 10 times that between 0.9998 and 1. The error scale's
-bound is wider: a whole unit in the last place, 0.0001, to either side.
+A kernel may keep an intermediate in FLOAT32, or store it in FLOAT16, truncated or rounded to
+nearest. It is not known which of these a device does, but each gives a number between two ends, and
+every further operation is applied to the ends. 0.1 becomes 0.09998 in FLOAT16, both truncated and
+rounded to nearest. So the intermediate is between 0.09998 and 0.1, and 10 times the intermediate is
+between 0.9998 and 1. The bound of the error scale is wider: a whole unit in the last place, 0.0001,
+to either side.
 
 Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for operations on intervals. The ends here are
 FLOAT64; their own rounding errors are far below those of FLOAT32, and are left out.
@@ -29,7 +30,7 @@ __all__ = ["Span"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All values between two ends; NaN where a value may not be a number.
+    """All values between two ends; the ends are NaN if the value may be NaN.
 
     Attributes:
         least, greatest: the ends, FLOAT64.
@@ -49,16 +50,16 @@ class Span:
 
         Args:
             values: the sums.
-            sizes: the sums of the sizes of their terms.
-            terms: how many these are.
-            exact: where every order makes exactly these sums.
+            sizes: the sums of the absolute values of their terms.
+            terms: how many terms a sum has.
+            exact: which sums are the same in every order.
         """
         error = np.where(exact, 0.0, roundings(terms) * HALF_STEP * sizes)
         return cls(values - error, values + error)
 
     @classmethod
     def around(cls, *values: Array) -> Span:
-        """Return the span of some values; NaN where one of them is not a number."""
+        """Return the span of some values; NaN if one of them is NaN."""
         return cls(reduce(np.minimum, values), reduce(np.maximum, values))
 
     @property
@@ -68,7 +69,7 @@ class Span:
 
     @property
     def finite(self) -> Array:
-        """Where both ends are finite."""
+        """Which elements have two finite ends."""
         return np.isfinite(self.least) & np.isfinite(self.greatest)
 
     def __add__(self, other: Span | Array | float) -> Span:
@@ -107,30 +108,30 @@ class Span:
         return Span(function(self.least), function(self.greatest))
 
     def rounded(self, exact: Array | bool = False) -> Span:
-        """Return what a FLOAT32 operation makes that rounds once, in any direction.
+        """Return the span of the results of a FLOAT32 operation that rounds once, in any direction.
 
         Args:
-            exact: where it does not round.
+            exact: which results are not rounded.
         """
         step = np.where(exact, 0.0, STEP)
-        # By factors, so that infinities stay as they are.
+        # Multiplying by factors leaves infinities as they are.
         return Span(
             self.least * (1 - np.copysign(step, self.least)),
             self.greatest * (1 + np.copysign(step, self.greatest)),
         )
 
     def held(self) -> Span:
-        """Return what FLOAT16, truncated or to nearest, or FLOAT32 holds of the values.
+        """Return the span of the values as stored in FLOAT32, or in FLOAT16 with either rounding.
 
         A number that FLOAT16 has stays as it is.
         """
         return Span(_least_stored(self.least), -_least_stored(-self.greatest))
 
     def stores(self) -> Iterator[Span]:
-        """Yield what may be held of the values: finite ones, and where FLOAT16 does not reach.
+        """Yield the spans of stored values; there are several for values beyond FLOAT16.
 
-        Beyond its largest number a store makes this number or infinity, and nothing between them
-        and the values themselves, which FLOAT32 holds.
+        A value beyond the largest FLOAT16 number is stored as this number or as infinity, or it is
+        kept in FLOAT32. No numbers between these are possible.
         """
         held = self.held()
         beyond = self.greatest > LARGEST_FLOAT16
@@ -152,13 +153,13 @@ class Span:
 
 
 def _least_stored(values: Array) -> Array:
-    """Return the least of each value and the FLOAT16 numbers that may be stored of it."""
+    """Return the least of each value and of the FLOAT16 numbers as which it may be stored."""
     size = np.abs(values)
     ulp = float16_ulps(size)
     truncated = np.floor(size / ulp) * ulp
-    # Beyond the largest number a store toward zero makes that number, unless of infinity.
+    # Truncation makes the largest number of all larger ones, except for infinity.
     truncated = np.where(np.isinf(size), size, np.minimum(truncated, LARGEST_FLOAT16))
-    # Half way the even number may be either one.
+    # Half way between two numbers, the even one may be the lower or the upper one.
     nearest = np.where(size - truncated >= ulp / 2, truncated + ulp, size)
     nearest = np.where(nearest > LARGEST_FLOAT16, np.inf, nearest)
     return np.where(values >= 0, truncated, -nearest)

@@ -1,4 +1,4 @@
-"""Whether the rounding errors of a sum are independent, as its terms show.
+"""Decide from the terms of a sum whether their rounding errors are independent.
 
 The errors of 10,000 equal terms all have the same sign and add up; those of 10,000 different terms
 mostly cancel, and their sum grows as the square root, 100.

@@ -1,1 +1,1 @@
-"""What products of matrices, and attention, may be off."""
+"""Permitted errors of matrix products and attention."""

@@ -186,7 +186,7 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
 
     Args:
         parts: queries, keys and values.
-        fields: the desc's.
+        fields: the desc's fields.
         store: how FLOAT16 holds a value.
     """
     if fields["BiasTensor"] is not None:

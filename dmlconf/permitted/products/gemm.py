@@ -1,4 +1,4 @@
-"""How far a product of matrices may be from the reference's output.
+"""Permitted errors of a product of matrices.
 
 Derived in docs/bounds.md, Sums.
 """
@@ -61,7 +61,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(desc.ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
-            # What overflows on the way makes NaN of a whole row of shares.
+            # An intermediate that overflows makes a whole row of shares NaN.
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
         return fused_error_scale(sums, sizes, desc.FusedActivation, desc.ATensor.dtype)

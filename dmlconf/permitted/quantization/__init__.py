@@ -1,1 +1,1 @@
-"""What operators on quantized tensors may return besides the reference's outputs."""
+"""Permitted results of operators on quantized tensors besides the reference's outputs."""

@@ -1,4 +1,4 @@
-"""What sums and products of quantized tensors may be besides the reference's outputs."""
+"""Permitted results of sums and products of quantized tensors besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ __all__ = [
 ]
 
 _EXACT: Final = 2.0**24
-"""The magnitude up to which FLOAT32 has every integer."""
+"""FLOAT32 holds every integer up to this absolute value."""
 
 _LARGEST: Final = 2.0**31 - 256
-"""With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
+"""With a zero point, larger numbers may exceed the 32-bit integers that DirectML 1.15.4 adds."""
 
 
 @of_fields(QuantizedLinearDesc)
 def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way.
+    """Return the candidates of the output, where each operation may round in two ways.
 
-    Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
-    exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
+    If all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. If a term exceeds
+    the largest FLOAT32 number, or a scale is 0, any result is right.
 
     Source: Direct3D 11.3 functional specification: products and sums may be off by one step, and
     so may the reciprocal of the scale.
@@ -72,11 +72,11 @@ def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> S
 def matrix_multiply_integer_to_float_error_scale(
     desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
-    """Return the sums of absolute values; 32-bit integers may be rounded to FLOAT32 first.
+    """Return the error scale: sums of absolute values; integers may be rounded to FLOAT32 first.
 
-    The scales' type may hold the dequantized numbers. Where one of them overflows, the result may
-    be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 holds its largest number instead,
-    before and after numbers are scaled.
+    A kernel may store the dequantized numbers in the type of the scales. If one of them overflows,
+    the result may be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 stores its largest
+    number instead, both before and after scaling.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -88,7 +88,7 @@ def matrix_multiply_integer_to_float_error_scale(
     largest = float(np.finfo(dtype).max)
     with np.errstate(all="ignore"):
         sums = (a @ b) * first * second
-        # The product of the scales may be subnormal where the result is not.
+        # The product of the scales may be subnormal although the result is not.
         sums = sums + underflow_error(first, second) * (a @ b) / STEP
         beyond = np.isfinite(sums) & (sums > LARGEST_FLOAT32)
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
@@ -102,7 +102,7 @@ def matrix_multiply_integer_to_float_error_scale(
             left, right = desc.centred()
             products = (left @ right) * a_scale * b_scale
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            # The dequantized numbers of both sides, where FLOAT16 does not have them all.
+            # The stores of the dequantized numbers of both factors, if FLOAT16 rounds some.
             sides = _rounded(left * a_scale).any(-1, keepdims=True).astype(np.float64)
             sides = sides + _rounded(right * b_scale).any(-2, keepdims=True)
             held = np.fmin(sums, np.abs(products) + 2 * np.sqrt(squares))
@@ -120,7 +120,7 @@ def matrix_multiply_integer_to_float_error_scale(
 
 @of_fields(QuantizedLinearDesc)
 def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way."""
+    """Return the candidates of the output, where each operation may round in two ways."""
     a, b = desc.centred()
     scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
@@ -137,17 +137,19 @@ def quantized_sum_candidates(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
+    """Return the candidates of `quantized_sum`, where each operation may round in two ways.
 
-    A device may scale each factor or only the sum. Where all scales are powers of two and FLOAT32
-    holds the sums, nothing is rounded. Where a scale is 0 or NaN, that of a factor is
-    infinite, terms exceed the largest FLOAT32 number, or the sum or the quotient with a zero point
-    exceeds 32 bits, any result is right.
+    A device may scale each factor, or only the sum. If all scales are powers of two and FLOAT32
+    holds the sums, nothing is rounded. Any result is right in these cases:
+
+    - a scale is 0 or NaN, or the scale of a factor is infinite
+    - a term exceeds the largest FLOAT32 number
+    - the sum, or the quotient plus a zero point, exceeds 32 bits
 
     Args:
         sums: as for `quantized_sum`.
         error_scale: the sums of absolute values.
-        products: how many are summed.
+        products: how many products each sum has.
         scales: as for `quantized_sum`.
         zero_point: as for `quantized_sum`.
         output: the tensor that is returned.
@@ -179,7 +181,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 
 def _saturated(numbers: Array, scale: Array) -> Array:
-    """Return scaled numbers that FLOAT16 stores before and after scaling, its largest at most."""
+    """Return scaled numbers, stored in FLOAT16 before and after scaling, limited to its largest."""
     largest = LARGEST_FLOAT16
     scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
     return scaled

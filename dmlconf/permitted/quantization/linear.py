@@ -1,4 +1,4 @@
-"""What quantizing and dequantizing may return besides the reference's outputs."""
+"""Permitted results of quantizing and dequantizing besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ def element_wise_quantize_linear_candidates(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient `x * (1 / scale)` or `x / scale` becomes, rounded either way.
+    """Return the quantized numbers of kernels that divide, and of those that multiply.
 
-    With a scale of 0 the page leaves the result undefined. For NaN see `quantized_candidates`.
+    A kernel computes `x / scale` or `x * (1 / scale)`, and rounds the quotient toward zero or to
+    nearest. With a scale of 0 the page leaves the result undefined. `quantized_candidates` tells
+    what becomes of NaN.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -59,9 +61,9 @@ def element_wise_dequantize_linear_interval(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Interval:
-    """Return the product rounded either way.
+    """Return the interval from the product rounded toward zero to that rounded to nearest.
 
-    Integers of 32 bits and their difference may be rounded to FLOAT32 first.
+    Integers of 32 bits, and their difference to the zero point, may be rounded to FLOAT32 first.
 
     Source: measured; Direct3D 11.3 functional specification.
     """
@@ -79,7 +81,7 @@ def quantize_candidates(
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient becomes, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
+    """Return the candidates of QUANTIZE, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
     data_type = OutputTensor.DataType
     scale, zero_point = by_element(
         QuantizationTensors, InputTensor.shape, middle_of(data_type.bits, data_type.is_signed)
@@ -94,7 +96,7 @@ def dequantize_interval(
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
 ) -> Interval:
-    """Return the product rounded either way."""
+    """Return the interval of DEQUANTIZE, as for ELEMENT_WISE_DEQUANTIZE_LINEAR."""
     middle = middle_of(bits_of(InputTensor), InputTensor.dtype.kind == "i")
     scale, zero_point = by_element(QuantizationTensors, InputTensor.shape, middle)
     difference = less_zero_point(InputTensor, zero_point)
@@ -107,11 +109,12 @@ def dynamic_quantize_linear_candidates(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Sequence[Interval], ...]:
-    """Return what the quotients by the scale become; both may be rounded toward zero or to nearest.
+    """Return the candidates: the scale, and the quotients by it, may each be rounded in two ways.
 
-    Where the scale is a power of two, all quotients are exact, also by way of the reciprocal. A
-    subnormal scale has fewer digits, and may count as 0: see `_without_scale`. Where the range may
-    be 0, or overflows FLOAT32, the formula leaves the zero point and the output undefined.
+    These are rounding toward zero and to nearest. If the scale is a power of two, all quotients are
+    exact, and so are products with its reciprocal. A subnormal scale has fewer digits, and may
+    count as 0: see `_without_scale`. If the range of the input may be 0, or overflows FLOAT32, the
+    formula leaves the zero point and the output undefined.
 
     Source: the page; Direct3D 11 floating-point rules: sums, differences and products are within
     half a ULP, quotients need not be, and subnormal numbers are flushed. Measured: DirectML 1.9.0
@@ -133,7 +136,7 @@ def dynamic_quantize_linear_candidates(
         small = (InputTensor != 0) & (np.abs(InputTensor) < _SINGLE.smallest_normal)
         only_small = bool((small | (InputTensor == 0)).all())
         if subnormal.any() and small.any() and not only_small:
-            undefined |= True  # Which numbers count as 0, the range among them, is open.
+            undefined |= True  # Any of the numbers may count as 0, and so may their range.
         start = data_type.minimum - least / scale
         error = np.abs(least / scale) * 4 * rounded
         zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)

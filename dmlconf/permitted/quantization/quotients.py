@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 _MOST_EXPONENT: Final = 60
-"""Exponents up to which neither a power of two nor its products are subnormal or infinite."""
+"""Up to this exponent, neither a power of two nor a product with it is subnormal or infinite."""
 
 
 def quantized_candidates(
@@ -37,11 +37,11 @@ def quantized_candidates(
     after the zero point is added.
 
     Args:
-        quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
-            may be from that before it is rounded to FLOAT32.
-        zero_points: the least and the greatest right one.
+        quotient: the result of an infinitely precise division, FLOAT64, and how far the quotient
+            may be from it before it is rounded to FLOAT32.
+        zero_points: the least and the greatest right zero point.
         data_type: an integer type of at most 8 bits.
-        undefined: where any value is right.
+        undefined: the elements for which any value is right.
     """
     exact, error = quotient
     ends = rounded_interval(exact, error, np.dtype(np.float32))

@@ -1,4 +1,4 @@
-"""What quantized convolutions and poolings may return besides the reference's outputs."""
+"""Permitted results of quantized convolutions and poolings besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EXACT: Final = 2.0**24
 def quantized_linear_convolution_candidates(
     desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way."""
+    """Return the candidates of the output, where each operation may round in two ways."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     filter_ = centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
     values = centred(with_four_dimensions(desc.InputTensor), one_element(desc.InputZeroPointTensor))
@@ -62,7 +62,7 @@ def quantized_linear_convolution_candidates(
 def quantized_linear_average_pooling_candidates(
     desc: QuantizedLinearAveragePoolingDesc,
 ) -> Sequence[Interval]:
-    """Return what the quotient becomes if each of the operations may round either way.
+    """Return the candidates of the output, where each operation may round in two ways.
 
     Where all scales and the count are powers of two, and FLOAT32 holds the sum, nothing is rounded.
     Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or a window sees

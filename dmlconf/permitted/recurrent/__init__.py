@@ -1,1 +1,1 @@
-"""How far recurrent layers may be from the reference's outputs."""
+"""Permitted errors of recurrent layers."""

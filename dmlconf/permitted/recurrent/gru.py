@@ -1,4 +1,4 @@
-"""How far GRU may be from the reference's outputs, and what its kernels hold in FLOAT16.
+"""Permitted errors of GRU, and the values that its kernels store in FLOAT16.
 
 Derived in docs/bounds.md, Recurrent layers.
 """

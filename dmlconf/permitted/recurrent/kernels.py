@@ -1,11 +1,12 @@
 """FLOAT16 intermediates in kernels of recurrent layers.
 
 DirectML computes a step of LSTM, GRU and RNN by several operators, and stores the results of some
-of them in FLOAT16. Which ones depends on the operator and on DirectML's version. Each version is
-known well enough to simulate it: all but a few of a thousand elements have the same bits. So a
-result is right if it is near that of the equations, or near that of one of these kernels. How near
-follows from the simulation too. A store removes the errors before it, unless they reach across the
-boundary between two FLOAT16 numbers: 1.0002 and 1.0003 are both stored as 1.
+of them in FLOAT16. Which results these are depends on the operator and on DirectML's version. The
+kernels of each version are simulated here, and the simulation has the bits of DirectML in all but a
+few of a thousand elements. A result is right if it is near the result of the equations, or near
+that of one of these kernels. The simulation also gives the permitted distance, since a store
+removes the errors before it, unless they reach across the boundary between two FLOAT16 numbers:
+1.0002 and 1.0003 are both stored as 1.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -31,16 +32,16 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
 Sites = frozenset[str]
-"""Names of values in a layer's equations."""
+"""Names of values in a layer's equations, such as `sum` and `gate`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How a layer is computed.
+    """One way in which DirectML computes a layer.
 
     Attributes:
-        sites: the values that FLOAT16 holds; of FLOAT32 tensors none.
-        rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
+        sites: the names of the values that the kernel stores in FLOAT16; empty for FLOAT32 tensors.
+        rounded: the function that rounds FLOAT64 values to FLOAT16 numbers, returned as FLOAT64.
     """
 
     sites: Sites
@@ -49,12 +50,13 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """Kernels that compute a layer side by side, each in its own rows, one after the other.
+    """Several kernels that compute a layer together, each in its own rows of the same arrays.
 
-    Tensors of recurrent layers are small, so all kernels take hardly longer than one.
+    With two kernels and a batch of 3, the rows 0 to 2 belong to the first kernel and 3 to 5 to the
+    second. Tensors of recurrent layers are small, so all kernels take hardly longer than one.
 
     Attributes:
-        each: the kernels; one at least.
+        each: the kernels, of which there is at least one.
         dtype: the data type of the layer's tensors.
     """
 
@@ -67,13 +69,14 @@ class Kernels:
         return len(self.each)
 
     def exact(self, value: Array, absent: Array | None = None) -> Quantity:
-        """Return values that a tensor holds, without an error."""
+        """Return the values of an input tensor, which have no error."""
         return Quantity(value, ErrorScale(np.zeros_like(value)), absent=absent)
 
     def weighted(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Quantity:
         """Return the products of every step's input with the weights, plus the biases.
 
-        They are held as `sum`, and with the biases as `sum with bias`.
+        A kernel may store the products in FLOAT16, as the value `sum`, and their sums with the
+        biases as `sum with bias`.
         """
         # One product for all steps is several times faster than one for each.
         rows = inputs.reshape(-1, inputs.shape[2])
@@ -86,7 +89,7 @@ class Kernels:
         return self._with_bias(sums, biases, "sum with bias", exact)
 
     def _exact_sums(self, inputs: Array, weight: Array, biases: Sequence[Array]) -> Array | bool:
-        """Return which products of every step's input, with biases, are the same in all orders."""
+        """Return which sums of products and biases are the same in every order of adding."""
         if self.dtype != np.float16:
             return False
         size = np.abs(inputs) @ np.abs(weight)
@@ -98,16 +101,16 @@ class Kernels:
         return exact & (quantum > 0)
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Quantity:
-        """Return sums plus a bias; kernels may hold the bias as `bias`, the result as `site`."""
+        """Return sums plus a bias; a kernel may store the bias, and the result at `site`."""
         return self._with_bias(quantity_of(sums), [bias], site, False)
 
     def _with_bias(
         self, sums: Quantity, biases: Sequence[Array], site: str, exact: Array | bool
     ) -> Quantity:
-        """Return sums with biases, which a kernel may add one after the other.
+        """Return sums plus biases, which a kernel may add one after the other.
 
-        Biases of 16777215 and -16777215 are 0 together, but a sum of -0.8 that is added to the
-        first one before the second leaves -1: FLOAT32 rounds to a ULP of the larger one.
+        The biases 16777215 and -16777215 add up to 0. But if a sum of -0.8 is added to the first
+        one before the second, the result is -1: FLOAT32 rounds 16777214.2 to 16777214.
         Measured: DirectML 1.15.4 adds in that order.
         """
         shape = sums.value.shape
@@ -125,11 +128,11 @@ class Kernels:
         return quantity_of(sums).activated(activation, self.dtype)
 
     def held(self, values: Values, site: str) -> Quantity:
-        """Return values as the next operation reads them, sizes {..., rows, n}."""
+        """Return values {..., rows, n}, rounded to FLOAT16 for kernels that have this site."""
         return self._held(quantity_of(values), site, False)
 
     def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:
-        """Return what `held` does; `exact` is where every order of computing makes these values."""
+        """Return what `held` does; `exact` says which values are the same in every order."""
         holding = [site in kernel.sites for kernel in self.each]
         if not any(holding):
             return quantity
@@ -137,28 +140,28 @@ class Kernels:
         return quantity.held(self.rounded, exact, True if all(holding) else rows)
 
     def carried(self, state: State, running: Array) -> State:
-        """Return a state as the next step reads it: each part is held as `state`."""
+        """Return a state as the next step reads it; kernels may store each part, as `state`."""
         return next_state([quantity_of(part) for part in state], self._state, running)
 
     def _state(self, quantity: Quantity) -> Quantity:
         return self._held(quantity, "state", False)
 
     def undefined(self, values: Values, where: Array) -> Quantity:
-        """Return values of which some may be anything."""
+        """Return values for some of which, where `where` is true, any result is right."""
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
-        """Return what each kernel stores of its rows {..., rows, n}."""
+        """Return values, sizes {..., rows, n}, with each kernel's rows rounded by that kernel."""
         stored = np.empty_like(values)
         for kernel, block in zip(self.each, self.blocks(values.shape[-2]), strict=True):
             stored[..., block, :] = kernel.rounded(values[..., block, :])
         return stored
 
     def blocks(self, rows: int) -> list[slice]:
-        """Return which of so many rows belong to each kernel."""
+        """Return the slice of rows that belongs to each kernel, given the number of rows."""
         size = rows // self.copies
         return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 EQUATIONS: Final = Kernel(frozenset(), to_nearest)
-"""Computes all in FLOAT32, and stores no more than the outputs."""
+"""Computes everything in FLOAT32, and stores only the outputs in FLOAT16."""

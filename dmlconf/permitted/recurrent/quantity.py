@@ -177,7 +177,7 @@ class Quantity(Values):
     def held(
         self, rounded: Store, exact: Array | bool = False, rows: Array | bool = True
     ) -> Quantity:
-        """Return what FLOAT16 holds of the values, as one kernel stores them.
+        """Return the values as one kernel stores them in FLOAT16.
 
         A store removes the errors before it, unless they reach across the boundary between two
         FLOAT16 numbers. Where a finite number overflows in FLOAT16, any result is right.

@@ -1,4 +1,4 @@
-"""How far RNN may be from the reference's outputs, and what its kernels hold in FLOAT16.
+"""Permitted errors of RNN, and the values that its kernels store in FLOAT16.
 
 Derived in docs/bounds.md, Recurrent layers.
 """
@@ -18,8 +18,8 @@ __all__ = [
 ]
 
 _HELD: Final[Sites] = frozenset({"bias", "sum", "sum with bias", "product", "state"})
-"""What DirectML holds: products with matrices, the sum of both biases, the input's products with
-it, and hidden nodes. Measured by a simulation."""
+"""The values that DirectML stores in FLOAT16: products with matrices, the sum of both biases, the
+input's products plus that sum, and hidden nodes. Measured by a simulation."""
 
 
 @of_fields(RnnDesc)

@@ -81,7 +81,7 @@ class Spread:
 
         Args:
             matrix: what they are multiplied with.
-            sources: as `sources_of` the values gives them.
+            sources: the sources, as `sources_of` the values gives them.
         """
         shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
         # One product of all rows: NumPy makes one for each error otherwise.
@@ -105,7 +105,7 @@ class Spread:
         A result that depends on a value in several ways then has its error with the right signs.
 
         Args:
-            sources: as `sources_of` the values gives them.
+            sources: the sources, as `sources_of` the values gives them.
         """
         shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
         return Spread(np.zeros_like(self.own), shared)
@@ -125,7 +125,8 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
     """Return equal spreads with one shared error for each value, and no errors of their own.
 
     Args:
-        parts: of the parts of a state, sizes {batch, n} each, with the same shared errors.
+        parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
+            errors.
         sources: what `sources_of` returns for the values of all parts, one behind the other.
     """
     widths = [part.own.shape[-1] for part in parts]
@@ -182,7 +183,7 @@ def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
 
 
 def _lengthened(errors: Array, count: int) -> Array:
-    """Return so many errors, of which the last ones are zero."""
+    """Return the errors, followed by zeros up to `count`."""
     if len(errors) == count:
         return errors
     lengthened = np.zeros((count, *errors.shape[1:]))

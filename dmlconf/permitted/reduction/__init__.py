@@ -1,1 +1,1 @@
-"""How far reductions may be from the reference's outputs."""
+"""Permitted errors of reductions."""

@@ -1,4 +1,4 @@
-"""How far cumulative sums and products may be from the reference's outputs.
+"""Permitted errors of cumulative sums and products.
 
 Derived in docs/bounds.md, Sums.
 """

@@ -1,6 +1,6 @@
-"""How far reductions may be from the reference's outputs.
+"""Permitted errors of reductions.
 
-`dmlconf.precision.accumulation` says how many roundings these have, and how FLOAT16 is rounded.
+`dmlconf.precision.accumulation` counts the roundings of sums, and rounds FLOAT16.
 Derived in docs/bounds.md, Sums.
 """
 
@@ -38,10 +38,10 @@ _LOG2_STEPS: Final = LOG2_ERROR / STEP
 def argmin_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Interval:
-    """Return the index, or any of the row where a NaN is among elements compared in parts.
+    """Return the interval of ARGMIN: the index or, if a row compared in parts has a NaN, any index.
 
-    A part that begins with NaN gives that index, and which elements are a part depends on the
-    kernel: of 1,024 elements with a NaN at the end DirectML gives 1023.
+    A part that begins with NaN returns the index of the NaN, and the kernel decides where parts
+    begin: for 1,024 elements with a NaN at the end DirectML returns 1023.
 
     Source: measured on DirectML 1.8.0 to 1.15.4: rows of 514 elements and more, and several axes.
     """
@@ -53,7 +53,7 @@ def argmin_interval(
 def argmax_interval(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Interval:
-    """Return what `argmin_interval` does, of the largest element."""
+    """Return the interval of ARGMAX, as `argmin_interval` does for the smallest element."""
     return _index_interval(
         InputTensor, argmax(InputTensor, OutputTensor, Axes, AxisDirection), Axes
     )
@@ -71,7 +71,7 @@ def _index_interval(tensor: Array, indices: Array, axes: Sequence[int]) -> Inter
 def reduce_interval(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Interval:
-    """Return the index of the least or the greatest element, as `argmin_interval` does."""
+    """Return the interval of REDUCE with ARGMIN or ARGMAX, as `argmin_interval` does."""
     indices = reduce(Function, InputTensor, OutputTensor, Axes)
     return _index_interval(InputTensor, indices, Axes)
 
@@ -79,9 +79,10 @@ def reduce_interval(
 def reduce_candidates(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Sequence[Interval]:
-    """Return the minimum or maximum, and both infinity and NaN where all elements are NaN.
+    """Return the candidates of MIN and MAX, which differ where all elements are NaN.
 
-    A kernel that starts from infinity returns it, one that starts from the first element NaN.
+    A kernel that starts from infinity returns infinity, and one that starts from the first element
+    returns NaN.
 
     Source: Direct3D 11.3 functional specification, min and max. Measured: DirectML gives NaN of
     4,096 elements, and infinity of 1 to 65,536 others.
@@ -98,7 +99,7 @@ def reduce_error_scale(
     """Return the error scale of a reduction: the same reduction of absolute values.
 
     A logarithm turns the relative error of the sum into an absolute one. Intermediates may overflow
-    though the result does not, and subnormal ones may count as 0.
+    although the result does not, and subnormal intermediates may count as 0.
 
     Derived in docs/bounds.md, Functions of sums.
 
@@ -130,7 +131,7 @@ def reduce_error_scale(
             vary = terms_vary(np.square(rows), (-1,))
             return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
         root = np.sqrt(squares)
-        # The root of what is left, and of what FLOAT32 does not hold.
+        # The root of what cancellation leaves, and of numbers too small for FLOAT32.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))
@@ -145,7 +146,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     sizes = np.abs(exact)
     terms, weights = exact, sizes
     quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
-    # Sums that are exact in any order: of zeros the result is -infinity, and no other.
+    # These sums are exact in any order; the logarithm of a sum of zeros is exactly -infinity.
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
@@ -153,7 +154,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     total = terms.sum(-1)
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
     of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))
-    # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
+    # A sum of terms that cancel may become negative, and one that FLOAT32 flushes may become 0.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
     unknown &= ~certain
     beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
@@ -161,16 +162,16 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 
 
 def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
-    """Return the absolute products, doubtful down to 0 where a partial product underflows.
+    """Return the error scale of products: their absolute values, larger where a part underflows.
 
-    Where a partial product of finite factors overflows, the result is infinite, or NaN if a factor
-    is 0. An infinite factor times a partial product that underflows is NaN as well.
+    If a partial product of finite factors overflows, the result is infinite, or NaN if a factor is
+    0. An infinite factor times a partial product that underflows is NaN as well.
 
     Derived in docs/bounds.md, Products.
 
     Args:
-        absolute: the sizes of the factors, FLOAT64.
-        multiply: gives the products of factors of these sizes.
+        absolute: the absolute values of the factors, FLOAT64.
+        multiply: returns the products of factors.
     """
     product = multiply(absolute)
     finite = np.where(np.isfinite(absolute), absolute, 1.0)
@@ -179,7 +180,7 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
     smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
     beyond |= smallest & (product > largest)
-    # What is subnormal on the way may be zero, or have any share of its digits left.
+    # A subnormal intermediate may be flushed to zero, or lose any share of its digits.
     underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
     return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)

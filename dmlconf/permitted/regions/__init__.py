@@ -1,1 +1,1 @@
-"""What operators on regions of interest may return besides the reference's outputs."""
+"""Permitted results of operators on regions of interest besides the reference's outputs."""

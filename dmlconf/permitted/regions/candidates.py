@@ -1,4 +1,4 @@
-"""What outputs of ROI_ALIGN may be where FLOAT32 arithmetic leaves open which side a sample is on.
+"""Permitted outputs of ROI_ALIGN where FLOAT32 leaves open on which side a sample is.
 
 A sample that is nearer to a boundary than the error of its coordinate may read the element on
 either side, and nothing between. Elsewhere the result is continuous in the coordinate.
@@ -46,7 +46,7 @@ class Candidate:
 
     Attributes:
         least, most: the least and the greatest result before FLOAT32 rounds anything.
-        error: how far arithmetic may be off; infinite where it may overflow on the way.
+        error: how far arithmetic may be off; infinite where an intermediate may overflow.
     """
 
     least: Array
@@ -103,7 +103,7 @@ def _tried(counts: Sequence[Array], elements: int) -> list[int]:
 
     Args:
         counts: how many each output has.
-        elements: of all outputs.
+        elements: the number of elements of all outputs.
     """
     bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
     while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:

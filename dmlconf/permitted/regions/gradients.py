@@ -1,4 +1,4 @@
-"""What the gradients of ROI_ALIGN may be besides the reference's outputs.
+"""Permitted results of the gradients of ROI_ALIGN besides the reference's outputs.
 
 Derived in docs/bounds.md, Gradients of regions of interest.
 """
@@ -40,21 +40,22 @@ __all__ = [
 ]
 
 _SHARE_OPERATIONS: Final = 6
-"""FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
-product, that with the gradient, and a quotient, which may be the product with a reciprocal."""
+"""FLOAT32 operations that compute the share of the gradient that a sample gives an element: two
+differences from 1, their product, the product with the gradient, and a quotient, which may be a
+reciprocal and a product."""
 
 _SLOPE_OPERATIONS: Final = 5
-"""FLOAT32 operations of a slope: three differences, a product and a sum, each at most as large as
-what the slope is a difference of."""
+"""FLOAT32 operations that compute a slope: three differences, a product and a sum. None of their
+results is larger than the elements between which the slope is."""
 
 _WEIGHT_OPERATIONS: Final = 7
-"""FLOAT32 operations of what a slope gives a region: the product with the gradient, two quotients
-of two steps each, and two products."""
+"""FLOAT32 operations that compute the gradient of a region from a slope: the product with the
+gradient, two quotients of two operations each, and two products."""
 
 
 @of_fields(RoiAlignGradDesc)
 def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
-    """Return the least and the greatest right values of what `roi_align_grad` returns."""
+    """Return the intervals of the outputs of `roi_align_grad`."""
     outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     intervals = []
     with np.errstate(all="ignore"):
@@ -77,26 +78,26 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
 
 @dataclass(frozen=True)
 class _UncertainGradients(RoiGradients):
-    """The gradients, with samples whose coordinates are not certain."""
+    """The gradients, for samples whose coordinates have errors."""
 
     y: UncertainSamples
     x: UncertainSamples
 
     @classmethod
     def of(cls, desc: RoiAlignGradDesc) -> _UncertainGradients:
-        """Return what the gradients are made of, from the operator's fields."""
+        """Return the samples and incoming gradients, from the operator's fields."""
         right = roi_gradients(desc)
         y, x = map(uncertain, placements(desc))
         return cls(right.reading, y, x, right.gradients, right.greatest)
 
     def uncertain_parts(self) -> Iterator[UncertainPart]:
-        """Yield the samples of some outputs after another."""
+        """Yield the samples of the outputs, of some outputs at a time."""
         for part in self.parts():
             block = uncertain_block(part.block, self.y, self.x)
             yield UncertainPart(block, part.reading, part.gradient)
 
     def input_errors(self) -> tuple[Array, Array]:
-        """Return how far the gradient of the input may be below and above; sizes as it has.
+        """Return how far the input's gradient may be below and above the right one, in its sizes.
 
         A sample whose coordinate is uncertain gives an element between the least and the greatest
         of its shares, or nothing if it may be outside.
@@ -122,7 +123,7 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        """Return of which regions FLOAT32 holds no coordinates."""
+        """Return the regions whose coordinates FLOAT32 does not hold."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
@@ -136,11 +137,11 @@ class _UncertainGradients(RoiGradients):
         return marked
 
     def _open_elements(self, errors: Array) -> None:
-        """Set infinite errors where any result is right.
+        """Set infinite errors for elements for which any result is right.
 
-        That is around the samples of outputs with special numbers, which a kernel may multiply by a
-        share of 0 or pass over, and wherever regions of unknown coordinates may be read. A sample
-        beside the tensor is made of its first two elements, with a share of 0 for the second.
+        These are the elements around samples of outputs with special numbers, which a kernel may
+        multiply by a share of 0 or skip, and all elements that regions with unknown coordinates may
+        read. A sample beside the tensor reads its first two elements, the second with a share of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
@@ -156,10 +157,10 @@ class _UncertainGradients(RoiGradients):
                 errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
 
     def region_errors(self) -> tuple[Array, Array]:
-        """Return how far the gradient of the regions may be below and above, sizes {regions, 4}.
+        """Return how far the regions' gradient may be below and above the right one, {regions, 4}.
 
-        The slope at a sample is one of those at coordinates that are off by up to their error. All
-        samples of a row have one y, and all of a column one x.
+        The slope of a sample may be that at any coordinate within its error. All samples of a row
+        have the same y, and all samples of a column the same x.
         """
         sums, below, above, positive, negative, differences, terms = (
             np.zeros((len(self.gradients), 4)) for _ in range(7)
@@ -186,7 +187,7 @@ class _UncertainGradients(RoiGradients):
                 ):
                     shares = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
                     total[of_region] += shares
-        # The begin's share may be what the end's leaves of the whole size.
+        # A kernel may compute the share of the begin as the size less the share of the end.
         weighted = positive + negative
         for sizes in (positive, negative):
             sizes[:, :2] += weighted[:, 2:]
@@ -202,9 +203,9 @@ class _UncertainGradients(RoiGradients):
         return low, high
 
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
-        """Return the least and the greatest that samples give the begin and the end of regions.
+        """Return the least and the greatest gradients of the begin and the end of regions.
 
-        Sizes {regions, 2}. What changes with y is the same for all samples of a row.
+        Sizes {regions, 2}. All samples of a row have the same part that depends on y.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]
@@ -224,20 +225,20 @@ class _UncertainGradients(RoiGradients):
         coordinates: Sequence[tuple[Array, Array]],
         end: np.ufunc = np.maximum,
     ) -> Array:
-        """Return what samples give the begin and the end of regions, as `of_ends` does.
+        """Return the gradients of the begin and the end of regions, as `of_ends` does.
 
         Args:
             part: the samples.
             axis: 0 for x, 1 for y.
             coordinates: y and x that each sample may have.
-            end: which of what these give is taken.
+            end: chooses among the results for these coordinates, such as the least.
         """
         candidates = [self.slope_terms(part, axis, y, x) for y, x in coordinates]
         return self.of_ends(part, axis, end.reduce(candidates))
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates with those of the edge for samples that may be beside the tensor."""
+    """Return coordinates; samples that may be beside the tensor get those of its edge."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 
@@ -246,10 +247,10 @@ def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int)
     """Return how far sums may be off that are added up in FLOAT32, in any order.
 
     Args:
-        sums: what is added up.
-        error_scales: the same of absolute values.
+        sums: the sums.
+        error_scales: the sums of absolute values.
         terms: how many numbers are added up.
-        operations: of FLOAT32, before a number is added.
+        operations: how many FLOAT32 operations make a number before it is added.
 
     Source: docs/bounds.md, Sums.
     """

@@ -1,4 +1,4 @@
-"""What ROI_POOLING and ROI_ALIGN1 may return besides the reference's outputs."""
+"""Permitted results of ROI_POOLING and ROI_ALIGN1 besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def roi_pooling_interval(
     SpatialScale: float,
     PooledSize: Mapping[str, int],
 ) -> Interval:
-    """Return the greatest number; negative infinity as well where there is none above it.
+    """Return the interval of ROI_POOLING: the greatest number of each part.
 
-    Any result is right for regions of which integers of 32 bits do not hold a corner.
+    If a part has no number above negative infinity, the least number and negative infinity are both
+    right. Any result is right for a region with a corner that 32-bit integers do not hold.
     """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
@@ -51,9 +52,10 @@ def roi_pooling_interval(
 
 @of_fields(RoiAlign1Desc)
 def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
-    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
+    """Return the outputs for coordinates that are off by as much as FLOAT32 arithmetic permits.
 
-    A sample near a boundary reads either element next to it, or what is outside. Regions whose
+    A sample near a boundary between two elements reads either of them. Near an end of the input it
+    may also be outside. Regions whose
     coordinates FLOAT32 does not hold have no documented samples, so any result is right.
     """
     dtype = desc.OutputTensor.DataType.dtype

@@ -1,6 +1,6 @@
 """Samples whose coordinates are not certain, since kernels compute them in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 """
 
 from __future__ import annotations

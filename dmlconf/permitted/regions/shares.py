@@ -1,8 +1,9 @@
-"""Which share of a sample's gradient each element gets, if the sample's coordinate has an error.
+"""The share of a sample's gradient that each element gets if the coordinate has an error.
 
-With linear interpolation a sample at 2.3 gives 0.7 of its gradient to element 2 and 0.3 to element
-3; if the coordinate is off by 0.1, 0.6 to 0.8 and 0.2 to 0.4. Otherwise the nearest element gets
-all. The share of an element is the product of those along both axes.
+With linear interpolation, a sample at 2.3 gives 0.7 of its gradient to element 2 and 0.3 to element
+3. If the coordinate may be off by 0.1, element 2 gets 0.6 to 0.8, and element 3 gets 0.2 to 0.4.
+Without interpolation the nearest element gets the whole gradient. The share of an element in two
+dimensions is the product of its shares along both axes.
 
 Source: Direct3D 11.3 functional specification, 3.1 (FLOAT32 arithmetic gives the coordinates).
 """
@@ -24,9 +25,9 @@ class Share:
     """The share of one element next to each coordinate, along an axis or of both axes.
 
     Attributes:
-        index: the element's row or column, or its index in the tensor; sizes of the coordinates.
-        share: its share at the coordinate itself.
-        least, most: its least and greatest share for coordinates that are off by up to their error.
+        index: the element's row or column, or its index in the tensor, for each coordinate.
+        share: the element's share if the coordinate has no error.
+        least, most: the element's least and greatest share, given the error of the coordinate.
     """
 
     index: Array
@@ -36,13 +37,14 @@ class Share:
 
 
 def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
-    """Yield the shares along an axis: of the first element near each coordinate, of the second, ...
+    """Yield the shares along an axis: for the first element near each coordinate, the second, ...
 
     Args:
         at: coordinates along an axis.
-        errors: how far these may be off, as many.
-        size: of the axis; coordinates beyond its ends are those of the ends.
-        linear: whether two elements share; else the nearest gets all, the higher one of two.
+        errors: how far each of these may be off.
+        size: the size of the axis; coordinates beyond its ends count as the ends.
+        linear: whether two elements share the gradient; otherwise the nearest one gets it, or the
+            higher one of two that are equally near.
     """
     low, middle, high = at - errors, at, at + errors
     if not linear:
@@ -65,7 +67,7 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates at which a function that is linear between elements is extreme.
 
-    These are the ends of what each coordinate may be and, if an element lies between, that element.
+    These are the ends of each coordinate's interval and, if an element lies in it, that element.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)

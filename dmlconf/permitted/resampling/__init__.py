@@ -1,1 +1,1 @@
-"""What resampling and its gradient may return besides the reference's outputs."""
+"""Permitted results of resampling and its gradient besides the reference's outputs."""

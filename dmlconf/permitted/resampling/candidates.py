@@ -1,4 +1,4 @@
-"""What RESAMPLE and UPSAMPLE_2D may return, with coordinates computed in FLOAT32.
+"""Permitted results of RESAMPLE and UPSAMPLE_2D, whose coordinates are computed in FLOAT32.
 
 Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
 rounded either way, give a coordinate. Measured: the lines that DirectML draws for offsets of the
@@ -42,7 +42,7 @@ _BLOCK: Final = 1 << 17
 def nearest_candidates(
     tensor: Array, at: Sequence[UncertainCoordinates], rounding: str
 ) -> list[Interval]:
-    """Return what NEAREST_NEIGHBOR may give: the elements that rounding may lead to.
+    """Return the candidates of NEAREST_NEIGHBOR: the elements to which rounding may lead.
 
     Args:
         tensor: the input.
@@ -65,7 +65,7 @@ def linear_candidates(
     steps: Sequence[Sequence[UncertainCoordinates]],
     input_offsets: Sequence[float],
 ) -> list[Interval]:
-    """Return what LINEAR may give: one candidate for each choice of a line along each axis.
+    """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
     With several steps each element has a line of its own, so everything between the lines is right;
     so it is along the last axes if there are more than _MOST_CHOICES choices.

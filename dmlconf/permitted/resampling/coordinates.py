@@ -1,6 +1,6 @@
 """The errors of coordinates that are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
     indices = np.arange(len(at.values), dtype=np.float64)
     errors = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
-        # All on the way are multiples of a quantum, with at most 24 bits above it: before the
-        # division by the scale, and behind it, where a half may be added to round to nearest.
+        # All intermediates are multiples of a quantum, with at most 24 bits above it: before the
+        # division by the scale, and after it, where a half may be added to round to nearest.
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
         sizes = indices + abs(shift)

@@ -25,12 +25,12 @@ class Estimate:
     """Interpolated values, with a bound of their errors.
 
     Attributes:
-        values: what infinitely precise arithmetic gives, FLOAT64.
-        error_scales: the same for the absolute values.
+        values: the results of infinitely precise arithmetic, FLOAT64.
+        error_scales: the same results for the absolute values of the elements.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
-        quanta: powers of two of which all that is computed on the way is a multiple; 0 where a
-            coordinate is rounded, so that there is none.
-        spans: bounds of the sizes of all that is computed on the way.
+        quanta: powers of two; all intermediates of an element are multiples of its quantum. 0 if a
+            coordinate is rounded, so that there is no such number.
+        spans: bounds of the absolute values of all intermediates.
     """
 
     values: Array
@@ -47,17 +47,17 @@ class Estimate:
         return cls(values, sizes, np.zeros_like(values), quanta(values), sizes)
 
     def bounds(self) -> Array:
-        """Return how far results may be off: not at all where FLOAT32 holds all on the way.
+        """Return how far results may be off; 0 where FLOAT32 holds all intermediates exactly.
 
-        Whatever the order of the operations, multiples of a quantum with at most 24 bits above it
-        are FLOAT32 numbers; smaller quanta than the least normal number may be flushed.
+        Multiples of a quantum with at most 24 bits are FLOAT32 numbers, whatever the order of the
+        operations. A quantum below the least normal number may be flushed to 0.
         """
         exact = (self.spans <= self.quanta * 2.0**PRECISION) & (self.quanta >= LEAST_NORMAL_FLOAT32)
         return np.where(exact, 0.0, self.errors)
 
 
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
-    """Return what `interpolated` gives along an axis, with a bound of its error.
+    """Return the interpolation along an axis, as `interpolated` does, with a bound of its error.
 
     The error of a coordinate is multiplied by the difference of its neighbours, and by that of the
     next two elements if an element lies within the error. Difference, product and sum are rounded.
@@ -103,14 +103,14 @@ def _exactness(
 def extrapolated_estimate(
     of: Estimate, axis: int, coordinate_errors: Array, starts: Array, weights: Array
 ) -> Estimate:
-    """Return what is on lines through elements and those after them.
+    """Return points on lines, each through an element and the one after it.
 
     Args:
         of: the elements.
-        axis: along which these lie.
+        axis: the axis along which these lie.
         coordinate_errors: how far each weight may be off.
         starts: indices of the first element of each line, whole FLOAT64 numbers.
-        weights: of the second one; below 0 or above 1 outside the two.
+        weights: the weight of the second element of each line; below 0 or above 1 outside the two.
     """
     last, rank = of.values.shape[axis] - 1, of.values.ndim
     first, second = (np.clip(index, 0, last).astype(np.intp) for index in (starts, starts + 1))

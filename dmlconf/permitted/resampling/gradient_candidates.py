@@ -1,6 +1,6 @@
-"""Which gradients of resampling are right, if coordinates and sums are computed in FLOAT32.
+"""Permitted gradients of resampling, whose coordinates and sums are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way. A
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down. A
 coordinate takes a reciprocal, a product and two sums, each with a rounding error.
 
 With LINEAR, an error of the coordinate changes the weights a little, so the result is in an
@@ -48,7 +48,7 @@ def linear_interval(
     Each term has the rounding errors of a subtraction and a multiplication for each axis, and of
     the additions. Where FLOAT32 holds all sums exactly in any order, there is no error. A kernel
     may multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous gradients
-    may overflow on the way, so any result is right for the elements that these may reach.
+    may overflow, so any result is right for the elements that these may reach.
 
     Args:
         gradient: the incoming gradient.

@@ -1,4 +1,4 @@
-"""What the gradient of a resampling may be besides the reference's output."""
+"""Permitted results of the gradient of RESAMPLE besides the reference's output."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = [
 
 @of_fields(ResampleGrad1Desc)
 def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
+    """Return the candidates: gradients for coordinates with the rounding errors of FLOAT32.
 
-    With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
-    to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
+    With NEAREST_NEIGHBOR each gradient belongs to one element. If its coordinate is nearer to a
+    boundary between two elements than the error of FLOAT32, it belongs to either of them, as a
+    whole.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
@@ -32,6 +33,6 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
 
 @of_fields(ResampleGrad1Desc)
 def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
-    """Return the least and the greatest right sums of LINEAR."""
+    """Return the interval of LINEAR: the least and the greatest right sums."""
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
     return linear_interval(desc.InputGradientTensor, at, desc.OutputGradientTensor)

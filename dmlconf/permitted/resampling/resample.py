@@ -1,4 +1,4 @@
-"""What a resampling may return besides the reference's output."""
+"""Permitted results of RESAMPLE besides the reference's output."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = [
 
 @of_fields(Resample3Desc)
 def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
+    """Return the candidates: results of coordinates with the rounding errors of FLOAT32.
 
-    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
-    LINEAR gives what is on the line through the elements around a coordinate or, with an
-    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
+    NEAREST_NEIGHBOR returns one of the elements to which the rounded coordinate may lead, and no
+    number between them. LINEAR returns a number on the line through the two elements around the
+    coordinate. With an InputPixelOffset below 0 or above 1, these may also be the elements around
+    the coordinate that the offset 0 or 1 gives.
     """
     if desc.InterpolationMode == "LINEAR":
         steps = [[uncertain(at) for at in of_axis] for of_axis in steps_of_axes(desc)]

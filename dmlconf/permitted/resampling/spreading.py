@@ -1,4 +1,4 @@
-"""Which elements a gradient may reach, where coordinates are not certain."""
+"""The elements that a gradient may reach if coordinates have errors."""
 
 from __future__ import annotations
 

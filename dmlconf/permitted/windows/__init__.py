@@ -1,1 +1,1 @@
-"""What operators on sliding windows may be off."""
+"""Permitted errors of operators on sliding windows."""

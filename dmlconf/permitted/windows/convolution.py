@@ -1,4 +1,4 @@
-"""How far a convolution may be from the reference's output.
+"""Permitted errors of a convolution.
 
 Derived in docs/bounds.md, Sums.
 """

@@ -1,4 +1,4 @@
-"""How far the sums of FOLD may be from the reference's output.
+"""Permitted errors of the sums of FOLD.
 
 Derived in docs/bounds.md, Sums.
 """
@@ -18,7 +18,7 @@ __all__ = [
 
 @of_fields(FoldDesc)
 def fold_error_scale(desc: FoldDesc) -> ErrorScale:
-    """Return the sum of the absolute values.
+    """Return the error scale: the sums of the absolute values.
 
     Derived in docs/bounds.md, Sums.
     """

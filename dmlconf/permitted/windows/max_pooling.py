@@ -1,4 +1,4 @@
-"""What MAX_POOLING and MAX_POOLING_GRAD may return besides the reference's outputs."""
+"""Permitted results of MAX_POOLING and MAX_POOLING_GRAD besides the reference's outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @of_fields(MaxPooling2Desc)
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
-    """Return what `max_pooling2_interval` does, and NaN where a window holds NaN alone."""
+    """Return the interval of `max_pooling2_interval`, and NaN for windows that hold only NaN."""
     over = _windows(desc)
     (least, most), *indices = _intervals(desc, over)
     outputs = [(least, most)]

@@ -1,4 +1,4 @@
-"""How far AVERAGE_POOLING and LP_POOLING may be from the reference's outputs."""
+"""Permitted errors of AVERAGE_POOLING and LP_POOLING."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @of_fields(AveragePooling1Desc)
 def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
-    """Return the means of absolute values, and where the sum of a mean overflows in FLOAT32.
+    """Return the error scale: the means of absolute values; the sum of a mean may overflow FLOAT32.
 
     Derived in docs/bounds.md, Averages.
     """
@@ -46,7 +46,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
 def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the sums of the shares' absolute values.
+    """Return the error scale: the sums of the absolute values of the shares.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -56,7 +56,7 @@ def average_pooling_grad_error_scale(
 
 @of_fields(LpPooling1Desc)
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
-    """Return the least and the greatest right roots: kernels compute x^P as exp2(P * log2(x)).
+    """Return the candidates: roots of sums whose kernels compute x^P as exp2(P * log2(x)).
 
     A power that is subnormal in FLOAT32 may count as 0. Where the sum exceeds the largest FLOAT32
     number, infinity is right too, but no number between the root and infinity. With a P of 0,

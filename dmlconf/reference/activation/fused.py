@@ -60,7 +60,7 @@ def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     """Return a fused activation of FLOAT64 values; the values themselves if there is none.
 
     Args:
-        values: of any shape.
+        values: values of any shape.
         activation: a nested operator: its name as `operator`, and its attributes.
     """
     if activation is None:

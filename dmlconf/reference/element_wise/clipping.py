@@ -1,8 +1,9 @@
 """Operators that keep each element within bounds, and their gradients.
 
-Bounds become numbers of the tensor's type: for integers truncated and clamped, for narrower real
-numbers rounded to nearest, with the largest number for what exceeds it, infinities included. Bounds
-of that type stay as they are, and so does that of THRESHOLD.
+Bounds are converted to the tensor's type. For integers they are truncated and clamped. For narrower
+floating-point types they are rounded to nearest, and larger ones, including infinities, become the
+largest number. Bounds of the tensor's own type stay as they are, and so does the bound of
+THRESHOLD.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -55,7 +56,7 @@ def element_wise_clip1(desc: Clip1Desc) -> Array:
 
     Return the greater of Min and the lesser of the scaled element and Max.
 
-    Of a number and NaN the number is taken.
+    If one of the two numbers is NaN, the other one is taken.
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
@@ -120,11 +121,11 @@ def _clip(
 
 
 def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
-    """Return the function that replaces what is beyond two bounds by these."""
+    """Return the function that replaces numbers beyond two bounds by the bounds."""
 
     def clip(values: Array) -> Array:
         if values.dtype == np.float32 and low <= high and high:
-            # The same in a quarter of the time. At equal zeros it may choose the other one.
+            # This gives the same in a quarter of the time, except for the sign of equal zeros.
             bounded: Array = np.clip(values, low, high)
             bounded[np.isnan(bounded)] = high
             return bounded

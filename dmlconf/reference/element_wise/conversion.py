@@ -23,7 +23,7 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Return each element in the output's data type.
 
-    Floating-point numbers lose their fraction on the way to integers, those out of range become
+    Floating-point numbers that become integers lose their fraction, those out of range become
     the nearest integer of the type, and NaN becomes 0. Integers are rounded to nearest even on
     the way to floating-point numbers. Integers of 32 and 64 bits wrap around; for 8 and 16 bits the
     low 32 bits are taken for an integer with the output's sign, and clamped.

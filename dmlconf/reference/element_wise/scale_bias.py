@@ -1,10 +1,10 @@
-"""The optional ScaleBias of operators: each element is multiplied and added to before the function.
+"""The optional ScaleBias of operators: `x * Scale + Bias` replaces each element x.
 
 Floating-point and integer tensors are scaled in FLOAT32. Scale 1 with Bias 0 changes nothing, not
-even what FLOAT32 cannot hold.
+even numbers that FLOAT32 cannot hold.
 
 Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. DirectML 1.15.4 on the
-software adapter of the lab rounds product and sum one after the other, alike in IDENTITY and EXP.
+software adapter of the lab rounds the product and then the sum, in IDENTITY and in EXP.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def is_identity(scale_bias: ScaleBias | None) -> bool:
 
 
 def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers, and so is that."""
+    """Return `x * Scale + Bias`, rounded to FLOAT32 numbers and returned as FLOAT64."""
     if scale_bias is None or is_identity(scale_bias):
         return wide(tensor)
     with np.errstate(all="ignore"):
         product, total = product_and_sum(tensor, scale_bias)
-        # A product that overflows does so before an infinite Bias is added.
+        # The product overflows before the Bias, which may be infinite, is added.
         if not math.isfinite(scale_bias["Bias"]):
             total = product.astype(np.float32).astype(np.float64) + scale_bias["Bias"]
         rounded: Array = total.astype(np.float32).astype(np.float64)
@@ -69,12 +69,12 @@ def scaled_function(
     """Return a function of the scaled elements in the output's type.
 
     Args:
-        function: of FLOAT64 numbers.
+        function: a function of FLOAT64 numbers.
         tensor: the elements.
-        scale_bias: what is done to them first.
+        scale_bias: the Scale and Bias of the elements; None for none.
         output: the output; integers are truncated before the function, and clamped after it.
-        rounds_once: whether the function rounds the exact result, if at all, so that FLOAT64 gives
-            floating-point numbers nothing more.
+        rounds_once: whether the function rounds the exact result only once, or not at all, so that
+            computing it in FLOAT64 is not more accurate for floating-point tensors.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
@@ -102,11 +102,11 @@ def unary(
     """Return the reference function of an operator with one floating-point input and a ScaleBias.
 
     Args:
-        name: the operator's, as in `element_wise_exp`.
-        function: of FLOAT64 numbers.
-        words: what it returns.
-        measured: what is not on the operator's page.
-        rounds_once: as `scaled_function` has it.
+        name: the operator's name, as in `element_wise_exp`.
+        function: a function of FLOAT64 numbers.
+        words: the formula, for the docstring.
+        measured: facts that were measured, since the operator's page lacks them.
+        rounds_once: as for `scaled_function`.
     """
 
     def reference(

@@ -33,8 +33,8 @@ def diagonal_matrix1(
 
     Return the input, or zeros, with the value along the diagonals from begin up to end.
 
-    Where begin is greater than end, the value is along all other diagonals. A FLOAT32 value of
-    integers is truncated; what they do not hold becomes what x86-64 makes of it.
+    If begin is greater than end, the value is along all other diagonals. For an integer tensor a
+    FLOAT32 value is truncated; a value that the type does not hold is converted as x86-64 does.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
@@ -90,7 +90,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return the sequence as its type holds each of its elements."""
+    """Return the sequence with each element rounded to the type of the output."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)

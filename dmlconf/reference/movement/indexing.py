@@ -156,7 +156,7 @@ def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
     """Return the offset of each element of the blocks that tuples of indices name, as UINT32.
 
     Args:
-        sizes: the indexed tensor's.
+        sizes: the indexed tensor's sizes.
         tuples: indices, of which the last dimension is one tuple.
         batch: how many leading dimensions both have in common.
     """

@@ -80,7 +80,7 @@ def _picked(
 
 
 def _window(size: int, offset: int, extent: int, stride: int) -> slice:
-    """Return the slice of so many elements of a window along one dimension."""
+    """Return the slice of a window along one dimension, given its number of elements."""
     start = offset if stride > 0 else offset + extent - 1
     stop = start + size * stride
     return slice(start, stop if stop >= 0 else None, stride)

@@ -1,4 +1,4 @@
-"""Gradients of normalisation by a mean and a variance that several elements share."""
+"""Gradients of batch normalisation, with a mean and a variance that several elements share."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
 
     Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
-    These are, with `d` for `sqrt(variance + Epsilon)`, `gradient * scale / d`, and the sums of
-    `gradient * (x - mean) / d` and of the gradient along the dimensions in which the scale has
-    size 1.
+    With `d` for `sqrt(variance + Epsilon)`, the gradient for the input is `gradient * scale / d`,
+    that for the scale the sum of `gradient * (x - mean) / d`, and that for the bias the sum of
+    `gradient`. The sums are along the dimensions in which the scale has size 1.
 
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
@@ -76,13 +76,13 @@ def batch_normalization_training_grad(
 
     Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
-    The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
-    dimensions in which the scale has size 1,
+    With `g` for the gradient, `v` for `variance + Epsilon` and means along the dimensions in which
+    the scale has size 1, the gradient for the input is
     `scale / sqrt(v) * (g - mean(g) - (x - Mean) * mean(g * (x - Mean)) / v)`. The others are those
     of BATCH_NORMALIZATION_GRAD.
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It takes the mean of
-    the input where MeanTensor was measured to count.
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. By the
+    page the mean is that of the input; DirectML was measured to use MeanTensor.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
@@ -104,9 +104,9 @@ def _gradients(
 
     Args:
         desc: the desc.
-        gradient: of the input, before it is scaled and divided by the deviation.
-        scale: of the scale, before it is divided.
-        bias: of the bias.
+        gradient: the gradient of the input, before it is scaled and divided by the deviation.
+        scale: the gradient of the scale, before it is divided.
+        bias: the gradient of the bias.
         deviation: what the elements were divided by.
     """
     gradient = gradient * (wide(desc.ScaleTensor) / deviation)

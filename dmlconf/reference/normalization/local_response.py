@@ -107,12 +107,12 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 def local_response_gradients(
     desc: LocalResponseGradDesc, dtype: np.dtype[Any], store: Store | None = None
 ) -> Array:
-    """Return what `local_response_normalization_grad` does, in a data type.
+    """Return the result of `local_response_normalization_grad` in a data type.
 
     Args:
         desc: the operator's fields.
         dtype: the result's type.
-        store: how FLOAT16 holds squares, their sums and the base; None where it holds none.
+        store: rounds squares, their sums and the base to FLOAT16; None to keep FLOAT64.
     """
     factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 

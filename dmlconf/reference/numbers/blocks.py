@@ -23,8 +23,8 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Return what a function makes of each element, or of those at the same index.
 
     Args:
-        function: of flat arrays of one length, which returns another one of that length. A tensor
-            that repeats a single element may come as an array of that element alone.
+        function: a function of flat arrays of one length, which returns another one of that length.
+            A tensor that repeats a single element may come as an array of that element alone.
         tensors: one or more, of the same sizes.
         dtype: the results' type, which the function's results must have, or fit.
     """
@@ -54,8 +54,8 @@ def in_slices(
     """Return what a function makes of tensors, computed for slices along one of their axes.
 
     Args:
-        function: of as many tensors, which returns one with the first one's sizes, though perhaps
-            others along the axes that it needs together.
+        function: a function of as many tensors, which returns one with the first one's sizes,
+            though perhaps others along the axes that it needs together.
         tensors: the first one, and others or None; they are broadcast along dimensions of size 1.
         dtype: the results' type, which the function's results must have, or fit.
         together: the axes along which the function needs all elements at once; negative ones count

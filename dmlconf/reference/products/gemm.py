@@ -48,8 +48,8 @@ def gemm(desc: GemmDesc) -> Array:
 
     Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
 
-    The sizes are those of A and B that TransA and TransB leave as they are. Alpha and Beta multiply
-    even where they are 0, so an infinity becomes NaN.
+    These sizes are for TransA and TransB NONE; a transposed matrix has its sizes exchanged. Alpha
+    and Beta are multiplied even if they are 0, so an infinity becomes NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
@@ -77,7 +77,7 @@ def gemm_sums(
     beta: float,
     of: Callable[[Array], Array] = wide,
 ) -> Array:
-    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64, which `of` makes of elements."""
+    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64; the function `of` changes elements."""
     left, right = (
         np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor
         for tensor, trans in ((desc.ATensor, desc.TransA), (desc.BTensor, desc.TransB))
@@ -87,14 +87,14 @@ def gemm_sums(
 
 
 _BLOCK: Final = 1 << 17
-"""Elements of the right matrix that are FLOAT64 at once, so that they stay in the cache."""
+"""How many elements of the right matrix are converted to FLOAT64 at once, to stay in the cache."""
 
 _FEW_ROWS: Final = 16
-"""So many rows take less time than FLOAT64 copies of the right matrix do."""
+"""Up to this many rows take less time than a FLOAT64 copy of the right matrix."""
 
 
 def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:
-    """Return `left x of(right)`, FLOAT64; of few rows block by block of columns."""
+    """Return `left x of(right)`, FLOAT64; for few rows, one block of columns after another."""
     rows, columns = left.shape[-2], right.shape[-1]
     step = max(1, _BLOCK // max(1, right.shape[-2]))
     if rows > _FEW_ROWS or columns <= step:

@@ -180,8 +180,9 @@ def quantized_sum(
 
     Args:
         sums: without the scales, FLOAT64.
-        scales: of the first factor, the second one and the output, broadcast to the sums.
-        zero_point: of the output, or None for 0.
+        scales: the scales of the first factor, of the second one and of the output, broadcast to
+            the sums.
+        zero_point: the zero point of the output, or None for 0.
         output: the tensor that is returned.
     """
     with np.errstate(all="ignore"):

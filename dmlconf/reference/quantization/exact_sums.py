@@ -57,5 +57,5 @@ def exact_convolution(
 
 
 def _parts(count: int, size: int) -> Iterator[slice]:
-    """Yield slices that together cover so many indices, each of at most a size."""
+    """Yield slices of at most `size` indices that together cover `count` indices."""
     return (slice(start, start + size) for start in range(0, count, size))

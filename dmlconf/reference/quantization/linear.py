@@ -194,7 +194,7 @@ def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
 
 
 def middle_of(bits: int, signed: bool) -> int:
-    """Return what is halfway between a type's limits, rounded up."""
+    """Return the middle between a type's limits, rounded up."""
     return 0 if signed else 1 << (bits - 1)
 
 

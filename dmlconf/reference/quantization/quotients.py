@@ -19,7 +19,7 @@ def quantized(
 
     Args:
         quotient: FLOAT32.
-        zero_point: of a shape that broadcasts to the quotient's; None for 0.
+        zero_point: a zero point whose shape broadcasts to the quotient's; None for 0.
         data_type: an integer type of at most 8 bits.
         nan: the result for NaN, with any zero point; the least number if None.
     """

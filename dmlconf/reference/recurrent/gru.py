@@ -39,13 +39,14 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, and the last of each sequence, of those requested.
+    Return the hidden nodes after every step, and those after the last step of each sequence. An
+    output that the desc leaves out is not returned.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
-    Each direction has the activations f and g. Of a step's input Xt and the hidden nodes Ht-1
-    before it, with the weights W, the recurrence R and the biases Wb and Rb of the gates in the
-    order z, r, h:
+    Each direction has two activations f and g, weights W, a recurrence R and biases Wb and Rb. The
+    tensors hold the gates in the order z, r, h. A step computes the hidden nodes Ht from its input
+    Xt and from the hidden nodes Ht-1 of the step before:
 
         zt = f(Xt Wz + Ht-1 Rz + Wbz + Rbz)
         rt = f(Xt Wr + Ht-1 Rr + Wbr + Rbr)
@@ -53,12 +54,13 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
             or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
         Ht = (1 - zt) ht + zt Ht-1
 
-    Where ht or Ht-1 is infinite, the last equation gives an infinity or NaN, such as 0 times
-    infinity. DirectML 1.8.0 bounds what is infinite there, 1.15.4 does not: such elements are
-    undefined.
+    If ht or Ht-1 is infinite, the last equation gives an infinity, or NaN from 0 times infinity.
+    DirectML 1.8.0 replaces infinities there by finite numbers, and 1.15.4 does not, so any value is
+    right for these elements.
 
-    After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
-    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
+    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
+    a backward one returns those of HiddenInitTensor.
 
     Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
     pictures; the order of gates and lengths were measured.
@@ -69,7 +71,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 def gru_direction(
     desc: GruDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes after every step of one direction, and the last."""
+    """Return the hidden nodes of one direction after every step, and those after the last step."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
@@ -107,7 +109,7 @@ def gru_direction(
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return where a result is infinite or NaN, an operand is infinite, and none is NaN."""
+    """Return which elements are infinite or NaN because an operand is infinite, and not NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

@@ -51,7 +51,7 @@ class LstmDesc:
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The hidden nodes after every step, the last of each sequence, and its last cell."""
+        """The descs of all outputs: hidden nodes after every step, after the last, and the cell."""
         return self.OutputSequenceTensor, self.OutputSingleTensor, self.OutputCellSingleTensor
 
 
@@ -64,13 +64,15 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     [OutputSingleTensor {1, R, N, H}], [OutputCellSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16;
     SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, the last of each sequence, and its last cell, of those requested.
+    Return the hidden nodes after every step, and those and the cell after the last step of each
+    sequence. An output that the desc leaves out is not returned.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
-    Each direction has the activations f, g and h. Of a step's input Xt, and the hidden nodes Ht-1
-    and the cell Ct-1 before it, with the weights W, the recurrence R, the biases Wb and Rb of the
-    gates in the order i, o, f, c, and the peepholes P:
+    Each direction has activations f, g and h, weights W, a recurrence R, biases Wb and Rb, and
+    peepholes P. The tensors hold the gates in the order i, o, f, c. A step computes the cell Ct and
+    the hidden nodes Ht from its input Xt, and from the hidden nodes Ht-1 and the cell Ct-1 of the
+    step before:
 
         it = f(Xt Wi + Ht-1 Ri + Wbi + Rbi + Pi Ct-1)
         ft = f(Xt Wf + Ht-1 Rf + Wbf + Rbf + Pf Ct-1), or with CoupleInputForget 1 - it
@@ -79,10 +81,11 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
         ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
         Ht = ot h(Ct)
 
-    Clipping bounds what f and g take. After the end of a sequence all is 0. Backward, each
-    sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
-    changed once; backward it leaves both as they were at first. Where there is one step only, the
-    forward hidden nodes after it are returned for every length, else 0 for lengths beyond the end.
+    ClipThreshold bounds the arguments of f and g. The hidden nodes after the end of a sequence are
+    0. A backward direction reads each sequence from its own end. For a sequence of length 0 a
+    forward direction returns hidden nodes of 0 and a cell that has changed once; a backward one
+    returns both initial states. If there is only one step, a forward direction returns its hidden
+    nodes for every length; otherwise it returns 0 for lengths beyond the last step.
 
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.

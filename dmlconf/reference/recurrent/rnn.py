@@ -43,7 +43,7 @@ class RnnDesc:
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The hidden nodes after every step, and the last of each sequence."""
+        """The descs of both outputs: the hidden nodes after every step, and after the last step."""
         return self.OutputSequenceTensor, self.OutputSingleTensor
 
 
@@ -54,17 +54,20 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
     [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return all hidden nodes, and the last of each sequence, of those requested.
+    Return the hidden nodes after every step, and those after the last step of each sequence. An
+    output that the desc leaves out is not returned.
 
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
-    Each direction has the activation f. Of a step's input Xt and the hidden nodes Ht-1 before it,
-    with the weights W, the recurrence R and the biases Wb and Rb:
+    Each direction has an activation f, weights W, a recurrence R and biases Wb and Rb. A step
+    computes the hidden nodes Ht from its input Xt and from the hidden nodes Ht-1 of the step
+    before:
 
         Ht = f(Xt W + Ht-1 R + Wb + Rb)
 
-    After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
-    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
+    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
+    a backward one returns those of HiddenInitTensor.
 
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
@@ -75,7 +78,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 def rnn_direction(
     desc: RnnDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Return the hidden nodes after every step of one direction, and the last."""
+    """Return the hidden nodes of one direction after every step, and those after the last step."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
 

@@ -1,4 +1,4 @@
-"""What recurrent layers have in common: gates, steps, directions and lengths of sequences."""
+"""Parts that RNN, LSTM and GRU share: gates, steps, directions and lengths of sequences."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The constants of one direction, with the gates one after the other.
+    """The weights and biases of one direction, with the columns of one gate after those of another.
+
+    With 3 gates and 4 hidden nodes, `weight` has 12 columns, and the second gate has the columns 4
+    to 7.
 
     Attributes:
         weight: sizes {inputs, gates * hidden}.
         recurrence: sizes {hidden, gates * hidden}.
-        biases: those of the weights and those of the recurrence, each of gates * hidden.
+        biases: the biases that belong to the weights, and those that belong to the recurrence,
+            sizes {gates * hidden} each.
     """
 
     weight: Array
@@ -51,18 +55,20 @@ class Gates:
         return len(self.recurrence)
 
     def part(self, gate: int) -> slice:
-        """Return where a gate's columns are."""
+        """Return the slice of a gate's columns; gates count from 0."""
         return slice(gate * self.hidden, (gate + 1) * self.hidden)
 
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The input of a layer, and how far each sequence of the batch goes.
+    """The input of a layer, and the length of each sequence in the batch.
 
     Attributes:
         values: sizes {steps, batch, inputs}, FLOAT64.
-        lengths: for each sequence, as given, and so perhaps beyond the number of steps.
-        copies: how many copies of the batch there are, one after the other.
+        lengths: the length of each sequence as SequenceLengthsTensor gives it, which may exceed the
+            number of steps; sizes {batch}.
+        copies: how many copies of the batch follow each other in the arrays; several kernels each
+            compute a copy.
     """
 
     values: Array
@@ -80,7 +86,7 @@ class Sequences:
 
     @property
     def batch(self) -> int:
-        """The number of sequences, of all copies."""
+        """The number of sequences in all copies together."""
         return int(self.values.shape[1])
 
     def reversed(self) -> Sequences:
@@ -97,15 +103,15 @@ class Sequences:
     ) -> tuple[Values, State]:
         """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
 
-        Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
-        step the hidden nodes too.
+        Measured: in the forward direction a sequence of length 0 still changes the cell once. If
+        the layer has only one step, it changes the hidden nodes too.
 
         Args:
-            step: makes the next state of a step's sums and the state.
-            sums: what the input adds up to, for every step.
-            state: before the first step: the hidden nodes, and perhaps the cell.
+            step: returns the next state, given a step's sums and the state before it.
+            sums: for every step, the products of its input with the weights, plus biases.
+            state: the state before the first step: the hidden nodes, and the cell if there is one.
             backward: whether the sequences are reversed.
-            arithmetic: how the equations are computed.
+            arithmetic: computes the equations.
         """
         nothing = state[0].nothing()
         changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
@@ -137,11 +143,12 @@ def initial(
     backward: bool,
     arithmetic: Arithmetic,
 ) -> Values:
-    """Return the state before the first step: that of the tensor, or 0.
+    """Return the state before the first step: the tensor's, or zeros without one.
 
-    Measured: the step that is computed first multiplies nothing with hidden nodes that are not
-    given, so that infinities and NaN of the recurrence do not show there. Backward that is the last
-    step, to which shorter sequences do not go; zeros of theirs are multiplied.
+    Measured: without a tensor, the step that is computed first leaves out the product of hidden
+    nodes and recurrence, so that an infinity in the recurrence does not become 0 times infinity,
+    NaN. A backward layer computes the last step first. Sequences that end before that step begin
+    later, and their zeros are multiplied.
 
     Args:
         tensor: sizes {1, R, N, H}; or None.
@@ -149,7 +156,7 @@ def initial(
         sequences: the N sequences.
         hidden: H.
         backward: whether the sequences are reversed.
-        arithmetic: how the equations are computed.
+        arithmetic: computes the equations.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
@@ -165,14 +172,14 @@ def in_directions(
     layer: Callable[[int, Sequences, bool], tuple[Values, State]],
     arithmetic: Arithmetic,
 ) -> tuple[Values, ...]:
-    """Return the hidden nodes after every step, and the last state, of all directions.
+    """Return the hidden nodes after every step, and the last state, of every direction.
 
     Args:
         direction: FORWARD, BACKWARD or BIDIRECTIONAL.
-        sequences: the input.
-        layer: computes one direction, by its index, of sequences in its own order; the last
-            argument says whether these are reversed.
-        arithmetic: how the equations are computed.
+        sequences: the input of the layer.
+        layer: computes one direction, given its index, the sequences in the order in which it
+            reads them, and whether these are reversed.
+        arithmetic: computes the equations.
 
     Returns:
         The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
@@ -197,7 +204,7 @@ def in_directions(
 def in_data_types(
     outputs: Sequence[Array], descs: Sequence[TensorDesc | None]
 ) -> tuple[Array, ...]:
-    """Return the outputs that a desc has in their data types, given FLOAT64 values of all."""
+    """Return the outputs whose descs are not None, converted from FLOAT64 to their data types."""
     with np.errstate(all="ignore"):
         return tuple(
             values.astype(desc.DataType.dtype)
@@ -207,10 +214,10 @@ def in_data_types(
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
-    """Return the last hidden nodes of forward sequences, 0 where lengths name no step.
+    """Return the last hidden nodes of forward sequences, 0 for lengths that name no step.
 
-    Measured: so it is, unless there is one step only, whose hidden nodes are always returned. What
-    belongs to a length beyond the last step may as well not be written, so any result is right.
+    Measured. If there is only one step, its hidden nodes are returned whatever the length is. For a
+    length beyond the last step DirectML may write nothing, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
@@ -218,7 +225,10 @@ def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) 
 
 
 def _turned(values: Values, lengths: Array) -> Values:
-    """Return each sequence from its end; what is after the end stays there."""
+    """Return each sequence reversed within its length; values after its end keep their steps.
+
+    A sequence a, b, c, d of length 3 becomes c, b, a, d.
+    """
     steps = np.arange(len(values.value))[:, np.newaxis]
     lengths = np.minimum(lengths, len(values.value))
     sources = np.where(steps < lengths, lengths - 1 - steps, steps)

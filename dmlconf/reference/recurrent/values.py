@@ -25,8 +25,7 @@ class Values:
 
     Attributes:
         value: the values.
-        absent: in which rows these are zeros that are not multiplied, sizes {rows, 1}; None
-            for none.
+        absent: which rows are zeros that take part in no product, sizes {rows, 1}; None for none.
     """
 
     value: Array

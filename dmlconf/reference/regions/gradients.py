@@ -1,7 +1,7 @@
 """The gradients of ROI_ALIGN and ROI_ALIGN1, of their input and of their regions.
 
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; where samples lie, and what the gradient of a
-region is made of, were measured.
+Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula of
+a region's gradient were measured.
 """
 
 from __future__ import annotations
@@ -62,14 +62,17 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     BatchIndicesTensor {1, ..., R} -> [OutputGradientTensor {N, C, H, W}],
     [OutputROIGradientTensor {1, ..., R, 4}]; FLOAT32, FLOAT16; BatchIndicesTensor: UINT32
 
-    Return the gradient of the input and that of the regions, as far as they are requested.
+    Return the gradient of the input and that of the regions. An output that the desc leaves out is
+    not returned.
 
-    Each gradient is shared out among the elements that its samples are made of, and MAX gives it to
-    the first of the greatest samples. Samples outside get nothing, and count as 0 for MAX.
+    The gradient of an output is distributed to the elements from which its samples are
+    interpolated; with MAX only the first of the greatest samples gets it. Samples outside the input
+    get nothing, and count as 0 for MAX.
 
-    The gradient of a region is that of the image between the four elements around each sample,
-    whatever the mode, times the size of the input. The begin gets as much of it as the output is
-    before the end, and the end the rest, both without regard to scales and offsets.
+    The gradient of a region is the slope of the image between the four elements around each sample,
+    in every mode, times the size of the input. An output at a quarter of the way from begin to end
+    gives three quarters of it to the begin, and one quarter to the end. Scales and offsets have no
+    effect on that.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
@@ -85,7 +88,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
 
 
 def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
-    """Return what the gradients are made of, from the operator's fields."""
+    """Return the samples and incoming gradients, from the operator's fields."""
     tensor = desc.InputTensor
     if tensor is None:
         # Without the input there is no gradient of the regions, so the other one is wanted.
@@ -101,7 +104,7 @@ def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
 
 
 def placements(desc: RoiAlignGradDesc) -> tuple[Placement, Placement]:
-    """Return how the rows and the columns of the samples of each region lie."""
+    """Return the placement of the rows and of the columns of each region's samples."""
     return axes(
         desc.ROITensor,
         desc.InputGradientTensor.shape[2:],
@@ -114,11 +117,11 @@ def placements(desc: RoiAlignGradDesc) -> tuple[Placement, Placement]:
 
 @dataclass(frozen=True)
 class RoiGradients:
-    """What the gradients are made of.
+    """The samples and incoming gradients from which the gradients are computed.
 
     Attributes:
-        reading: how the input is read.
-        y, x: where samples lie.
+        reading: the access to the input.
+        y, x: the coordinates of the samples.
         gradients: the outputs' gradients, sizes {regions, rows, columns, channels}.
         greatest: whether only the first of an output's greatest samples gets its gradient.
     """
@@ -130,7 +133,7 @@ class RoiGradients:
     greatest: bool
 
     def parts(self) -> Iterator[Part]:
-        """Yield the samples of some outputs after another."""
+        """Yield the samples of the outputs, of some outputs at a time."""
         for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
             reading = self.reading.of(block)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
@@ -175,7 +178,7 @@ class RoiGradients:
         return terms
 
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
-        """Return what the begin and the end of each region get of its samples' values.
+        """Return the sums of samples' values that the begin and the end of each region get.
 
         Sizes {regions, samples, outputs, 2}, along the other axis than the gradient's.
 
@@ -193,7 +196,7 @@ class RoiGradients:
         return of_lines
 
     def _shares(self, axis: Samples) -> Array:
-        """Return how far each output is within its region, sizes {regions, outputs}."""
+        """Return where each output is between the begin (0) and the end (1), {regions, outputs}."""
         outputs = axis.values.shape[-1]
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))

@@ -154,7 +154,7 @@ def _greatest(
     Args:
         read: returns what is at coordinates along an axis, with more dimensions than these have.
         parts: where each part begins along this axis, and how many elements it has.
-        size: of the axis.
+        size: the size of the axis.
         lowest: what parts without elements give.
     """
     first, count = parts
@@ -242,7 +242,7 @@ def axes(
         sizes: how many rows and columns of outputs a region has.
         scales: what y and x are multiplied with.
         counts: the least and the greatest number of samples of an output along an axis.
-        offsets: of the input's pixels and of the output's.
+        offsets: the offset of the input's pixels, and that of the output's.
         corners: whether samples reach from one end of a region to the other.
     """
     ends = regions.reshape(-1, 4)

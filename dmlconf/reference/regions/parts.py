@@ -33,7 +33,7 @@ class Part:
     gradient: Array
 
     def inner_gradient(self) -> Array:
-        """Return what the samples inside have of the outputs' gradients."""
+        """Return the share of the outputs' gradients that each sample inside the tensor gets."""
         return np.where(self.reading.inside(self.block.y, self.block.x), self.gradient, 0)
 
 

@@ -43,13 +43,13 @@ class Placement:
     """How samples lie along one axis: at `shares * (end - begin) + begin - shift`.
 
     Attributes:
-        begin, end: of each region, scaled, sizes {regions, 1, 1}.
+        begin, end: where each region begins and ends, scaled, sizes {regions, 1, 1}.
         steps: which sample of its region each is, less the offset, sizes {regions, samples,
             outputs}.
         length: how many steps there are from begin to end, sizes {regions, 1, 1}.
         shares: how far each sample is between begin and end, sizes as of the steps.
         counts: how many samples an output has, sizes {regions}.
-        shift, offset: of the input's pixels and of the output's.
+        shift, offset: the offset of the input's pixels, and that of the output's.
     """
 
     begin: Array
@@ -141,7 +141,7 @@ class Reading:
         return replace(self, batch=batch.reshape(-1, *(1,) * (block.y.ndim - 1)))
 
     def at(self, y: Array, x: Array) -> Array:
-        """Return what is at rows and columns."""
+        """Return the elements at rows and columns."""
         inner = self._interpolated(y, x) if self.linear else self.nearest(y, x)
         samples: Array = np.where(self.inside(y, x), inner, self.outside)
         return samples
@@ -158,7 +158,7 @@ class Reading:
         return lower
 
     def _between(self, row: Array, left: Array, right: Array, across: Array) -> Array:
-        """Return what is between two elements of a row."""
+        """Return the interpolation between two elements of a row."""
         first, result = self.elements(row, left), self.elements(row, right)
         result -= first
         result *= across
@@ -212,7 +212,7 @@ def placed(
         scale: what these are multiplied with.
         outputs: how many outputs each region has.
         counts: the least and the greatest number of samples of an output.
-        offsets: of the input's pixels and of the output's.
+        offsets: the offset of the input's pixels, and that of the output's.
         corners: whether samples reach from one end to the other; a single one is in the middle.
     """
     factor, shift, offset = map(single, (scale, *offsets))
@@ -272,9 +272,9 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 
 
 def slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices of so many things, of which each has so many elements.
+    """Yield slices of `count` items with `sizes` elements each.
 
-    Each slice has as many as stay in the processor's cache, and at least one.
+    The elements of a slice fit into the processor's cache, unless it has one item only.
     """
     step = max(1, _BLOCK // sizes)
     for first in range(0, count, step):

@@ -37,11 +37,11 @@ _BLOCK: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Where along an axis each element of an output is read.
+    """The coordinates along an axis at which the elements of an output are read.
 
     Attributes:
         values: the coordinates, FLOAT64; the first element is at 0.
-        scale, input_offset, output_offset: what they were computed with, FLOAT32 numbers.
+        scale, input_offset, output_offset: the FLOAT32 numbers from which they were computed.
     """
 
     values: Array
@@ -62,7 +62,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return which element of an axis is at each coordinate; edges continue beyond their end."""
+    """Return the index of the element at each coordinate; beyond an end, that of the end."""
     indices: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
     return indices
 
@@ -72,7 +72,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
     growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
 
     def cost(axis: int) -> tuple[float, int]:
-        """Axes that shrink come first. Whole rows are copied fastest, so as many as there are."""
+        """Return a sort key: axes that shrink come first, as whole rows are copied fastest."""
         return growth[axis], axis if growth[axis] < 1 else -axis
 
     taken = tensor
@@ -91,9 +91,9 @@ def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
 
 
 def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
-    """Return a FLOAT64 tensor with other elements along one axis, between its own ones.
+    """Return a FLOAT64 tensor that is interpolated along one axis.
 
-    Computed as `first + weight * (second - first)`.
+    An element is `first + weight * (second - first)`.
     """
     if at.is_whole(tensor.shape[axis]):
         return tensor
@@ -112,7 +112,8 @@ def in_leading_blocks(
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
     Args:
-        function: of FLOAT64 tensors, which have one axis for all those before the leading one.
+        function: a function of FLOAT64 tensors, which have one axis for all those before the
+            leading one.
         tensor: the whole tensor.
         leading: the first axis that the function changes.
         output: the result's sizes and type.
@@ -127,5 +128,5 @@ def in_leading_blocks(
 
 
 def along(values: Array, axis: int, rank: int) -> Array:
-    """Return numbers along an axis, so that they are broadcast to a tensor of this rank."""
+    """Return numbers shaped so that they are broadcast along an axis of a tensor of this rank."""
     return values.reshape([-1 if other == axis else 1 for other in range(rank)])

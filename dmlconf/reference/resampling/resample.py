@@ -51,16 +51,17 @@ class Resample3Desc:
 def resample3(desc: Resample3Desc) -> Array:
     """InputTensor {D0, D1, ...} -> OutputTensor {E0, E1, ...}; FLOAT32, FLOAT16, INT8, UINT8
 
-    Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
+    Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
-    NEAREST_NEIGHBOR takes the next element in the RoundingDirection: INCREASING, DECREASING, or
-    HALF_UP as RESAMPLE1 does with real numbers: the nearest one, the next one at halves. LINEAR
-    interpolates; edges continue beyond their end, and interpolated integers lose their fraction.
+    NEAREST_NEIGHBOR takes an element by the RoundingDirection: INCREASING the next one, DECREASING
+    the one before, and HALF_UP the nearest one, or the next one at halves, as RESAMPLE1 does.
+    LINEAR interpolates; the first and last elements continue beyond the ends, and interpolated
+    integers lose their fraction.
 
-    It does so in several steps if Antialiased is true and a scale is below 1/2. In each step but
-    the last, an axis whose size is more than twice the output's shrinks to the greatest power of
-    two below it, and any other one becomes the output's size. The ratios of sizes replace all
-    scales.
+    If Antialiased is true and a scale is below 1/2, the tensor is resampled in several steps. In
+    each step but the last, an axis that is more than twice as long as the output's shrinks to the
+    greatest power of two below its size, and every other axis gets the output's size. The scale of
+    a step is the ratio of the sizes after and before it.
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
     """
@@ -70,7 +71,7 @@ def resample3(desc: Resample3Desc) -> Array:
 
 
 def coordinates_of_axes(desc: Resample3Desc) -> list[Coordinates]:
-    """Return the coordinates along each axis, without steps between."""
+    """Return the coordinates along each axis, for resampling in one step."""
     offsets = desc.InputPixelOffsets, desc.OutputPixelOffsets
     along = zip(desc.OutputTensor.Sizes, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]
@@ -91,7 +92,8 @@ def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
 def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the sizes before and after each step of an antialiased interpolation.
 
-    There are at least two steps; what has its size already is still shifted by the offsets.
+    There are at least two steps; an axis that already has its final size is still shifted by the
+    offsets.
     """
     yield sizes
     while True:
@@ -115,7 +117,7 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
     ]
     if not changing:
         return tensor.copy()
-    # Axes that shrink come first, and later ones before earlier ones, as they leave less to do.
+    # Axes that shrink come first, and later axes before earlier ones, to save work.
     order = sorted(changing, key=lambda axis: (output.Sizes[axis] / sizes[axis], -axis))
 
     def stretched(values: Array) -> Array:

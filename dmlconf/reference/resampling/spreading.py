@@ -1,4 +1,4 @@
-"""Adding elements along an axis at the indices where they belong."""
+"""Add elements along an axis into sums, as gradients of interpolation do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 def spread(
     values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
 ) -> Array:
-    """Add each element to its two neighbours, by their weights and so much more."""
+    """Add each element to its two neighbours, multiplied by their weights plus an extra weight."""
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
     order = np.argsort(indices, kind="stable")
@@ -38,9 +38,9 @@ def weighted(
 
     Args:
         values: the tensor.
-        axis: along which there are the elements, and so many sums as the size tells.
+        axis: the axis along which elements are added up; the result has `size` sums along it.
         elements: which element each term has.
-        weights: of the terms.
+        weights: the weight of each term.
         indices: which sum each term belongs to; these ascend.
         size: how many sums there are.
     """

@@ -65,7 +65,7 @@ class FilterGeometry:
         start: Sequence[int],
         groups: int,
     ) -> FilterGeometry:
-        """Return the geometry of a desc's attributes, with so many spatial dimensions."""
+        """Return the geometry of a desc's attributes, given the number of spatial dimensions."""
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
@@ -93,7 +93,7 @@ class FilterGeometry:
         )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
-        """Return the sizes that so many positions of a filter cover."""
+        """Return the sizes that a filter covers at this number of positions."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(
@@ -150,7 +150,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     Args:
         values: sizes {batches, channels, ...}; beyond its edges there are zeros.
         filter_: sizes {output channels, channels of a group, ...}; its type is that of the sums.
-        sizes: of the result: {batches, output channels, ...}.
+        sizes: the sizes of the result: {batches, output channels, ...}.
         window: how the filter moves over the values.
     """
     window = window.within(values.shape[2:])
@@ -180,7 +180,8 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
     Args:
         values: sizes {batches, channels, ...}.
         filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
-        sizes: of the result: {batches, output channels, ...}; what lies beyond is dropped.
+        sizes: the sizes of the result: {batches, output channels, ...}; what lies beyond is
+            dropped.
         window: how the filter moves over the result.
     """
     window = window.within(sizes[2:])
@@ -237,7 +238,7 @@ def by_group(filter_: Array, groups: int) -> Array:
 
 
 def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices of axes that together cover a tensor, each of them of so many elements."""
+    """Yield slices of axes that together cover a tensor, each of about `at_once` elements."""
     ranges = []
     for count in counts:
         size //= count

@@ -139,7 +139,7 @@ def strided_view(
     """Return a view with axes for the elements of a window, and then for its positions.
 
     Args:
-        tensor: of any rank; what the window reaches is within it.
+        tensor: a tensor of any rank; what the window reaches is within it.
         first: the first of the axes that the window slides over, which these replace.
         sizes: how many elements the window has along each of them.
         positions: how many positions it has.
@@ -168,7 +168,7 @@ def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
-    """Return what `greatest` does, and the index of the first such element in the whole tensor.
+    """Return the greatest elements, as `greatest` does, and the index of the first of each.
 
     What does not exceed the lowest number counts as equal to it. The index is -1 where the window
     sees nothing but padding.
@@ -211,7 +211,7 @@ def _reduced(
     neutral: Any,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Return what combining all that the window sees, and a neutral number, gives."""
+    """Combine all elements in each window, and a neutral number for elements outside."""
     images = _images(tensor)
     output = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
     for block in _blocks(images):
@@ -225,7 +225,7 @@ def _reduced(
 def _along(
     numbers: Array, window: Window, combine: np.ufunc, neutral: Any, dtype: np.dtype[Any]
 ) -> Array:
-    """Return what combining all that the window sees along its axis gives."""
+    """Combine all elements in each window along its axis."""
     if not window.size:
         return np.full(_resized(numbers.shape, window.axis, window.positions), neutral, dtype)
     padded = window.padded(numbers, neutral)
@@ -246,7 +246,7 @@ def _first_greatest(
 
     Args:
         numbers: the tensor, without NaN and nothing less than the lowest number.
-        indices: of its elements, broadcast to it.
+        indices: the indices of its elements, broadcast to it.
         over: the window along each axis.
         lowest: what padding counts as; its index is beyond all others.
     """

@@ -1,4 +1,4 @@
-"""Which run's result stands alone, as a table for the terminal."""
+"""A table of the runs whose result stands alone, for the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def render_alone(found: Sequence[Alone], names: Sequence[str]) -> Iterator[Rende
 
     Args:
         found: the cases.
-        names: of the runs, in their order.
+        names: the names of the runs, in their order.
     """
     from rich import box
     from rich.table import Table

@@ -41,10 +41,10 @@ SLOWER: Final = "Slower than noise allows"
 """The heading of operators that take longer on the device."""
 
 MOST_GROUPS: Final = 10
-"""Groups of new failures that a report shows."""
+"""How many groups of new failures a report shows."""
 
 MOST_CASES: Final = 10
-"""Cases that a list shows of each change by default."""
+"""How many cases a list shows for each change by default."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -60,7 +60,7 @@ _STYLES: Final = {
 }
 
 Compared = tuple[Comparison, tuple[str, str]]
-"""A comparison, with what the base and the new run are called."""
+"""A comparison, and the names of the base and of the new run."""
 
 _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
@@ -81,7 +81,7 @@ def closing_sentence(comparison: Comparison) -> str:
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:
-    """Yield what is missing of each run."""
+    """Yield a phrase about each run that is incomplete."""
     for name, run in (("the base", comparison.base), ("the new run", comparison.new)):
         if not run.complete:
             shards = missing_shards_text(run.header)
@@ -89,7 +89,7 @@ def _incomplete(comparison: Comparison) -> Iterator[str]:
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:
-    """Return what the new failures have in common; empty if there are none."""
+    """Return the lines about what new failures share; empty if there are none."""
     if not comparison.fails_newly:
         return []
     return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
@@ -110,11 +110,11 @@ def suite_note(comparison: Comparison) -> str | None:
 def render_terminal(
     comparison: Comparison, names: tuple[str, str], *, verbose: bool = False, quiet: bool = False
 ) -> RenderableType:
-    """Return what the terminal shows.
+    """Return the report for the terminal.
 
     Args:
         comparison: the comparison.
-        names: what the base and the new run are called.
+        names: the names of the base and of the new run.
         verbose: list every case of every change.
         quiet: show only new failures and the closing sentence.
     """

@@ -73,7 +73,7 @@ class Scoreboard:
     Attributes:
         names: what distinguishes the runs.
         runs: the runs.
-        cells: for each operator a cell for each run.
+        cells: for each operator, a cell for each run.
     """
 
     names: tuple[str, ...]
@@ -99,7 +99,7 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
 
     Args:
         runs: their logs.
-        files: of the logs, for names of runs that do not differ otherwise.
+        files: the names of the logs, which name runs that do not differ otherwise.
     """
     by_run = [_by_operator(run) for run in runs]
     operators = sorted({name for cells in by_run for name in cells})
@@ -140,7 +140,7 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
 
 
 def render_terminal(board: Scoreboard) -> Table:
-    """Return what the terminal shows."""
+    """Return the report for the terminal."""
     from rich.table import Table
     from rich.text import Text
 

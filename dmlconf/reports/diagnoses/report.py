@@ -30,7 +30,7 @@ _ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
 
 
 def culprit_sentence(diagnosis: Diagnosis) -> str:
-    """Return what is to blame, in one sentence."""
+    """Return a sentence that names the culprit."""
     if diagnosis.culprit is not None:
         return diagnosis.culprit.sentence
     if diagnosis.is_known_fault:
@@ -49,7 +49,7 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:
-    """Return how much smaller the reduced case is."""
+    """Return a sentence about the size of the reduced case."""
     reduced = diagnosis.reduced
     if diagnosis.is_known_fault:
         return "Not reduced, as it is a known fault; `dmlconf faults` explains it."
@@ -63,7 +63,7 @@ def reduction_sentence(diagnosis: Diagnosis) -> str:
 
 
 def rewrite_sentence(diagnosis: Diagnosis) -> str | None:
-    """Return which rewrite gives the wrong outputs, in one sentence; None if none is known."""
+    """Return a sentence that names the rewrite with the wrong outputs; None if none is known."""
     mutant = diagnosis.rewritten
     if mutant is None:
         return None
@@ -80,10 +80,10 @@ def render(
     """Return the report on a failure.
 
     Args:
-        diagnosis: what is known about it.
-        environment: what the backend ran on.
+        diagnosis: the diagnosis of the failure.
+        environment: the software and device that the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the group of failures to which it belongs shares; None if unknown.
+        shared: the property that the failures of its group share; None if unknown.
         files: descriptions of the other files in the folder, by name.
     """
     lines = _lines(diagnosis, environment, backend, shared, files)

@@ -178,7 +178,7 @@ def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tup
     """Yield a heading, and for each operator its failing cases in each environment.
 
     Args:
-        states: as `driver_states` returns them.
+        states: the states, as `driver_states` returns them.
         every: also operators without a failing case.
     """
     columns = list({state.environment.id: state for state in states}.values())

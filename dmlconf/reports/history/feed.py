@@ -14,10 +14,10 @@ from dmlconf.reports.pages import render_linked_page
 __all__ = ["MOST_ENTRIES", "regression_feed"]
 
 MOST_ENTRIES: Final = 100
-"""Regressions in the feed, the latest ones."""
+"""How many regressions the feed has: the latest ones."""
 
 _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
-"""What the identifiers of feeds and entries are derived from."""
+"""The namespace from which the identifiers of feeds and entries are derived."""
 
 
 def regression_feed(overview: Overview, address: str) -> str:

@@ -1,4 +1,4 @@
-"""What the latest run changed, as text, as data and as a comment on a pull request."""
+"""Changes of the latest run, as text, as data and as a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
 
     Args:
         news: what changed.
-        handles: of each case that ever failed.
+        handles: the handles of each case that ever failed.
     """
     where = environment_text(news.latest[-1].environment)
     lines = [f"### dmlconf: {escaped(news_text(news))}", ""]

@@ -1,7 +1,8 @@
 """The pages of a history: what is new, operators by driver, cases and environments.
 
 Each page is a pure function of what was read, so that a folder of files and a server show the same.
-Its path stays: of a case it is its handle, of an operator its name, of a driver a digest.
+The path of a page never changes: it is made from the handle of a case, the name of an operator, or
+a digest of a driver.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""Cases with a page in a folder: those that fail now, then those that changed last."""
+"""How many cases have a page in a folder: first those that fail now, then the latest changes."""
 
 _MOST_COLUMNS: Final = 12
 _MOST_LINES: Final = 20
@@ -45,10 +46,10 @@ _PASSED: Final = Status.PASSED.css_class
 
 @dataclass(frozen=True)
 class Site:
-    """The pages.
+    """The pages of a history.
 
     Attributes:
-        overview: what they show.
+        overview: the content of the pages.
         address: where they will be, with a slash at the end, for the feed; empty if unknown.
         most_cases: how many cases have a page; None for all that ever failed.
     """
@@ -449,7 +450,7 @@ def _target_text(target: Target) -> str:
 
 
 def _short_texts(targets: Sequence[Target]) -> list[str]:
-    """Return of each target what sets it apart from the others."""
+    """Return for each target the parts of its name that differ from the other targets."""
     same = [
         len({part(target) for target in targets}) == 1
         for part in (
@@ -487,7 +488,7 @@ def _fails_now(own: Iterable[Story]) -> bool:
 
 
 def _story_strip(story: Story) -> TimeLine:
-    """Return the runs of a line, each with the verdict that a case had then or before."""
+    """Return the time line of a case: for each run of a line, the verdict at that time."""
     shares: list[float | None] = [None] * len(story.line.runs)
     indices = [story.line.indices[each.first.id] for each in story.transitions]
     ends = [*indices[1:], len(shares)]

@@ -1,4 +1,4 @@
-"""Time lines of pages: runs from left to right, tall bars where something fails."""
+"""Time lines on the pages of a history: a bar for each run, and a tall one where cases fail."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from dmlconf.verdicts.status import Status
 __all__ = ["TimeLine", "time_line"]
 
 MOST_BARS: Final = 60
-"""Bars of a time line; each of more runs' bars stands for several runs."""
+"""Maximum number of bars. With 120 runs each bar stands for two, and shows the worse one."""
 
 _HEIGHT: Final = 12
+"""The height of a bar in which all cases fail."""
 _LEAST: Final = 6
-"""The height of a bar in which the smallest share of cases fails."""
+"""The height that a bar with any failing case exceeds."""
 
 _PASSING: Final = 2
+"""The height of a bar in which no case fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLine:
-    """A picture of runs.
+    """A time line as a picture.
 
     Attributes:
-        width: of the picture, in units of two for each bar.
-        spoken: what it shows, in words.
-        paths: for each status its class and the bars as a path of SVG.
+        width: the width of the picture; each bar is 2 wide.
+        spoken: what the picture shows, in words.
+        paths: for each status, its CSS class and its bars as a path of SVG.
     """
 
     width: int
@@ -37,11 +39,11 @@ class TimeLine:
 
 
 def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
-    """Return the picture of some runs.
+    """Return the time line of some runs.
 
     Args:
-        shares: of each run the share of the cases that fail, from 0 to 1; None where there is none.
-        what: what each of them is.
+        shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
+        what: the word for one of them, such as `run`.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]
@@ -62,7 +64,7 @@ def time_line(shares: Sequence[float | None], what: str = "run") -> TimeLine:
 
 
 def _bars(shares: Sequence[float | None]) -> Iterator[int]:
-    """Yield the height of each bar: of the run in it that is worst; 0 where there is no run."""
+    """Yield the height of each bar, by the worst of its runs; 0 if no case ran in any."""
     count = min(len(shares), MOST_BARS)
     for bar in range(count):
         part = shares[bar * len(shares) // count : (bar + 1) * len(shares) // count]

@@ -43,7 +43,7 @@ def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> lis
     Logs of versions that did not keep margins give no lines.
 
     Args:
-        header: of the log.
+        header: the header of the log.
         verdict: a verdict with figures.
         sources: where the rules come from, each to be said once; None to leave them out, and how
             much the rule leaves open.

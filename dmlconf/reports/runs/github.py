@@ -1,4 +1,4 @@
-"""What a run reports to GitHub Actions: annotations next to the lines of cases, and the summary."""
+"""The report for GitHub Actions: annotations next to the lines of cases, and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart actual and expected values are: a small histogram of ULP for each operator."""
+"""Histograms of the distance in ULP between actual and expected values, by operator."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Histograms:
 
 
 def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
-    """Return the headings: distances from which on elements are counted together."""
+    """Return the headings of columns: the least distance that each column counts."""
     largest = max((int(step) for one in histograms for step in one if step != _NAN), default=0)
     headings = [step for step in _FIRST_STEPS if int(step) <= largest]
     if largest >= 4 * int(_FIRST_STEPS[-1]):

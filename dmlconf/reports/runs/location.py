@@ -1,4 +1,4 @@
-"""Where a case is, as CI servers expect it: a relative file and a line."""
+"""The location of a case as CI servers expect it: a relative file and a line."""
 
 from __future__ import annotations
 

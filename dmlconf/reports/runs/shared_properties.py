@@ -1,4 +1,4 @@
-"""What failures share, as reports say it, and which single failures reports show."""
+"""The lines of a report about what failures share, and the failures that it shows in full."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class ShownFailure:
     Attributes:
         verdict: the failure.
         others: how many other cases broke with the same message.
-        operators: of how many operators all of these are.
+        operators: how many operators this failure and those cases belong to.
     """
 
     verdict: Verdict

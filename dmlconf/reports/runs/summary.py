@@ -1,4 +1,4 @@
-"""What all reports share: totals by operator, the closing sentence, commands to repeat cases."""
+"""Parts of all reports: totals by operator, the closing sentence, commands to repeat cases."""
 
 from __future__ import annotations
 
@@ -217,9 +217,10 @@ def repeat_command(header: Header, verdict: Verdict, handle: str | None = None) 
     """Return the command that runs just this case again, quoted for a shell.
 
     Args:
-        header: of the log.
-        verdict: on the case.
-        handle: of the case, to name it by where its identifier is long; None for the identifier.
+        header: the header of the log.
+        verdict: the verdict on the case.
+        handle: the handle of the case, which names it where its identifier is long; None to use the
+            identifier.
     """
     under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
     case = ["--case", verdict.case]

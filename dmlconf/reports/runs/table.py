@@ -1,4 +1,8 @@
-"""The terminal report's table by operator, laid out as the width allows."""
+"""The terminal report's table: a row for each operator, or for each family of operators.
+
+The layout depends on the terminal's width: a narrow terminal gets headings on two lines, or no
+column of times.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""With more operators, the table has only those that fail, or families."""
+"""A run with more operators has a table of those that fail or, if none fails, of families."""
 
 MOST_FAILING_ROWS: Final = 15
+"""Maximum number of failing operators in a table that leaves out the others."""
 
 _NAME_WIDTHS: Final = (45, 28)
-"""Characters of an operator's name on a line."""
+"""Maximum length of an operator's name on one line; each is tried until the table fits."""
 
 _SHORTEST_NAMES: Final = 15
-"""The same, where no layout fits otherwise."""
+"""Maximum length of a part of a name, where no layout has room for longer parts."""
 
 _TIME: Final = f"{'Time':>7}"
-"""As wide as any time, so that the layout does not depend on the times."""
+"""The heading of times, as wide as any time: so the layout does not depend on the times."""
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",
@@ -46,7 +51,15 @@ _BROKEN_HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The space in a table: between columns, and for headings, times and margins."""
+    """A layout of the table.
+
+    Attributes:
+        gap: the number of spaces between columns.
+        broken_headings: whether headings take two lines.
+        with_time: whether there is a column of times.
+        with_margin: whether there is a column `Limit used`: the greatest share of its limit that a
+            passing case uses.
+    """
 
     gap: int
     broken_headings: bool
@@ -73,9 +86,9 @@ class OperatorsTable:
     """A row for each operator or family, in the widest layout that cuts off no number.
 
     Attributes:
-        rows: the rows.
-        total: of all operators.
-        heading: of the first column.
+        rows: the totals of each operator or family.
+        total: the totals of all operators, which the last line shows.
+        heading: the heading of the first column.
     """
 
     rows: Sequence[OperatorTotals]
@@ -98,13 +111,14 @@ class OperatorsTable:
 
 
 def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[OperatorsTable | str]:
-    """Yield the table of a run, and a sentence about what it leaves out.
+    """Yield the table of a run and, if it leaves out operators, sentences that say how many.
 
-    With many operators, it has those that fail or, if none does, the families of operators.
+    A run of more than `MOST_ROWS` operators has a table of the operators that fail or, if none
+    fails, of the families of operators.
 
     Args:
         log: the run's log.
-        every_operator: have a row for each operator, however many there are.
+        every_operator: whether the table has a row for each operator, however many there are.
     """
     rows, total = summary.operator_totals(log)
     if every_operator or len(rows) <= MOST_ROWS:

@@ -51,10 +51,10 @@ class OperatorStrength:
     Attributes:
         operator: its name.
         injected: defects that no rule permits and that apply to at least one case.
-        caught: those of them that at least one case catches.
+        caught: defects among these that at least one case catches.
         within: defects that stay within its rules in every case.
-        cases_injected: pairs of such a defect and a case that it breaks the rule in.
-        cases_caught: those of them that the case catches.
+        cases_injected: pairs of such a defect and a case whose rule it breaks.
+        cases_caught: pairs among these in which the case fails.
         refused: legitimate differences that fail.
     """
 

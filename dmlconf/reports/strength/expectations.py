@@ -53,7 +53,7 @@ def _by_operator(figure: ExpectationFigure) -> dict[str, ExpectationTally]:
 
 
 def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
-    """Return the share of each operator that notices fewer than so many percent."""
+    """Return the share of each operator whose share is below a percentage."""
     shares = {name: _share(tally) for name, tally in _by_operator(figure).items()}
     return {name: noticed for name, noticed in shares.items() if noticed < least}
 

@@ -1,4 +1,4 @@
-"""What a figure of a suite's strength is: how it is measured, and what reports say of it.
+"""Figures of a suite's strength: the parts that measuring and reporting them share.
 
 Each figure has a module here that ends with its `FigureKind`, and `measurement.FIGURES` lists them.
 A new figure is a new module and a line there.
@@ -25,22 +25,23 @@ from dmlconf.strength.sampling import sampled
 __all__ = ["Figure", "FigureKind", "Progress", "Setting", "Table", "bullets"]
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Shows how much of so many cases is done; within it, each call counts one."""
+"""Shows progress over a number of cases; each call of what it yields counts one case."""
 
 _CHUNK: Final = 100
-"""Cases that a process takes at a time."""
+"""How many cases a process takes at a time."""
 
 _Result = TypeVar("_Result", bound=Addable)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a figure.
+    """A table that shows a figure.
 
     Attributes:
-        headings: of the columns.
-        rows: their cells.
-        left: the headings whose columns are aligned to the left; others to the right.
+        headings: the headings of the columns.
+        rows: the cells of each row.
+        left: the headings of columns that are aligned to the left; the others are aligned to the
+            right.
     """
 
     headings: Sequence[str]
@@ -50,18 +51,18 @@ class Table:
 
 @dataclass
 class Setting:
-    """What is measured, and how.
+    """The cases that are measured, and the options of measuring.
 
     Attributes:
         plan: the cases.
-        models: those of them that have the tag `model`.
+        models: the cases among them that have the tag `model`.
         suite_paths: where the suite was loaded from.
         jobs: how many processes measure.
         sample: how many cases at most of each operator, and of each driver defect; None for all.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         chosen: the names of the figures that are measured.
-        progress: shows how far it is.
-        recordings: those that gave expected values of what `injected` has.
+        progress: shows how many cases are measured.
+        recordings: the recordings from which `injected` took expected values.
     """
 
     plan: Sequence[PlannedCase]
@@ -76,7 +77,7 @@ class Setting:
 
     @cached_property
     def injected(self) -> Strength:
-        """What cases notice of injected defects and perturbations, of which each is judged once."""
+        """The injected defects and perturbations that cases notice; measured on first use only."""
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
         strength, self.recordings = self.measured(_Injection(method), Strength(), cases)
@@ -90,13 +91,13 @@ class Setting:
         *,
         chunk: int = _CHUNK,
     ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-        """Return what some of the cases notice, and the recordings that gave expected values.
+        """Return the tally of some cases, and the recordings that gave expected values.
 
         Args:
-            measure: measures some of them, as `measured_in_processes` takes it.
-            result: what no case notices; the others are added to it.
+            measure: measures a chunk of cases, as for `measured_in_processes`.
+            result: an empty tally, to which those of all cases are added.
             cases: the cases.
-            chunk: how many a process takes at a time.
+            chunk: how many cases a process takes at a time.
         """
         with self.progress(len(cases)) as advance:
             return measured_in_processes(
@@ -124,7 +125,7 @@ class Figure(Protocol):
     """A figure that was measured."""
 
     def sentences(self) -> Iterator[str]:
-        """Yield what was measured, in a sentence or two."""
+        """Yield the result, in a sentence or two."""
         ...
 
     def table(self) -> Table | None:
@@ -132,7 +133,7 @@ class Figure(Protocol):
         ...
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for all that is missing."""
+        """Yield a line for each thing that the suite lacks by this figure."""
         ...
 
     def markdown(self) -> list[str]:
@@ -144,10 +145,10 @@ class Figure(Protocol):
         ...
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return what is below a percentage, in a sentence each.
+        """Return a sentence for each part of the figure that is below a percentage.
 
         Args:
-            name: which of the figure's thresholds it is.
+            name: the name of the threshold, one of `FigureKind.thresholds`.
             least: the percentage.
         """
         ...
@@ -158,13 +159,14 @@ class FigureKind:
     """A figure that can be measured.
 
     Attributes:
-        name: as --figure takes it.
-        measure: measures it.
-        introduction: what it is, for a page: an item of a list.
-        usual: whether it is measured unless others are asked for.
-        graphs_only: whether only graphs count.
+        name: the name, as --figure takes it.
+        measure: measures the figure.
+        introduction: what the figure is, as an item of a list on a page.
+        usual: whether it is measured if the user names no figure.
+        graphs_only: whether it counts only graphs.
         takes_all: whether it needs all cases, and takes no sample of them.
-        subject: what is missing where a threshold names it and it was not measured.
+        subject: what the figure counts, for the message about a threshold of a figure that was not
+            measured.
         thresholds: the names that --fail-under takes.
     """
 

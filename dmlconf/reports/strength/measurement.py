@@ -55,12 +55,12 @@ right outputs, and what is noticed is counted; what is not noticed is listed bel
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What was measured.
+    """The figures that were measured.
 
     Attributes:
         figures: the figures, by name, in the order of `FIGURES`.
         strength: injected defects and perturbations; empty if neither was asked for.
-        seed: of all random choices.
+        seed: the seed of all random choices.
         sample: how many cases of each operator and driver defect were tried; None for all.
     """
 
@@ -70,7 +70,7 @@ class Measurement:
     sample: int | None = None
 
     def complaints(self, threshold: str, least: float) -> list[str]:
-        """Return what is below a percentage; also that a figure was not measured.
+        """Return a sentence for each figure that is below a percentage or was not measured.
 
         Args:
             threshold: the name of a figure, or of a part of one.
@@ -115,7 +115,7 @@ def sentences(measurement: Measurement) -> Iterator[str]:
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
-    """Return the figures for the terminal; verbose with a line for all that is missing."""
+    """Return the figures for the terminal; verbose, with a line for each missing case."""
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -166,7 +166,7 @@ def render_markdown(measurement: Measurement) -> str:
 
 
 def _command(measurement: Measurement) -> str:
-    """Return the command that measures the same of the bundled suite."""
+    """Return the command that measures the same figures of the bundled suite."""
     usual = [kind.name for kind in FIGURES.values() if kind.usual]
     names = list(measurement.figures)
     options = [] if names == usual else [f"--figure {name}" for name in names]

@@ -47,13 +47,13 @@ _NARROW: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a suite covers.
+    """The coverage of a suite.
 
     Attributes:
-        rows: what is covered, by operator.
-        networks: those whose layers are covered.
+        rows: the coverage of each operator.
+        networks: the networks whose layers the suite has.
         graphs: the operators that graphs connect; None if that was not measured.
-        captured: what captured models use; None if that was not measured.
+        captured: the coverage of captured models; None if that was not measured.
     """
 
     rows: Sequence[OperatorCoverage]
@@ -118,7 +118,7 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
     """Return the report for the terminal.
 
     Args:
-        coverage: what is covered.
+        coverage: the coverage.
         width: columns of the terminal; a narrow one gets fewer table columns.
         missing: whether to list each part that no case covers.
     """

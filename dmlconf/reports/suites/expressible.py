@@ -18,7 +18,7 @@ def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> Rende
     """Return the report for the terminal.
 
     Args:
-        rows: by operator.
+        rows: the rows, by operator.
         missing: whether to list each reason for which a case has no counterpart.
     """
     from rich import box

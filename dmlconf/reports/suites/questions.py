@@ -1,4 +1,4 @@
-"""Reports of which questions a suite asks: a table by question, the gaps, Markdown and JSON."""
+"""Reports about the questions that a suite asks: for the terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def _sentence(rows: Sequence[QuestionCoverage]) -> str:
 
 
 def _of_question(question: Question, rows: Sequence[QuestionCoverage]) -> tuple[int, int, int]:
-    """Return how many operators a question concerns, and how many of its parts are asked of how
-    many."""
+    """Return three counts: operators that a question concerns, and its parts asked and in all."""
     shares = [row.share(question.name) for row in rows]
     concerned = sum(bool(of) for _, of in shares)
     return concerned, sum(asked for asked, _ in shares), sum(of for _, of in shares)
@@ -41,7 +40,7 @@ def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> 
     """Return the report for the terminal.
 
     Args:
-        rows: what is asked, by operator.
+        rows: the questions that are asked of each operator.
         missing: whether to list each part that no case asks.
     """
     from rich import box

@@ -1,4 +1,4 @@
-"""Which share of all that there is to cover a suite covers, whatever is counted."""
+"""The share that a suite covers of everything that it could cover, whatever is counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["HasShare", "percentage", "total_share"]
 
 
 class HasShare(Protocol):
-    """What a suite covers of one operator."""
+    """The coverage of one operator by a suite."""
 
     def share(self) -> tuple[int, int]:
         """Return how much is covered, and how much there is."""

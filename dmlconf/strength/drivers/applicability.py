@@ -1,4 +1,4 @@
-"""Which cases of a suite meet the conditions of which driver defect, before any of them runs."""
+"""Find the cases of a suite that meet the conditions of each driver defect, before any runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Applicability:
     """Which cases each driver defect applies to.
 
     Attributes:
-        met: by defect and operator.
+        met: which cases each defect applies to, by defect and operator.
     """
 
     met: Mapping[OperatorDefect, Met]
@@ -51,14 +51,14 @@ class Applicability:
 
         Args:
             sample: how many cases of each defect and operator at most; None for all.
-            seed: of the random choice.
+            seed: the seed of the random choice.
         """
         return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return what `chosen` leaves out of these pairs."""
+        """Return the cases of these pairs that `chosen` leaves out."""
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
             tried = set(_sample(pair, self.met[pair], sample, seed))
@@ -67,7 +67,7 @@ class Applicability:
 
 
 def _sample(pair: OperatorDefect, met: Met, sample: int | None, seed: int) -> Sequence[int]:
-    """Return the indices of at most so many cases."""
+    """Return the indices of the cases of a sample."""
     if sample is None or len(met.cases) <= sample:
         return met.cases
     return Random(f"{seed} {pair}").sample(met.cases, sample)

@@ -49,8 +49,8 @@ class BugReport:
     """A public report of wrong results.
 
     Attributes:
-        name: in the catalogue.
-        product: whose results were wrong.
+        name: the report's name in the catalogue.
+        product: the product whose results were wrong.
         url: where it is.
         title: its title.
     """
@@ -66,14 +66,14 @@ class DriverDefect:
     """One defect that a driver may have.
 
     Attributes:
-        name: as reports show it.
+        name: the name, as reports show it.
         operators: the operators that have it.
         conditions: what a desc must meet for the defect's code to run; all of them.
         effect: what it does to outputs, by name.
-        settings: of the effect.
+        settings: the settings of the effect.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, if there is no report.
-        survives: by operator, why no case catches it.
+        survives: for each operator whose cases do not catch the defect, the reason.
     """
 
     name: str

@@ -59,9 +59,9 @@ class Computation:
         desc: Mapping[str, Any] | None = None,
         operator: str | None = None,
     ) -> dict[str, Array] | None:
-        """Return the outputs for other inputs, attributes or of another operator.
+        """Return the outputs for other inputs or attributes, or those of another operator.
 
-        None if these do not fit the sizes.
+        Return None if these do not fit the sizes.
         """
         case = replace(
             self.case,
@@ -72,7 +72,7 @@ class Computation:
             with np.errstate(all="ignore"):
                 return evaluate(case, {**self.inputs, **(inputs or {})})
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-            return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
+            return None  # The reference fails somewhere if attributes do not fit the sizes.
 
 
 Effect = Callable[[Computation, Settings], Arrays | None]

@@ -51,7 +51,7 @@ def _packed(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _narrow(right: Computation, settings: Settings) -> Arrays | None:
-    """Round inputs on the way; settings: `type` or `bits` of fraction, `inputs` or all."""
+    """Round inputs before use; settings: `type` or `bits` of fraction, `inputs` or all."""
     chosen = settings.get("inputs", list(right.inputs))
     changed = {
         name: _rounded(right.inputs[name], settings)

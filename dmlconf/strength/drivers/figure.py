@@ -1,4 +1,4 @@
-"""What share of driver defects a suite catches, and which case is missing for the others."""
+"""The share of driver defects that a suite catches, and the cases missing for the others."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""A defect that fewer cases notice is lost as soon as these change."""
+"""Reports name defects that fewer cases notice: a change of these cases would lose them."""
 
 
 def tells_few(sample: int | None) -> bool:
-    """Return whether a sample of so many cases tells which defects fewer than `FEW` notice."""
+    """Return whether a sample of this size shows which defects fewer than `FEW` cases notice."""
     return sample is None or sample >= FEW
 
 
@@ -42,13 +42,13 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DefectResult:
-    """A driver defect in one operator, and the suite's results.
+    """The result of a driver defect in one operator.
 
     Attributes:
         defect: the defect.
         operator: the operator.
-        met: what the suite's cases meet.
-        tally: what they noticed.
+        met: the cases of the suite that meet the defect's conditions.
+        tally: how many of these cases noticed the defect.
     """
 
     defect: DriverDefect
@@ -58,7 +58,7 @@ class DefectResult:
 
     @property
     def fate(self) -> Fate:
-        """The result."""
+        """Whether cases caught the defect, and if not, why."""
         if self.tally.caught:
             return Fate.CAUGHT
         if not self.met.cases:
@@ -69,12 +69,12 @@ class DefectResult:
 
     @property
     def explanation(self) -> str:
-        """Why no case catches it; empty if not known."""
+        """Why no case catches the defect; empty if that is not known."""
         return self.defect.survives.get(self.operator, "")
 
     @property
     def missing(self) -> str:
-        """Which case is missing, in one sentence; empty if none is."""
+        """A sentence about the case that is missing; empty if none is."""
         having = _having(self.defect, self.operator)
         count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
         if self.fate is Fate.UNMET:
@@ -110,7 +110,7 @@ class DriverFigure:
     """The figure of all driver defects.
 
     Attributes:
-        pairs: each defect in each of its operators that the suite has cases of.
+        pairs: the result of each defect in each of its operators for which the suite has cases.
         cases_tried: how many cases were tried.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
@@ -127,7 +127,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the figure of a measurement of so many cases of each defect and operator."""
+        """Return the figure of a measurement."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:
@@ -140,19 +140,19 @@ class DriverFigure:
 
     @property
     def survivors(self) -> list[DefectResult]:
-        """Those that no case catches."""
+        """The results of defects that no case catches."""
         return [pair for pair in self.pairs if pair.fate is not Fate.CAUGHT]
 
     @property
     def few(self) -> list[DefectResult]:
-        """Those that fewer than `FEW` cases catch, but at least one."""
+        """The results of defects that at least one case catches, but fewer than `FEW`."""
         if not self.tells_few:
             return []
         return [pair for pair in self.pairs if 0 < pair.tally.caught < FEW]
 
     @property
     def by_defect(self) -> dict[str, list[DefectResult]]:
-        """The pairs by the defect's name."""
+        """The results by the defect's name."""
         figures: dict[str, list[DefectResult]] = {}
         for pair in self.pairs:
             figures.setdefault(pair.defect.name, []).append(pair)
@@ -160,7 +160,7 @@ class DriverFigure:
 
     @property
     def by_report(self) -> dict[BugReport, list[DefectResult]]:
-        """The pairs by the public report that they are rebuilt from."""
+        """The results by the public bug report that the defect is rebuilt from."""
         figures: dict[BugReport, list[DefectResult]] = {}
         for pair in self.pairs:
             if pair.defect.report is not None:
@@ -169,10 +169,10 @@ class DriverFigure:
 
 
 def caught_in_all(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether each is caught."""
+    """Return whether every defect is caught."""
     return all(pair.fate is Fate.CAUGHT for pair in pairs)
 
 
 def caught_in_any(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether at least one is caught."""
+    """Return whether at least one defect is caught."""
     return any(pair.fate is Fate.CAUGHT for pair in pairs)

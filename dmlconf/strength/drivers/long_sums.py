@@ -1,4 +1,4 @@
-"""Long sums that a kernel rounds to FLOAT16 after every so many terms."""
+"""Long sums that a kernel rounds to FLOAT16 repeatedly, for example after every 16 terms."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OUTPUT: Final = "OutputTensor"
 
 
 def half_sums(right: Computation, settings: Settings) -> Arrays | None:
-    """Return the outputs of a GEMM or a convolution whose sums are FLOAT16 after every few terms.
+    """Return the outputs of a GEMM or a convolution that rounds its sums to FLOAT16 repeatedly.
 
-    Settings: `every`, the number of terms between two roundings, whose sums are FLOAT32. A
-    convolution rounds after whole channels: with `every: 32` and windows of 9 elements after each
-    3 channels, whose 27 terms are the most below 32; with windows of 25 after each channel.
+    The setting `every` is the number of terms that are added up in FLOAT32 between two roundings. A
+    convolution rounds only after whole channels. With `every: 32` and windows of 9 elements, it
+    rounds after every 3 channels, which are 27 terms; with windows of 25, after every channel.
     """
     if right.case.operator_name == "GEMM":
         return {_OUTPUT: _product(right, settings["every"])}
@@ -31,7 +31,7 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _held(total: Array, part: Array) -> Array:
-    """Return a FLOAT16 sum and one part more, FLOAT16."""
+    """Return a FLOAT16 sum plus one more part, rounded to FLOAT16."""
     with np.errstate(all="ignore"):
         held: Array = (total + part).astype(np.float16)
         return held

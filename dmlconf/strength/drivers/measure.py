@@ -32,10 +32,10 @@ class DriverTally:
 
     Attributes:
         tried: cases that meet the conditions and were tried.
-        ran: those of them that run the defect's code: it changes their output, or would with
+        ran: tried cases that run the defect's code: it changes their output, or would do so with
             other data.
-        hidden: those of the latter whose own data hides it.
-        caught: those that fail.
+        hidden: cases that run the code, but whose data hides the defect.
+        caught: cases that fail because of the defect.
         missed: the first case whose output changes and that passes.
     """
 
@@ -59,8 +59,8 @@ class DriverStrength:
     """How many driver defects a suite catches.
 
     Attributes:
-        pairs: by defect and operator.
-        cases: by case identifier.
+        pairs: the result of each defect in each of its operators.
+        cases: the tally of each case, by identifier.
     """
 
     pairs: dict[OperatorDefect, DriverTally] = field(default_factory=dict)

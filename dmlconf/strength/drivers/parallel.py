@@ -1,4 +1,4 @@
-"""Measures driver defects in several processes."""
+"""Measure in several processes which driver defects a suite catches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dmlconf.workers.mapping import in_processes
 __all__ = ["measure_drivers"]
 
 _CHUNK: Final = 50
-"""Cases that a process takes at a time."""
+"""How many cases a process takes at a time."""
 
 _Try = tuple[PlannedCase, list[OperatorDefect]]
 
@@ -34,21 +34,22 @@ def measure_drivers(
     advance: Callable[[], None] = lambda: None,
     defects: Sequence[DriverDefect] | None = None,
 ) -> tuple[Applicability, DriverStrength]:
-    """Return what the cases meet, and what they notice.
+    """Return which cases each defect applies to, and which defects the cases notice.
 
-    A driver defect counts as caught by one case, and as well covered by `FEW` cases. So those that
-    fewer cases of their sample notice are tried on all others as well, unless the catalogue
-    explains why. Of samples smaller than `FEW`, these are those that no case notices. A defect of
-    size counts by each case of its sample.
+    A driver defect is caught if one case notices it, and well covered if `FEW` cases do. A defect
+    that fewer cases of its sample notice is tried on all other cases too, unless the catalogue
+    explains why. If the sample is smaller than `FEW`, that is done only for defects that no case
+    notices. For defects of size, each case of the sample counts.
 
     Args:
         plan: the cases.
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
-        sample: how many cases at most each defect of an operator is tried on; None for all.
-        seed: of the random choice of these.
+        sample: the most cases on which a defect of an operator is tried; None for all.
+        seed: the seed of the random choice of these cases.
         advance: is called after each case.
-        defects: what to try, of `driver_defects` (all of these where None) or `size_defects`.
+        defects: the defects to try, from `driver_defects` or `size_defects`; None for all of the
+            former.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -73,7 +74,7 @@ def measure_drivers(
 def _measured(
     mapped: Applied, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
-    """Yield how many cases were tried, and what they notice, chunk by chunk.
+    """Yield the number of cases that were tried and their tally, chunk by chunk.
 
     Args:
         mapped: applies a function in the processes.
@@ -87,9 +88,9 @@ def _measured(
 
 
 def _noticed_by_few(strength: DriverStrength, sample: int | None) -> list[OperatorDefect]:
-    """Return the defects that fewer cases of their sample notice than should.
+    """Return the defects that too few cases of their sample notice.
 
-    Those of which the catalogue explains why are left out.
+    Defects for which the catalogue gives a reason are left out.
     """
     least = FEW if tells_few(sample) else 1
     explained = {

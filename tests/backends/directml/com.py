@@ -17,7 +17,7 @@ class FakeCom(ComObject):
 
         Args:
             interface: what the object is.
-            methods: by name; each gets the arguments behind `this`.
+            methods: the methods, by name; each gets the arguments behind `this`.
         """
         table = (ctypes.c_void_p * interface.length)()
         self._alive: list[Any] = [table]

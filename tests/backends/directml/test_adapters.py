@@ -1,3 +1,5 @@
+"""Adapters: how one is chosen by index or name, and what a driver that ends its process costs."""
+
 from __future__ import annotations
 
 import sys

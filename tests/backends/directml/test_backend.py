@@ -1,3 +1,5 @@
+"""The backend `directml`: its options, and which errors become rejections or breakdowns."""
+
 from __future__ import annotations
 
 import sys

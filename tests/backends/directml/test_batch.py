@@ -1,4 +1,4 @@
-"""Where the memory of cases that run together lies."""
+"""The memory of cases that run together does not overlap."""
 
 from __future__ import annotations
 

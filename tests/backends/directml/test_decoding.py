@@ -1,4 +1,4 @@
-"""What is encoded for DirectML is read back as it was."""
+"""Descs that are encoded for DirectML are read back unchanged."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dmlconf.backends.protocol import Breakdown, BreakdownKind
 from tests.backends.directml.com import FakeCom
 
 REMOVED = 2**64 - 1
-"""What a fence of a removed device says."""
+"""The value of a fence whose device was removed."""
 
 
 class FakeDevice:

@@ -1,3 +1,5 @@
+"""HRESULTs: their names, their meanings, and which of them say that the device was removed."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Faults that are found in memory after a dispatch, such as a touched guard band."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A leak is memory that grows with every block of dispatches, and not what is made once."""
+"""A leak is memory that grows with every block of dispatches; memory allocated once is none."""
 
 from __future__ import annotations
 

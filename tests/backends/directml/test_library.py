@@ -1,3 +1,5 @@
+"""DirectML's library is found, and a message says what to do if it is not."""
+
 from __future__ import annotations
 
 import sys

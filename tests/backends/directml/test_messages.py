@@ -1,4 +1,4 @@
-"""What becomes of the messages of debug layers."""
+"""Messages of debug layers: errors are faults of a case, and warnings are kept."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""Tensors of a case are placed in memory, between guard bands."""
+
 from __future__ import annotations
 
 from typing import Any

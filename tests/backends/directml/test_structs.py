@@ -1,3 +1,5 @@
+"""The ctypes structures of descs have the fields and sizes of DirectML.h."""
+
 from __future__ import annotations
 
 import ctypes

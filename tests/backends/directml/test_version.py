@@ -1,3 +1,5 @@
+"""The version of DirectML is read from its file: a resource, or names of operators in it."""
+
 from __future__ import annotations
 
 import struct

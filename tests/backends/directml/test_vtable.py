@@ -1,3 +1,5 @@
+"""Methods of COM objects are called through their vtables, on a stand-in library in C."""
+
 from __future__ import annotations
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What comes of ONNX's node tests as cases on ONNX Runtime: `node_results.yaml`.
+"""Write the results of ONNX's node tests, as cases on ONNX Runtime, to `node_results.yaml`.
 
 `python -m tests.backends.onnxruntime.node_results` writes the file anew, which takes some seconds.
 """

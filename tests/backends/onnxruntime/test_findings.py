@@ -1,4 +1,4 @@
-"""What findings say of ONNX Runtime is what it does, and they excuse nothing else."""
+"""ONNX Runtime has the mistakes that its findings describe, and they excuse nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What findings say of WebNN is what it does."""
+"""WebNN has the mistakes that its findings describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the elements of a program's outputs may be."""
+"""The lowest and highest permitted elements that an exported program contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduction: what becomes of a failing case, and what every case on the way keeps."""
+"""Reduction of a failing case: the result, and the properties that every smaller case keeps."""
 
 from __future__ import annotations
 

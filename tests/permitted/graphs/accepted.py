@@ -1,4 +1,4 @@
-"""Whether a case of a test may have certain outputs."""
+"""Judge given outputs of a case, for tests of what is permitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's rule leaves open beside the error of a number, carried to the graph's outputs."""
+"""Alternatives that a node's rule leaves open are carried to the graph's outputs."""
 
 from __future__ import annotations
 

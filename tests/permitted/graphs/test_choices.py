@@ -1,4 +1,4 @@
-"""What follows from near values: which comes first, which are zero, and which overflow."""
+"""Near values in graphs leave choices: which is first, which is zero, and which overflows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FIRST = """
 
 
 def test_each_index_that_is_right_leads_to_a_result_that_is(tmp_path: Path) -> None:
-    """The cosines of 1.5707964 are 0 with an error of 0.0008, so each of 12 may be the greatest."""
+    """Twelve cosines of 1.5707964 are 0 with an error of 0.0008, so each may be the greatest."""
     inputs = f"""
   x: {{Sizes: [8, 12], DataType: FLOAT32, values: {[1.5707964] * 96}}}
   i: {{Sizes: [8, 1], DataType: UINT32, values: [0, 0, 0, 0, 0, 0, 0, 0]}}"""
@@ -162,7 +162,7 @@ REDUCTION = (
 def test_an_element_that_is_surely_less_is_not_the_greatest_beside_any_number(
     tmp_path: Path, operator: str, function: str, wrong: int
 ) -> None:
-    """The line is any number, 5, 3: the first may be the greatest, and if it is not, 5 is."""
+    """The line is any number, 5 and 3. The first may be the greatest; if it is not, 5 is."""
     inputs = OVERFLOWING.replace("[1, 0, 0, 1, 0, 0, 1, 0, 0]", "[1, 0, 0, 1, 0, 0, 1, 5, 3]")
     inputs = inputs.replace("-3.0e+38", "1")
     inputs = inputs.replace("[3.0e+38, 3.0e+38, 1]", "[3.0e+38, -3.0e+38, 1]").replace(

@@ -1,4 +1,4 @@
-"""Whole numbers that a step makes of numbers that may be off: each is right, nothing else is."""
+"""Steps such as ROUND turn numbers that may be off into whole numbers: each of them is right."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_quotient_at_a_jump_becomes_one_of_two_whole_numbers(
 def test_a_kernel_that_does_not_store_a_quotient_rounds_it_as_it_is(
     tmp_path: Path, operator: str, more: str, right: list[Values], wrong: list[Values]
 ) -> None:
-    """FLOAT16 holds 2502 / 1000.5 = 2.50075 as 2.5, which ROUND makes 2, and of 2.50075 it is 3."""
+    """FLOAT16 stores 2502 / 1000.5 = 2.50075 as 2.5. ROUND(2.5) is 2, and ROUND(2.50075) is 3."""
     values = "{Sizes: [2], DataType: FLOAT16, values: "
     inputs = f"\n  x: {values}[2502, 7]}}\n  c: {values}[1000.5, 2]}}"
     nodes = QUOTIENT.replace("OPERATOR", f"ELEMENT_WISE_{operator}").replace("MORE", more)
@@ -136,7 +136,7 @@ TRANSPOSED = """
 def test_a_sum_with_a_transpose_has_two_whole_numbers_to_choose(
     tmp_path: Path, strides: str, odd: bool
 ) -> None:
-    """The sum of two that are 0 or 1 is 0, 1 or 2, and that of one with itself 0 or 2."""
+    """A sum of two numbers that are 0 or 1 is 0, 1 or 2; one of them plus itself is 0 or 2."""
     tensor = "{Sizes: [2, 2], DataType: FLOAT32, values: [2, 2, 2, 2]}"
     case = graph(
         tmp_path, f"\n  x: {tensor}\n  c: {tensor}", TRANSPOSED.replace("STRIDES", strides)
@@ -155,7 +155,7 @@ WIDE = """
 
 @pytest.mark.parametrize(("scale", "between"), [(2, False), (100, True)])
 def test_each_whole_number_of_a_range_is_right(tmp_path: Path, scale: int, between: bool) -> None:
-    """Cosines of 9e8 are off by more than a period; of many whole numbers all between are right."""
+    """Arguments of 9e8 are off by more than a period, so every whole number between is right."""
     inputs = "\n  x: {Sizes: [1], DataType: FLOAT32, values: [3.0e+8]}"
     case = graph(tmp_path, inputs, WIDE.replace("SCALE", str(scale)))
     for value in (1 - scale, 0, 1, scale):

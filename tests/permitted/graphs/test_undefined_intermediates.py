@@ -1,4 +1,4 @@
-"""Nodes after intermediates that may have any value, or that are ordered by near values."""
+"""Open elements of intermediates make the right elements of later nodes open, and no others."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_hardmax_gives_one_to_any_element_that_may_be_the_first(tmp_path: Path) 
 
 
 def test_rows_behind_a_count_that_is_undefined_are_open(tmp_path: Path) -> None:
-    """The last coordinates are undefined, so how many of them are at most 2 is so as well."""
+    """The last coordinates are undefined, and so is the number of them that are at most 2."""
     text = """
 inputs:
   x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
@@ -173,7 +173,7 @@ nodes:
 
 
 def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
-    """By 3, 0 has the same remainder as the greatest UINT32, and as one of three random numbers."""
+    """By 3, the remainder of the greatest UINT32 is 0, and so is that of a third of all numbers."""
     case = graph_case(
         tmp_path,
         behind_coordinates(
@@ -188,7 +188,7 @@ outputs: {y: rest}"""
 
 
 def test_the_least_of_elements_that_are_undefined_is_so_as_well(tmp_path: Path) -> None:
-    """Of each two neighbours one is 0 if both coordinates are 0, or neither, and else none."""
+    """One of two neighbours is 0 if both coordinates are 0 or both are not; otherwise none is."""
     flags = [0, 0, *[1, 0] * 15]
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR

@@ -1,4 +1,4 @@
-"""Equal numbers without an Epsilon, of which normalising leaves the mean's rounding alone."""
+"""Normalising equal numbers without Epsilon leaves only the rounding error of the mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Gradients whose sums FLOAT16 holds in two steps, as DirectML 1.13.1 and 1.15.4 give them."""
+"""BATCH_NORMALIZATION_TRAINING_GRAD with sums that are stored in FLOAT16 in two steps.
+
+DirectML 1.13.1 and 1.15.4 add along one dimension first and store these sums in FLOAT16, then add
+them up. The outputs below were measured there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ ROW = [
     *(0.1561279296875, 0.281005859375, 0.45751953125, 0.1763916015625, 0.11083984375),
 ]
 ONES, ZEROS = [1.0] * 10, [0.0] * 10
-"""The first of two samples, and the second of two channels, which keeps the others apart."""
+"""ONES is the first of two samples. ZEROS is the second channel of each, and separates them."""
 
 TENSOR = "{Sizes: [2, 2, 10], DataType: FLOAT16}"
 PARAMETER = "{Sizes: [1, 2, 1], DataType: FLOAT16, values: [1, 1]}"
@@ -23,7 +27,7 @@ ACTUAL = [
 
 
 def test_a_sum_may_be_held_along_one_dimension_and_whole(tmp_path: Path) -> None:
-    """Ten sums of 2, truncated, add up to 13.5693, which is held as 13.5625; the sum is 13.574."""
+    """The sum is 13.574. Ten sums of two numbers, truncated, give 13.5693, stored as 13.5625."""
     tensor = TENSOR.replace("}", f", values: {[*ONES, *ZEROS, *ROW, *ZEROS]}}}")
     desc = f"""InputTensor: {tensor}, InputGradientTensor: {tensor}, MeanTensor: {PARAMETER},
       VarianceTensor: {PARAMETER}, ScaleTensor: {PARAMETER}, Epsilon: 0,

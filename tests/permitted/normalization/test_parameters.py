@@ -1,4 +1,4 @@
-"""What is known of means and variances before anything is added up."""
+"""Facts about means and variances that are known before anything is added up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What FLOAT16 loses of values that it holds."""
+"""The error of values that a kernel stores in FLOAT16."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def truncated(values: Array) -> Array:
     return np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest).astype(np.float64)
 
 
-def test_a_store_toward_zero_loses_less_than_the_size_has_a_place() -> None:
+def test_a_store_toward_zero_loses_less_than_a_ulp_of_the_size() -> None:
     rng = np.random.default_rng(1)
     values = rng.uniform(-1, 1, 20_000) * 2.0 ** rng.integers(-20, 15, 20_000)
     lost = np.abs(truncated(values) - values)
@@ -40,7 +40,7 @@ def test_nothing_is_lost_of_an_exact_number_that_float16_has() -> None:
 
 
 def held(scale: float) -> Array:
-    """Return what FLOAT16 loses on the way to products of small integers with a scale."""
+    """Return the errors of FLOAT16 stores in products of small integers with a scale."""
     a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
     scales = np.full((1, 1), scale, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 1))

@@ -1,4 +1,4 @@
-"""What attention of FLOAT16 holds on the way, as measured on versions of DirectML."""
+"""Stores of attention in FLOAT16, as measured on versions of DirectML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in recurrent layers that may be on either side of a kink, or overflow on the way."""
+"""Values in recurrent layers that may be on either side of a kink, or may overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of recurrent layers that are computed side by side give what each gives alone."""
+"""Several kernels of a recurrent layer, computed together, give what each gives alone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dmlconf.workers.memory import tensor_bytes
 from tests.bundled import bundled
 
 ONE_IN = 24
-"""Cases of a data type of which one is taken."""
+"""One of this many cases of a data type is tried."""
 
 LONGEST = 40
-"""Steps of a sequence; longer ones take seconds."""
+"""The most steps of a sequence that is tried; longer ones take seconds."""
 
 JUMPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
-"""Activations whose slope at a jump the last bit of a product decides, so the number of rows."""
+"""Activations with a jump: the last bit of a product counts, which the number of rows changes."""
 
 
 def cases_of(operator: str, data_type: str = "FLOAT16") -> list[Case]:
@@ -42,7 +42,7 @@ def error_scales(cases: list[Case]) -> list[ErrorScale]:
 
 
 def assert_agree(one: Array, other: Array) -> None:
-    """Of ten errors nine are the same, and the others within a factor of 2.
+    """Check that nine of ten errors are the same, and the others within a factor of 2.
 
     Nodes that are equal in all rows that are computed together share an error. In few rows that
     happens by chance as well, and such nodes are few.

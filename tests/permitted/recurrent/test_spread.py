@@ -1,4 +1,4 @@
-"""How errors spread through recurrent layers: right kernels stay within, wrong elements do not."""
+"""Errors spread through recurrent layers: right kernels pass, and wrong elements fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GRU and RNN of FLOAT16 hold on the way, as measured on DirectML."""
+"""Stores of GRU and RNN in FLOAT16, as measured on DirectML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def half(*values: float) -> Array:
 
 
 def store_error(error_scale: ErrorScale) -> float:
-    """Return what stores may take off the first element, apart from simulations."""
+    """Return the error that stores may cause in the first element, apart from simulations."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
 
@@ -35,7 +35,7 @@ def simulated(error_scale: ErrorScale) -> set[float]:
 
 
 def gru_of_2049(linear_before_reset: bool) -> ErrorScale:
-    """Return the error scale of two hidden nodes of which the first is 2,048 + 1 - 2,048."""
+    """Return the error scale of two hidden nodes; the first is 2,048 + 1 - 2,048."""
     recurrence = half(0, 0, 0, 0, 0, 0, 0, 0, 2048, 1, 0, 0)
     (result,) = gru_error_scale(
         InputTensor=half(0).reshape(1, 1, 1, 1),

@@ -1,4 +1,4 @@
-"""What is permitted in addition to the logarithm of a sum, and to products."""
+"""Permitted errors of logarithms of sums, and of products."""
 
 from __future__ import annotations
 

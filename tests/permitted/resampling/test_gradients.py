@@ -1,4 +1,4 @@
-"""Gradients that belong outside the tensor go to its first or last element."""
+"""Gradients of RESAMPLE beyond the ends of the tensor go to its first or last element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRADIENT = np.array([1, 2, 4], np.float32)
 
 
 def interval(gradient: np.ndarray, coordinates: list[float], size: int) -> tuple[list[float], ...]:
-    """Return what is right where every coordinate is off by 10 at most."""
+    """Return the permitted interval if every coordinate may be off by 10."""
     at = UncertainCoordinates(np.array(coordinates), errors=np.full(len(coordinates), 10.0))
     ends = linear_interval(gradient, [at], TensorDesc(DataType.FLOAT32, (size,)))
     return tuple(end.tolist() for end in ends)
@@ -28,7 +28,7 @@ def test_uncertain_coordinates_beside_the_tensor_leave_little_room() -> None:
     assert (lowest[1], highest[1]) == (0, 0)
 
 
-def test_uncertain_coordinates_within_the_tensor_leave_much() -> None:
+def test_uncertain_coordinates_within_the_tensor_leave_much_room() -> None:
     lowest, highest = interval(GRADIENT, [-5, -4, -3], 2)
     assert highest[0] - lowest[0] > 1
 

@@ -1,3 +1,5 @@
+"""The reference of ACTIVATION_RELU_GRAD."""
+
 from __future__ import annotations
 
 import numpy as np

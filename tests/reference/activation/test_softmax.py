@@ -1,3 +1,5 @@
+"""Softmax, log-softmax and hardmax: the reference, and the results that are permitted beside it."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -80,7 +82,7 @@ def truncated(values: Array) -> Array:
 
 
 def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
-    """Where powers, their sum and its logarithm are truncated, what is lost of each adds up."""
+    """If powers, their sum and its logarithm are truncated, their errors add up."""
     tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
     output = TensorDesc(DataType.FLOAT16, tensor.shape)
     below = tensor.astype(np.float64) - tensor.max(-1, keepdims=True)

@@ -1,3 +1,5 @@
+"""The reference of PADDING agrees with `numpy.pad`."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Operators that select elements: coordinates of nonzero elements, ARGMAX and TOP_K with NaN."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""The reference of SLICE1 and SLICE_GRAD."""
+
 from __future__ import annotations
 
 import numpy as np

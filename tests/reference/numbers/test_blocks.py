@@ -1,3 +1,5 @@
+"""Large tensors are computed in blocks, with the same result as a whole."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

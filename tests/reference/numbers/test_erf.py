@@ -1,3 +1,5 @@
+"""The error function and its complement agree with the C library's."""
+
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""Elements as FLOAT64 numbers and attributes as FLOAT32 numbers, without a warning."""
+"""Conversion of elements to FLOAT64 and of attributes to FLOAT32 gives no warning."""
 
 from __future__ import annotations
 

@@ -1,3 +1,5 @@
+"""FLOAT64 numbers are rounded to FLOAT16 with the right bits."""
+
 from __future__ import annotations
 
 import math

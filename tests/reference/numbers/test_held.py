@@ -1,3 +1,5 @@
+"""Numbers that a data type cannot hold, such as 300 in UINT8, become what DirectML stores."""
+
 from __future__ import annotations
 
 import math

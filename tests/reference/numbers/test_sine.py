@@ -1,3 +1,5 @@
+"""Sine and cosine of the reference are far more accurate than FLOAT32."""
+
 from __future__ import annotations
 
 import math

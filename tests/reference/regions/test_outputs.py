@@ -143,7 +143,7 @@ def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> flo
 def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
     end: float, right: set[float]
 ) -> None:
-    """The sample is at 0.5, by way of numbers that FLOAT32 holds, or of a third."""
+    """The sample is at 0.5, computed from numbers that FLOAT32 holds, or from thirds."""
     begin = 1.0 - end / 2 if end == 4.0 else 0.5
     outputs = 1 if end == 4.0 else 3
     candidates = function_of("ROI_ALIGN", "candidates")(
@@ -174,7 +174,7 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
 def test_samples_near_boundaries_read_whole_elements(
     function: str, samples: int, right: set[float]
 ) -> None:
-    """The sample is at 0.5, or samples are at 0.5 and 2.5, by way of thirds."""
+    """The samples are at 0.5, or at 0.5 and 2.5, computed from thirds, which are rounded."""
     fields: dict[str, Any] = {
         "InputTensor": np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 4, 1),
         "ROITensor": np.array([[0, 0.5, 1, 3.5] if samples == 1 else [0, 0, 1, 12]], np.float32),
@@ -198,7 +198,7 @@ def test_samples_near_boundaries_read_whole_elements(
 
 
 def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
-    """With corners the last sample is at the last element, by way of a product that is rounded."""
+    """With corners the last sample is at the last element, computed by a rounded product."""
     fields: dict[str, Any] = {
         "InputTensor": np.array([10, 20, 30], np.float32).reshape(1, 1, 1, 3),
         "ROITensor": np.array([[0, 0, 20, 0]], np.float32),
@@ -230,7 +230,7 @@ def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
 
 
 def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
-    """Samples lie at 0.5, 2.5, 4.5 and so on, by way of thirds."""
+    """Samples are at 0.5, 2.5, 4.5 and so on, computed from thirds, which are rounded."""
     fields: dict[str, Any] = {
         "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),
         "ROITensor": np.array([[0, 0, 1, 30]], np.float32),

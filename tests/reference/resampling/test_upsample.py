@@ -1,3 +1,5 @@
+"""The reference of UPSAMPLE_2D, and the interval that is permitted around it."""
+
 from __future__ import annotations
 
 import numpy as np

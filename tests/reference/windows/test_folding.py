@@ -1,3 +1,5 @@
+"""The reference of FOLD and UNFOLD: each is the adjoint of the other."""
+
 from __future__ import annotations
 
 from typing import NamedTuple

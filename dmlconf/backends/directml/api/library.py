@@ -69,7 +69,7 @@ class Libraries:
         directml: DirectML.
         d3d12: Direct3D 12.
         file: the file that DirectML was loaded from.
-        folder: on Linux the folder of libd3d12.so and libdxcore.so, else None.
+        folder: on Linux, the folder of libd3d12.so and libdxcore.so; else None.
     """
 
     directml: ctypes.CDLL

@@ -66,7 +66,7 @@ class Method:
     """One method of an interface.
 
     Attributes:
-        name: as the header spells it.
+        name: the name, as the header spells it.
         arguments: ctypes types of the parameters after `this`; None if dmlconf never calls it.
         result: ctypes type of what it returns; None for void, a structure type for a structure.
     """
@@ -86,7 +86,7 @@ class Interface:
     """A COM interface.
 
     Attributes:
-        name: as the header spells it.
+        name: the name, as the header spells it.
         iid: its identifier.
         base: the interface that it extends; None for IUnknown.
         methods: its own methods in the header's order.

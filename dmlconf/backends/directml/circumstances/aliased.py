@@ -1,4 +1,4 @@
-"""Aliased: each output in the buffer of an input, wherever the catalogue permits it.
+"""The circumstance `aliased`: each output is in an input's buffer where the catalogue permits it.
 
 The two must have the same layout: data type, Sizes, Strides and number of bytes. In a graph, the
 operator must be the only one, as `in_place_pairs` says.
@@ -24,7 +24,11 @@ _MOST: Final = 2
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch with outputs in the buffers of inputs, and of other inputs if there is a choice."""
+    """Dispatch a case with outputs in the buffers of inputs, once or twice.
+
+    If an output may be in the buffer of either of two inputs, the second dispatch uses the other
+    one.
+    """
     if len(case.graph.operator_nodes) > 1:
         return Inapplicable("no page permits it for a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]

@@ -1,4 +1,4 @@
-"""Where a case runs under a circumstance: memory, binding tables and command lists.
+"""The bench on which a case runs under a circumstance: memory, tables and command lists.
 
 A circumstance puts the case on one or more sites, initialises them, and runs steps on them. Before
 each step the site's arena is filled as before a plain dispatch, with the fill values in turn;
@@ -238,7 +238,7 @@ class Bench:
         Args:
             steps: the dispatches in order.
             name: name of the buffers, if several lists are filled before one is submitted.
-            read: as `run` takes it.
+            read: as for `run`.
 
         Raises:
             HResultError: there is not enough memory.

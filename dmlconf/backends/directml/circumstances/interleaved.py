@@ -1,4 +1,4 @@
-"""Interleaved: independent dispatches without a barrier, two queues with a fence, two threads."""
+"""The circumstance `interleaved`: dispatches without a barrier, on two queues, in two threads."""
 
 from __future__ import annotations
 

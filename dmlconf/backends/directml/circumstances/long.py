@@ -1,4 +1,4 @@
-"""Long: 1,000 dispatches, and the process's memory while they run.
+"""The circumstance `long`: 1,000 dispatches, and the process's memory while they run.
 
 The memory is what the process has committed. Memory of a separate device lies elsewhere and is not
 seen.

@@ -1,4 +1,4 @@
-"""Offset: bindings that start at every multiple of 16 up to 256, in larger buffers.
+"""The circumstance `offset`: bindings start at every multiple of 16 up to 256.
 
 16 bytes is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start
 at any multiple of it.
@@ -23,7 +23,7 @@ _MORE_BYTES: Final = 32
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch with a table for each offset; the desc claims more bytes than the tensors need."""
+    """Dispatch with a table for each offset, in buffers that are larger than the tensors."""
     # An index past the end reads what else the binding covers, so its size must not change.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()

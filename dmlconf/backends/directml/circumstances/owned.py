@@ -1,4 +1,4 @@
-"""Owned: constant inputs that DirectML takes over from an upload heap.
+"""The circumstance `owned`: constant inputs that DirectML takes over from an upload heap.
 
 All inputs but the first are constant, as in applications: weights, biases, scales, zero points,
 tables. An operator with one input has none. An input of a graph is constant if all its consumers

@@ -1,4 +1,4 @@
-"""Rebound: the same binding table with other memory, and two tables at once."""
+"""The circumstance `rebound`: one binding table with other memory, then two tables at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Bind the table to other memory, reset it, bind it back, and use it along with another one."""
+    """Bind the table to other memory, reset it, bind it back, and use it beside another table."""
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)
     bench.initialize(second)

@@ -1,4 +1,4 @@
-"""Repeated: nine more dispatches with other inputs, in one submission and separately."""
+"""The circumstance `repeated`: nine more dispatches, in one submission and in several."""
 
 from __future__ import annotations
 

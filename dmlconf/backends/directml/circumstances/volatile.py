@@ -1,4 +1,4 @@
-"""Volatile: DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE, and bindings after RecordDispatch."""
+"""The circumstance `volatile`: bindings change after RecordDispatch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Record the dispatch with the table bound elsewhere, and bind it before the submission."""
+    """Record a dispatch while the table is bound to other memory, and bind it before submitting.
+
+    DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE permits that.
+    """
     site = bench.site(case, flags=DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE)
     other = bench.site(case, flags=DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE)
     bench.initialize(site)

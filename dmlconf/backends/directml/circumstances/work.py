@@ -1,4 +1,4 @@
-"""What runs on a bench: sites, steps on them, and the results of the steps."""
+"""Work that runs on a bench: sites, steps on them, and the results of the steps."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Work:
     """Steps that can be recorded.
 
     Attributes:
-        loads: in order.
+        loads: the loads, in order.
         upload: the bytes before the steps.
         back: receives the bytes after them.
     """

@@ -33,7 +33,7 @@ class Adapter:
         description: its name.
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.
-        driver_version: as Windows writes it, or None if unknown.
+        driver_version: the driver version, as Windows writes it, or None if unknown.
         luid: the number that identifies it until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory.
         shared_memory: bytes of the machine's memory that it may use.

@@ -1,4 +1,4 @@
-"""What DirectML can do on each adapter of this machine.
+"""Survey the adapters of this machine: what DirectML can do on each.
 
 Devices are opened in another process: a driver that ends it affects only its adapter's entry.
 """

@@ -23,9 +23,9 @@ class Resources:
     """The memory that belongs to one case.
 
     Attributes:
-        arena: holds all tensors.
+        arena: the buffer that holds all tensors.
         temporary: scratch memory, or None if none is needed.
-        persistent: what the initialiser leaves for the operator, or None.
+        persistent: memory that the initialiser writes and the operator reads, or None.
     """
 
     arena: Region
@@ -44,8 +44,8 @@ def bind_initializer(
 
     Args:
         table: the binding table of the initialiser.
-        needs: what the initialiser needs.
-        operator_needs: what the operator needs.
+        needs: the descriptors and memory that the initialiser needs.
+        operator_needs: the descriptors and memory that the operator needs.
         placement: where the tensors lie.
         resources: the buffers.
     """
@@ -78,7 +78,7 @@ def bind_operator(
 
     Args:
         table: the binding table of the operator.
-        needs: what the operator needs.
+        needs: the descriptors and memory that the operator needs.
         placement: where the tensors lie.
         resources: the buffers.
     """

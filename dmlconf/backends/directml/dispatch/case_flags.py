@@ -1,4 +1,8 @@
-"""Execution flags that a case's tags ask for: those with which an application compiled it."""
+"""Flags of DML_EXECUTION_FLAGS that a case asks for by its tags.
+
+A captured case has the tags of the flags with which its application compiled the operator:
+`no-metacommands` for DISABLE_META_COMMANDS.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ FLAG_TAGS: Final[Mapping[str, DML_EXECUTION_FLAGS]] = {
     "no-metacommands": DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS,
     "descriptors-volatile": DML_EXECUTION_FLAGS.DESCRIPTORS_VOLATILE,
 }
-"""The flag of each tag."""
+"""The flag that each tag asks for; other tags ask for none."""
 
 
 def flags_of(tags: Collection[str]) -> DML_EXECUTION_FLAGS:
-    """Return the flags of a case's tags, which come on top of those of the backend's options."""
+    """Return the flags that tags ask for, in addition to those of the backend's options."""
     flags = DML_EXECUTION_FLAGS.NONE
     for tag, flag in FLAG_TAGS.items():
         if tag in tags:

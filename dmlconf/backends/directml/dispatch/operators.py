@@ -1,4 +1,4 @@
-"""Compile operators and graphs, and cache them for cases that have the same ones."""
+"""Compile operators and graphs, and keep them for further cases with the same operator or graph."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class CompiledOperator:
     Attributes:
         operator: the IDMLCompiledOperator.
         initializer: the IDMLOperatorInitializer for it alone.
-        needs: what the operator needs.
-        initializer_needs: what the initialiser needs.
+        needs: the descriptors and memory that the operator needs.
+        initializer_needs: the descriptors and memory that the initialiser needs.
     """
 
     operator: ComObject
@@ -38,7 +38,7 @@ class CompiledOperator:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Descriptors of the initialiser's binding table and of the operator's, at least 1 each."""
+        """How many descriptors the binding tables of initialiser and operator have, at least 1."""
         each = (self.initializer_needs, self.needs)
         initializer, operator = (max(p.RequiredDescriptorCount, 1) for p in each)
         return initializer, operator
@@ -51,7 +51,7 @@ class CompiledOperator:
 
     @property
     def persistent_size(self) -> int:
-        """Bytes that the initialiser leaves for the operator."""
+        """Bytes of the persistent resource, which the initialiser writes and the operator reads."""
         return int(self.needs.PersistentResourceSize)
 
 
@@ -76,7 +76,7 @@ class OperatorCache:
 
         Args:
             plan: an operator or a graph.
-            flags: how it is compiled, in addition to the flags of all.
+            flags: flags for this plan, in addition to those of the cache.
 
         Raises:
             HResultError: DirectML refuses it, or the device is gone.

@@ -1,4 +1,4 @@
-"""Where a case's tensors lie in the device's memory, and what the bytes there must be.
+"""Offsets of a case's tensors in the device's memory, and the bytes that must be there.
 
 All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
 each. Before a dispatch, every byte that is not an input's element holds a fill value: the outputs,
@@ -76,11 +76,11 @@ class PlacedTensor:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where all tensors of a case lie in the arena.
+    """The offsets of all tensors of a case in the arena.
 
     Attributes:
-        inputs: in the order of their bindings; None for an absent tensor.
-        outputs: the same.
+        inputs: the inputs, in the order of their bindings; None for an absent tensor.
+        outputs: the outputs, in the order of their bindings; None for an absent tensor.
         span: used bytes of the arena, including guard bands.
     """
 

@@ -29,8 +29,8 @@ class Staging:
         Args:
             device: where the buffers are.
             heap: descriptors, which every command list must set.
-            upload: for data that goes to the device.
-            back: for data that comes from it.
+            upload: a buffer for data that goes to the device.
+            back: a buffer for data that comes from the device.
         """
         self._device, self._heap = device, heap
         self._upload, self._back = upload, back

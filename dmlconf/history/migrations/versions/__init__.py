@@ -1,1 +1,1 @@
-"""How the tables of a history came to be what they are, for Alembic."""
+"""The migrations of a history's tables, one module for each change."""

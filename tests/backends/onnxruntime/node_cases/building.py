@@ -49,9 +49,9 @@ def case_of(
 
     Args:
         test: the test.
-        operator: of DirectML.
-        inputs: by field; None for the test's first input as InputTensor.
-        outputs: by field; None for the test's first output as OutputTensor.
+        operator: the operator of DirectML.
+        inputs: the inputs, by field; None for the test's first input as InputTensor.
+        outputs: the outputs, by field; None for the test's first output as OutputTensor.
         fields: the desc's other fields; those that are not named are absent.
 
     Raises:

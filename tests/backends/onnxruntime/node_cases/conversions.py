@@ -1,4 +1,4 @@
-"""Which case each node test becomes.
+"""Conversions of ONNX's node tests into cases.
 
 It has the desc of the operator that `schemas/translation/onnx.yaml` expresses by the node;
 translated back, it must give what ONNX expects.

@@ -20,7 +20,7 @@ class NoCaseError(Exception):
     """A test does not become a case; the message says why.
 
     Attributes:
-        operator: of ONNX, if none of its tests do; else empty.
+        operator: an operator of ONNX, if none of its tests run as a case; else empty.
     """
 
     def __init__(self, message: str, operator: str = "") -> None:
@@ -36,8 +36,8 @@ class NodeTest:
     Attributes:
         name: ONNX's name of it.
         operation: the node's operator.
-        attributes: of the node, with the defaults of those that it leaves out.
-        inputs: of the node; None for those that are absent.
+        attributes: the attributes of the node, with the defaults of those that it leaves out.
+        inputs: the inputs of the node; None for those that are absent.
         outputs: what ONNX expects.
     """
 

@@ -1,4 +1,4 @@
-"""The miniatures of one feature level: what they refuse, and that a suite fails on none of them."""
+"""`faulty:level=LEVEL`: it refuses what a later level introduced, and the suite passes on it."""
 
 from __future__ import annotations
 

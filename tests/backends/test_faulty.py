@@ -1,4 +1,4 @@
-"""The miniatures that give wrong values, for tests of runners and plugins."""
+"""The backend `faulty`, whose wrong results test runners and plugins."""
 
 from __future__ import annotations
 
