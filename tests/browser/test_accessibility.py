@@ -91,8 +91,8 @@ def longest_names_page(kind: str) -> str:
     if kind == "report":
         return html.render(*longest_names(Status.FAILED))
     if kind == "comparison":
-        runs = compare(*longest_names(Status.PASSED, Status.FAILED))
-        return comparison_html.render_html([(runs, ("base", "new"))])
+        base, new = longest_names(Status.PASSED, Status.FAILED)
+        return comparison_html.render_html([(compare(base, new), ("base", "new"))])
     runs_of_long_names = longest_names(Status.FAILED, Status.FAILED)
     return render_html(scoreboard(runs_of_long_names, ["base.jsonl", "new.jsonl"]))
 
