@@ -190,9 +190,15 @@ static HRESULT WINAPI reset_wrongly(void *table, const void *desc)
     return reset_table(table, desc);
 }
 
+/* An operator may have the address of one that was released. */
 static void note_volatile(HRESULT result, UINT flags, void **compiled)
 {
-    if (SUCCEEDED(result) && flags & DESCRIPTORS_VOLATILE && compiled)
+    if (FAILED(result) || !compiled)
+        return;
+    for (UINT i = 0; i < volatile_count && i < MOST; i++)
+        if (volatile_ones[i] == *compiled)
+            volatile_ones[i] = NULL;
+    if (flags & DESCRIPTORS_VOLATILE)
         volatile_ones[volatile_count++ % MOST] = *compiled;
 }
 
@@ -283,6 +289,7 @@ static HRESULT WINAPI create_table_wrongly(
 static HRESULT sabotaged(HRESULT result, void *d3d, void **device)
 {
     if (SUCCEEDED(result) && device && *device) {
+        volatile_count = 0;
         replace(d3d, EVICT, evict_wrongly, (void **)&evict);
         replace(*device, COMPILE_OPERATOR, compile_operator_noted, (void **)&compile_operator);
         replace(*device, COMPILE_GRAPH, compile_graph_noted, (void **)&compile_graph);
