@@ -28,7 +28,8 @@ GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
 
 
 def case(name: str) -> Case:
-    operator, file, _ = name.split("/", 2)
+    operator, rest = name.split("/", 1)
+    file = rest.partition("[")[0].partition("/")[0]
     plan = bundled(f"{operator}/{file}.yaml").plan()
     return valid_case(next(each for each in plan if each.identifier == name)).with_inputs()
 
