@@ -82,7 +82,8 @@ _LIMITS: Final = re.compile(
 )
 """What kernels say that lack a part of their operator, such as a zero point for each row.
 
-Of the activations of recurrent operators, ONNX demands Relu, Sigmoid and Tanh: "Below are optional".
+Of the activations of recurrent operators ONNX demands Relu, Sigmoid and Tanh: "Below are
+optional" precedes the others.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.reference.evaluation import evaluate
@@ -137,8 +136,6 @@ def integers_in_int32(case: Case) -> Computed | None:
     Of an integer the low 32 bits count, as a signed number: -1 for 2^63 - 1 and for 2^32 - 1. Those
     that the model holds are the nearest INT32 number: 2^31 - 1 for both.
     """
-    if isinstance(case, GraphCase):
-        return None
     inputs, tensors = case.inputs(), case.graph.inputs
     wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}
     if not wide:
