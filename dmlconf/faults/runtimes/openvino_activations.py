@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log
-from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "default_for_attributes_of_0",
@@ -19,8 +19,6 @@ __all__ = [
     "products_of_0_and_infinity",
     "thresholds_of_infinities_as_nan",
 ]
-
-_GELU: Final = "ACTIVATION_GELU"
 
 
 @of_operators("ACTIVATION_HARD_SIGMOID")
@@ -44,32 +42,40 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
     """Return what ACTIVATION_GELU gives, alone or fused, if that of infinity is NaN."""
-    if case.operator_name == _GELU:
-        before = case.inputs()["InputTensor"]
-    elif (case.desc.get("FusedActivation") or {}).get("operator") == _GELU:
-        before = evaluate(replace(case, desc={**case.desc, "FusedActivation": None}))[
-            "OutputTensor"
-        ]
-    else:
+    activation, before = _activated(case)
+    if activation != "ACTIVATION_GELU" or before is None:
         return None
     right = evaluate(case)["OutputTensor"]
     nan = right.dtype.type(np.nan)
     return Computed({"OutputTensor": np.where(np.isposinf(before), nan, right)})
 
 
-@of_operators("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     """Return what is right but NaN where an infinity is multiplied by 0, and where NaN is.
 
-    That is -infinity of ACTIVATION_THRESHOLDED_RELU, and both of ACTIVATION_SHRINK.
+    That is -infinity of ACTIVATION_THRESHOLDED_RELU and both of ACTIVATION_SHRINK, alone or fused.
     """
-    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
-    if tensor.dtype.kind != "f":
+    activation, before = _activated(case)
+    if before is None or before.dtype.kind != "f":
         return None
-    kept = np.isfinite(tensor)
-    if case.operator_name == "ACTIVATION_THRESHOLDED_RELU":
-        kept |= np.isposinf(tensor)
+    kept = np.isfinite(before)
+    if activation == "ACTIVATION_THRESHOLDED_RELU":
+        kept |= np.isposinf(before)
+    elif activation != "ACTIVATION_SHRINK":
+        return None
+    right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(kept, right, right.dtype.type(np.nan))})
+
+
+def _activated(case: Case) -> tuple[str, Array | None]:
+    """Return the activation that an operator is or has, and what it is applied to, if any."""
+    if case.operator_name.startswith("ACTIVATION_"):
+        return case.operator_name, case.inputs().get("InputTensor")
+    fused = case.desc.get("FusedActivation")
+    if fused is None:
+        return "", None
+    alone = replace(case, desc={**case.desc, "FusedActivation": None})
+    return fused["operator"], evaluate(alone)["OutputTensor"]
 
 
 @of_operators("ACTIVATION_ELU")
