@@ -82,6 +82,11 @@ GIVEN: Final = [
         [1, 1, 0, 0, 0, 0, 0],
     ),
     (
+        "element_wise_modulus_truncate/boundary/uint32-limits",
+        "remainders-in-float32",
+        [1, 4294967295, 0, 0, 0, 0, 0],
+    ),
+    (
         "element_wise_bit_shift_right/boundary/uint32-limits",
         "shifts-by-arithmetic",
         [1, 0, 0, 1, 357913952, 0, 100],

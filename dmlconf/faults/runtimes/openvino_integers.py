@@ -118,16 +118,27 @@ def quotients_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE")
 def remainders_in_float32(case: Case) -> Computed | None:
-    """Return remainders of integers as a - round(a / b) b by way of their low words and FLOAT32."""
+    """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
+
+    Of integers the low 32 bits are taken, as signed numbers. Of real numbers q is truncated, and b
+    is added to a remainder with the other sign where it should have been rounded down.
+    """
     inputs = case.inputs()
-    a, b = inputs["ATensor"], inputs["BTensor"]
-    if a.dtype.kind not in "iu":
-        return None
-    whole = np.floor if case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR" else np.trunc
+    dtype = inputs["ATensor"].dtype
+    is_integer = dtype.kind in "iu"
+    is_floor = case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR"
+    a, b = (
+        (inputs[name].astype(np.int32) if is_integer else inputs[name]).astype(np.float32)
+        for name in ("ATensor", "BTensor")
+    )
     with np.errstate(all="ignore"):
-        first, second = (each.astype(np.int32).astype(np.float32) for each in (a, b))
-        remainder = first - whole(first / second) * second
-    return Computed({"OutputTensor": _int32(remainder).astype(a.dtype)})
+        whole = np.floor if is_floor and is_integer else np.trunc
+        rest = a - whole(a / b) * b
+        if is_integer:
+            return Computed({"OutputTensor": _int32(rest).astype(dtype)})
+        if is_floor:
+            rest = np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        return Computed({"OutputTensor": rest.astype(dtype)})
 
 
 def integers_in_int32(case: Case) -> Computed | None:
