@@ -19,17 +19,19 @@ __all__ = [
     "odd_windows_with_a_whole_bias",
     "products_merged_with_the_transposed",
     "recurrent_parts_left_out",
+    "reductions_along_no_axis_left_out",
 ]
 
 
 @of_operators(
-    *("ACTIVATION_RELU_GRAD", "ELEMENT_WISE_LOGICAL_GREATER_THAN"),
-    "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL",
+    *("ACTIVATION_RELU_GRAD", "ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"),
+    *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
 )
 def nan_taken_for_greater(case: Case) -> Computed | None:
     """Return what is right but where NaN is compared: it is greater than any number, and NaN too.
 
-    ACTIVATION_RELU_GRAD passes the gradient of a NaN as that of a number above 0.
+    ACTIVATION_RELU_GRAD passes the gradient of a NaN as that of a number above 0, and
+    ELEMENT_WISE_CLIP_GRAD takes all numbers for greater than a Min of NaN.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):
@@ -38,6 +40,10 @@ def nan_taken_for_greater(case: Case) -> Computed | None:
         tensor = inputs["InputTensor"]
         above = np.where(np.isnan(tensor), tensor.dtype.type(1), tensor)
         return Computed(evaluate(case, {**inputs, "InputTensor": above}))
+    if "Min" in case.desc:
+        if not np.isnan(case.desc["Min"]):
+            return None
+        return Computed(evaluate(replace(case, desc={**case.desc, "Min": -np.inf})))
     right = evaluate(case)["OutputTensor"]
     nan = np.isnan(inputs["ATensor"]) | np.isnan(inputs["BTensor"])
     return Computed({"OutputTensor": np.where(nan, right.dtype.type(1), right)})
@@ -100,6 +106,15 @@ def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
     wrong = {"LocalSize": odd, "Alpha": desc["Alpha"] * odd / size, "Bias": int(desc["Bias"])}
     other = replace(case, desc={**desc, **wrong})
     return Computed(evaluate(other), around=other)
+
+
+@of_operators("REDUCE")
+def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
+    """Return what REDUCE gives along no axis if it gives its input: -4, not 4, for L2 of -4."""
+    output, tensor = case.desc["OutputTensor"], case.inputs()["InputTensor"]
+    if case.desc["AxisCount"] or tensor.dtype != output.DataType.dtype:
+        return None
+    return Computed({"OutputTensor": tensor.reshape(output.Sizes)})
 
 
 def products_merged_with_the_transposed(case: Case) -> Computed | None:

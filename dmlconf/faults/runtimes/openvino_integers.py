@@ -25,6 +25,7 @@ __all__ = [
 
 
 _REDUCED: Final[Mapping[str, np.ufunc]] = {
+    "L1": np.add,
     "MAX": np.maximum,
     "MIN": np.minimum,
     "MULTIPLY": np.multiply,
@@ -75,7 +76,8 @@ def integers_in_float32(case: Case) -> Computed | None:
                 if desc["Function"] not in _REDUCED:
                     return None
                 combine = _REDUCED[desc["Function"]]
-                real = combine.reduce(words[0], axis=tuple(desc["Axes"]), keepdims=True)
+                number = np.abs(words[0]) if desc["Function"] == "L1" else words[0]
+                real = combine.reduce(number, axis=tuple(desc["Axes"]), keepdims=True)
             case _:
                 least = 0 if desc["InputTensor"].DataType.dtype.kind == "u" else -np.inf
                 most = 0 if float(desc["Max"]) == 2.0**63 else desc["Max"]  # INT64 lacks 2^63.
