@@ -170,6 +170,15 @@ def _zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) 
     return zero
 
 
+def _quotient_by_zero(
+    case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
+) -> Array:
+    """Integers that are divided by 0."""
+    divisor = inputs["BTensor"]
+    zero: Array = (divisor == 0) & (divisor.dtype.kind in "iu")
+    return zero
+
+
 def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
     """Elements at whose coordinates 0 is raised to 0 or to a negative number."""
     base = inputs["InputTensor"]
@@ -226,6 +235,26 @@ def _next_integer(case: Case, inputs: Mapping[str, Array], right: Array, actual:
     low, high = np.minimum(right, actual), np.maximum(right, actual)
     next_one: Array = high - low == 1
     return next_one
+
+
+def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
+    """Indices of elements that equal the right ones, each at one place."""
+    tensor, axis = inputs["InputTensor"], case.desc["Axis"]
+    if not np.array_equal(right, evaluate(case)["OutputIndexTensor"]):
+        return np.zeros(right.shape, bool)  # These are the numbers themselves.
+    within = actual < tensor.shape[axis]
+    taken = np.where(within, actual, right).astype(np.int64)
+    found = np.take_along_axis(tensor, taken, axis)
+    equal = found == np.take_along_axis(tensor, right.astype(np.int64), axis)
+    order = np.argsort(taken, axis=axis, kind="stable")
+    ranked = np.take_along_axis(taken, order, axis)
+    same = np.diff(ranked, axis=axis) == 0
+    beside = [(1, 0) if each == axis else (0, 0) for each in range(taken.ndim)]
+    before = [(0, 1) if each == axis else (0, 0) for each in range(taken.ndim)]
+    twice = np.zeros(taken.shape, bool)
+    np.put_along_axis(twice, order, np.pad(same, beside) | np.pad(same, before), axis)
+    mask: Array = within & equal & ~twice
+    return mask
 
 
 def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
@@ -292,12 +321,14 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "out of range": _out_of_range,
     "special": _special,
     "zero": _zero,
+    "quotient by zero": _quotient_by_zero,
     "power of zero": _power_of_zero,
     "power out of range": _power_out_of_range,
     "lowest integer": _lowest_integer,
     "empty sequence": _empty_sequence,
     "halfway region": _halfway_region,
     "next integer": _next_integer,
+    "index of an equal number": _index_of_equal,
     "wide shift": _wide_shift,
     "large angle": _large_angle,
     "quotient that is not a number": _nan_quotient,

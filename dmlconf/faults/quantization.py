@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -17,11 +18,13 @@ from dmlconf.reference.quantization.windows import (
     by_channel,
     mean_quotient,
 )
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "greatest_for_least_of_negative_scales",
+    "halves_rounded_up",
     "infinite_sums_as_the_least_integer",
+    "unsigned_without_zero_points",
     "zero_point_before_rounding",
 ]
 
@@ -58,15 +61,50 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
     """Return what is right but for integers below the least where the scale is negative.
 
     They are the greatest, not the least: 5 with the scale -1 and the zero point 0 is 255 as UINT8.
+    In some models they are those that are below it before they are rounded, such as -0.1.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)
     right = evaluate(case)["OutputTensor"]
     limits = np.iinfo(right.dtype)
     zero = 0 if zero_point is None else zero_point
+
+    def greatest_for(numbers: Array) -> Computed:
+        with np.errstate(invalid="ignore"):
+            below = (numbers + zero < limits.min) & (scale < 0)
+        return Computed({"OutputTensor": np.where(below, right.dtype.type(limits.max), right)})
+
+    return replace(greatest_for(np.rint(quotient)), others=lambda: iter([greatest_for(quotient)]))
+
+
+@of_operators("DYNAMIC_QUANTIZE_LINEAR")
+def halves_rounded_up(case: Case) -> Computed | None:
+    """Return what DYNAMIC_QUANTIZE_LINEAR gives if halves become the greater integer: 3 of 2.5."""
+    right = evaluate(case)
+    scale, zero_point = right["OutputScaleTensor"], right["OutputZeroPointTensor"]
+    with np.errstate(all="ignore"):
+        quotient = case.input("InputTensor") / scale.reshape(-1)[0]
+    if not np.isfinite(quotient).all():
+        return None
+    tensor = right["OutputTensor"]
+    limits = np.iinfo(tensor.dtype)
+    whole = np.floor(quotient + np.float32(0.5)) + zero_point.reshape(-1)[0]
+    rounded = np.clip(whole, limits.min, limits.max).astype(tensor.dtype)
+    return Computed({**right, "OutputTensor": rounded})
+
+
+@of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")
+def unsigned_without_zero_points(case: Case) -> Computed | None:
+    """Return what INT8 is if there is no zero point to say so, and it is taken for UINT8.
+
+    -9 becomes 0, and 200 the INT8 number of the same bits, -56.
+    """
+    quotient, zero_point = _single_quotient(case)
+    if zero_point is not None or case.desc["OutputTensor"].DataType != DataType.INT8:
+        return None
     with np.errstate(invalid="ignore"):
-        below = (np.rint(quotient) + zero < limits.min) & (scale < 0)
-    return Computed({"OutputTensor": np.where(below, right.dtype.type(limits.max), right)})
+        unsigned = np.clip(np.rint(quotient), 0, 255).astype(np.uint8)
+    return Computed({"OutputTensor": unsigned.view(np.int8)})
 
 
 def _scales_and_zero_points(case: Case) -> tuple[Array, Array | None]:

@@ -28,7 +28,8 @@ GRU: Final = "DataType=FLOAT32,Direction=FORWARD,LinearBeforeReset=False"
 
 
 def case(name: str) -> Case:
-    operator, file, _ = name.split("/", 2)
+    operator, rest = name.split("/", 1)
+    file = rest.partition("[")[0].partition("/")[0]
     plan = bundled(f"{operator}/{file}.yaml").plan()
     return valid_case(next(each for each in plan if each.identifier == name)).with_inputs()
 
@@ -177,6 +178,45 @@ def test_a_step_of_an_infinite_input_may_be_infinite(name: str, status: Status) 
     assert isinstance(outcome, Outputs)
     infinite = {name: np.full_like(array, -np.inf) for name, array in outcome.arrays.items()}
     assert verdict(of, Outputs(infinite)).status is status
+
+
+def test_a_remainder_by_zero_may_be_any_number_and_no_other_may() -> None:
+    of = case("element_wise_modulus_floor/questions/ends-of-words[DataType=UINT8,Seed=0]")
+    for divisor, status in ((0, Status.WAIVED), (1, Status.FAILED)):
+        output = right(of)
+        places = of.input("BTensor") == divisor
+        assert places.any()
+        output[places] = 7
+        assert verdict(of, Outputs({"OutputTensor": output})).status is status
+
+
+def test_interpolated_integers_may_be_the_nearest() -> None:
+    of = case("resample/boundary/interpolated-integers-lose-their-fraction")
+    nearest = np.array([0, -1, -2, -4, -8, 18, 73, 100], np.int8)
+    assert (nearest != right(of)).any()
+    assert verdict(of, Outputs({"OutputTensor": nearest})).status is Status.WAIVED
+    nearest[-1] -= 1
+    assert verdict(of, Outputs({"OutputTensor": nearest})).status is Status.FAILED
+
+
+def test_attributes_of_float16_are_rounded_to_it_or_not_at_all() -> None:
+    of = case("activation_leaky_relu/matrix/in-place[DataType=FLOAT16]")
+    number = of.input("InputTensor").astype(np.float32)
+    for alpha, status in ((np.float16(0.01), Status.WAIVED), (0.0101, Status.FAILED)):
+        output = np.where(number < 0, number * np.float32(alpha), number).astype(np.float16)
+        assert verdict(of, Outputs({"OutputTensor": output})).status is status
+
+
+def test_a_range_with_nan_may_be_another_and_one_without_may_not() -> None:
+    for name, status in (
+        ("nan-counts-for-no-range", Status.WAIVED),
+        ("halves-to-even", Status.FAILED),
+    ):
+        of = case(f"dynamic_quantize_linear/boundary/{name}")
+        outcome = run_case(of)
+        assert isinstance(outcome, Outputs)
+        arrays = {each: array * array.dtype.type(2) for each, array in outcome.arrays.items()}
+        assert verdict(of, Outputs(arrays)).status is status
 
 
 @pytest.mark.parametrize("file", sorted((schemas_directory() / "targets").glob("*.yaml")), ids=str)

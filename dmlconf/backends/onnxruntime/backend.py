@@ -75,9 +75,16 @@ _LIMITS: Final = re.compile(
     r"|\w+ : .*\b(?:scale|zero point) must be a scalar or 1D tensor of size 1"
     r"|\w+ : weight zero point must be a scalar, 1D tensor of size 1, or"
     r"|MatmulInteger\w* : [Bb] zero point is not valid"
-    r"|'(?:Linear|Cubic)' mode only support",
+    r"|'(?:Linear|Cubic)' mode only support"
+    r"|Interpolate node .* only supports resize on spatial dimensions"
+    r"|Axis > 1 isn't supported"
+    r"|Unknown activation function: (?!relu|sigmoid|tanh)\w+|Unsupported activation function",
 )
-"""What kernels say that lack a part of their operator, such as a zero point for each row."""
+"""What kernels say that lack a part of their operator, such as a zero point for each row.
+
+Of the activations of recurrent operators ONNX demands Relu, Sigmoid and Tanh: "Below are
+optional" precedes the others.
+"""
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 
@@ -316,8 +323,9 @@ def limit_of(text: str, operators: Collection[str], provider: str) -> str:
     if kind and kind[2] in operators:
         return f"ONNX's {kind[2]} takes no tensor({kind[1]})"
     if _LIMITS.search(text):
-        said = _BEFORE_TEXT.sub("", text).splitlines()[0][:200]
-        return f"{provider} says that it does not support it: {said}"
+        lines = _BEFORE_TEXT.sub("", text).splitlines()
+        said = next((each for each in lines if _LIMITS.search(each)), lines[0])
+        return f"{provider} says that it does not support it: {said[:200]}"
     return f"{provider} does not take all nodes" if _FALLBACK in text else ""
 
 

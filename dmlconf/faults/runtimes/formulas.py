@@ -8,7 +8,14 @@ from typing import Final
 
 from dmlconf.faults import quantization
 from dmlconf.faults.computed import Formula
-from dmlconf.faults.runtimes import onnxruntime, openvino, specifications, webnn
+from dmlconf.faults.runtimes import (
+    onnxruntime,
+    openvino,
+    openvino_activations,
+    openvino_integers,
+    specifications,
+    webnn,
+)
 
 __all__ = ["RUNTIME_FORMULAS"]
 
@@ -20,6 +27,8 @@ def _of(module: ModuleType) -> Mapping[str, Formula]:
 RUNTIME_FORMULAS: Final[Mapping[str, Formula]] = {
     **_of(onnxruntime),
     **_of(openvino),
+    **_of(openvino_activations),
+    **_of(openvino_integers),
     **_of(quantization),
     **_of(specifications),
     **_of(webnn),

@@ -40,7 +40,7 @@ _COMBINED: Final[Mapping[str, np.ufunc]] = {
 
 @of_operators(
     *("DIAGONAL_MATRIX", "DIAGONAL_MATRIX1", "ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"),
-    *("ELEMENT_WISE_IF", "ELEMENT_WISE_ROUND"),
+    *("ELEMENT_WISE_IF", "ELEMENT_WISE_NEGATE", "ELEMENT_WISE_ROUND"),
 )
 def zeros_without_sign(case: Case) -> Computed | None:
     """Return what is right with 0 instead of -0, as a sum with 0 gives it."""

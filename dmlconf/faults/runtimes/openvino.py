@@ -1,10 +1,9 @@
-"""Formulas of wrong results of ONNX Runtime's OpenVINO provider."""
+"""What ONNX Runtime's OpenVINO provider computes instead of the right outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any
 
 import numpy as np
 
@@ -13,130 +12,113 @@ from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
 from dmlconf.graphs.model import Node
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "default_for_attributes_of_0",
-    "integers_in_float32",
-    "low_words_of_int64",
-    "powers_in_float32",
+    "interleaved_blocks",
+    "nan_taken_for_greater",
+    "odd_windows_with_a_whole_bias",
     "products_merged_with_the_transposed",
-    "quotients_in_float32",
-    "saturating_integers",
+    "recurrent_parts_left_out",
+    "reductions_along_no_axis_left_out",
 ]
 
 
-@of_operators("ACTIVATION_HARD_SIGMOID")
-def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return the outputs of ACTIVATION_HARD_SIGMOID if 0 stands for ONNX's default, 0.2 or 0.5."""
-    alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
-    other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
+@of_operators(
+    *("ACTIVATION_RELU_GRAD", "ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"),
+    *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
+)
+def nan_taken_for_greater(case: Case) -> Computed | None:
+    """Return what is right but where NaN is compared: it is greater than any number, and NaN too.
+
+    ACTIVATION_RELU_GRAD passes the gradient of a NaN as that of a number above 0, and
+    ELEMENT_WISE_CLIP_GRAD takes all numbers for greater than a Min of NaN.
+    """
+    inputs = case.inputs()
+    if any(array.dtype.kind != "f" for array in inputs.values()):
+        return None
+    if case.operator_name == "ACTIVATION_RELU_GRAD":
+        tensor = inputs["InputTensor"]
+        above = np.where(np.isnan(tensor), tensor.dtype.type(1), tensor)
+        return Computed(evaluate(case, {**inputs, "InputTensor": above}))
+    if "Min" in case.desc:
+        if not np.isnan(case.desc["Min"]):
+            return None
+        return Computed(evaluate(replace(case, desc={**case.desc, "Min": -np.inf})))
+    right = evaluate(case)["OutputTensor"]
+    nan = np.isnan(inputs["ATensor"]) | np.isnan(inputs["BTensor"])
+    return Computed({"OutputTensor": np.where(nan, right.dtype.type(1), right)})
+
+
+@of_operators("GRU", "LSTM", "RNN")
+def recurrent_parts_left_out(case: Case) -> Computed | None:
+    """Return what GRU, LSTM and RNN give without what is never read.
+
+    It is the peepholes and CoupleInputForget of LSTM, and the activations of the second direction,
+    in whose place those of the first are taken.
+    """
+    activations = case.desc["ActivationDescs"]
+    if case.desc["Direction"] == "BIDIRECTIONAL":
+        activations = activations[: len(activations) // 2] * 2
+    desc: dict[str, Any] = {**case.desc, "ActivationDescs": activations}
+    data = dict(case.data)
+    if case.operator_name == "LSTM":
+        desc |= {"PeepholeTensor": None, "CoupleInputForget": False}
+        data.pop("PeepholeTensor", None)
+    if desc == case.desc:
+        return None
+    other = replace(case, desc=desc, data=data)
     return Computed(evaluate(other), around=other)
 
 
-_REDUCED: Final[Mapping[str, np.ufunc]] = {
-    "MAX": np.maximum,
-    "MIN": np.minimum,
-    "MULTIPLY": np.multiply,
-    "SUM": np.add,
-}
+@of_operators("DEQUANTIZE")
+def interleaved_blocks(case: Case) -> Computed | None:
+    """Return what DEQUANTIZE gives if element i of an axis is of block i modulo their number.
 
-
-@of_operators(
-    *("ACTIVATION_RELU", "ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"),
-    *("ELEMENT_WISE_LOGICAL_EQUALS", "REDUCE"),
-)
-def integers_in_float32(case: Case) -> Computed | None:
-    """Return what is made of integers by way of their low 32 bits, signed, and of FLOAT32.
-
-    16777216 of 16777217, the lowest INT32 of sums that it does not hold, and no maximum of UINT32
-    beyond 2^31.
-    """
-    desc, inputs = case.desc, case.inputs()
-    if any(array.dtype.kind not in "iu" for array in inputs.values()):
-        return None
-    words = [array.astype(np.int32).astype(np.float32) for array in inputs.values()]
-    with np.errstate(all="ignore"):
-        match case.operator_name:
-            case "ACTIVATION_RELU":
-                real = np.maximum(words[0], np.float32(0))
-            case "ELEMENT_WISE_LOGICAL_EQUALS":
-                real = (words[0] == words[1]).astype(np.float32)
-            case "REDUCE":
-                if desc["Function"] not in _REDUCED:
-                    return None
-                combine = _REDUCED[desc["Function"]]
-                real = combine.reduce(words[0], axis=tuple(desc["Axes"]), keepdims=True)
-            case _:
-                low, high = np.float32(desc["Min"]), np.float32(desc["Max"])
-                real = np.maximum(np.minimum(words[0], high), low)
-    output = desc["OutputTensor"].DataType.dtype
-    return Computed({"OutputTensor": _int32(real).astype(output)})
-
-
-@of_operators("ELEMENT_WISE_POW")
-def powers_in_float32(case: Case) -> Computed | None:
-    """Return the outputs of ELEMENT_WISE_POW for INT32 by way of FLOAT32, or the lowest integer."""
-    inputs = case.inputs()
-    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
-    if base.dtype != np.int32 or exponent.dtype != np.int32:
-        return None
-    with np.errstate(all="ignore"):
-        power = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(np.float32)
-    return Computed({"OutputTensor": _int32(power)})
-
-
-@of_operators("ELEMENT_WISE_DIVIDE")
-def quotients_in_float32(case: Case) -> Computed | None:
-    """Return quotients of integers by way of their low 32 bits, signed, and of FLOAT32.
-
-    What INT32 does not hold is its lowest integer. Those of 8 bits are rounded in some layouts.
+    That is so along the second axis: with two blocks of three, elements 0, 2 and 4 are of the
+    first.
     """
     inputs = case.inputs()
-    a, b = inputs["ATensor"], inputs["BTensor"]
-    if a.dtype.kind not in "iu":
+    sizes = inputs["InputTensor"].shape
+    blocks = inputs["QuantizationTensors[0]"].shape
+    if (
+        len(sizes) < 2
+        or sizes[1] == blocks[1]
+        or (sizes[0], *sizes[2:]) != (blocks[0], *blocks[2:])
+    ):
         return None
-    with np.errstate(all="ignore"):
-        words = [each.astype(np.int32).astype(np.float32) for each in (a, b)]
-        quotient = words[0] / words[1]
-        truncated, rounded = (_int32(f(quotient)).astype(a.dtype) for f in (np.trunc, np.rint))
-    nearest = Computed({"OutputTensor": rounded})
-    others = (lambda: iter([nearest])) if a.dtype.itemsize == 1 else None
-    return Computed({"OutputTensor": truncated}, others=others)
+    repeated = [sizes[1] // blocks[1] if axis == 1 else 1 for axis in range(len(sizes))]
+    tiled = {name: np.tile(array, repeated) for name, array in inputs.items()}
+    return Computed(evaluate(case, {**tiled, "InputTensor": inputs["InputTensor"]}))
 
 
-@of_operators("CAST", "ELEMENT_WISE_IDENTITY", "GATHER", "PADDING1", "SLICE1")
-def low_words_of_int64(case: Case) -> Computed | None:
-    """Return what a copy of INT64 gives if only its low 32 bits count: -1 for 2^63 - 1."""
-    tensor = case.inputs()["InputTensor"]
-    if tensor.dtype != np.int64:
+@of_operators("LOCAL_RESPONSE_NORMALIZATION")
+def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
+    """Return what LOCAL_RESPONSE_NORMALIZATION gives of even windows and of a Bias of 0.5.
+
+    A window of four channels has but the three of the window before, whose squares are still
+    divided by four, and Bias loses its fraction.
+    """
+    desc = case.desc
+    if not desc["CrossChannel"]:
         return None
-    low = tensor.astype(np.int32).astype(np.int64)
-    return Computed(evaluate(replace(case, data={**case.data, "InputTensor": low})))
+    size = desc["LocalSize"]
+    odd = size - 1 + size % 2
+    wrong = {"LocalSize": odd, "Alpha": desc["Alpha"] * odd / size, "Bias": int(desc["Bias"])}
+    other = replace(case, desc={**desc, **wrong})
+    return Computed(evaluate(other), around=other)
 
 
-def _int32(real: Array) -> Array:
-    """Return whole numbers as INT32, and its lowest for what it does not hold."""
-    wide = real.astype(np.float64)
-    held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
-    return np.where(held, wide, -(2.0**31)).astype(np.int32)
-
-
-@of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY")
-def saturating_integers(case: Case) -> Computed | None:
-    """Return sums and products of INT8 and UINT8 that saturate: 127 for 100 times 2."""
-    inputs = case.inputs()
-    a, b = inputs["ATensor"], inputs["BTensor"]
-    if a.dtype not in (np.int8, np.uint8):
+@of_operators("REDUCE")
+def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
+    """Return what REDUCE gives along no axis if it gives its input: -4, not 4, for L2 of -4."""
+    output, tensor = case.desc["OutputTensor"], case.inputs()["InputTensor"]
+    if case.desc["AxisCount"] or tensor.dtype != output.DataType.dtype:
         return None
-    combine = np.add if case.operator_name == "ELEMENT_WISE_ADD" else np.multiply
-    limits = np.iinfo(a.dtype)
-    exact = combine(a.astype(np.int32), b.astype(np.int32))
-    return Computed({"OutputTensor": np.clip(exact, limits.min, limits.max).astype(a.dtype)})
+    return Computed({"OutputTensor": tensor.reshape(output.Sizes)})
 
 
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
-    """Return a graph's outputs if a product with B is taken for one with B transposed, or back.
+    """Return what a graph gives if a product with B is taken for one with B transposed, or back.
 
     That of the same A and C that comes first counts for both.
     """

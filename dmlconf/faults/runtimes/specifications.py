@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
+    "attributes_of_float16",
     "greatest_of_crossed_bounds",
     "logarithms_of_sums_as_written",
+    "nearest_interpolated_integers",
     "shrink_of_negative_thresholds",
 ]
 
@@ -42,6 +48,23 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
     return Computed({"OutputTensor": shrunk.astype(tensor.dtype)})
 
 
+@of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_LEAKY_RELU")
+def attributes_of_float16(case: Case) -> Computed | None:
+    """Return what an activation of FLOAT16 gives if its attributes are FLOAT16, too."""
+    tensor, desc = case.inputs()["InputTensor"], case.desc
+    if tensor.dtype != np.float16:
+        return None
+    number = tensor.astype(np.float32)
+    with np.errstate(all="ignore"):
+        alpha = np.float32(np.float16(desc["Alpha"]))
+        if case.operator_name == "ACTIVATION_LEAKY_RELU":
+            real = np.where(number < 0, number * alpha, number)
+        else:
+            beta = np.float32(np.float16(desc["Beta"]))
+            real = np.clip(number * alpha + beta, np.float32(0), np.float32(1))
+        return Computed({"OutputTensor": real.astype(np.float16)})
+
+
 @of_operators("REDUCE")
 def logarithms_of_sums_as_written(case: Case) -> Computed | None:
     """Return the outputs of REDUCE if LOG_SUM_EXP is log(sum(exp(x))) in FLOAT32: -inf of -512."""
@@ -52,3 +75,20 @@ def logarithms_of_sums_as_written(case: Case) -> Computed | None:
     with np.errstate(all="ignore"):
         logarithm = np.log(np.sum(np.exp(tensor), axis=tuple(desc["Axes"]), keepdims=True))
         return Computed({"OutputTensor": logarithm.astype(desc["OutputTensor"].DataType.dtype)})
+
+
+@of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
+def nearest_interpolated_integers(case: Case) -> Computed | None:
+    """Return what interpolation gives of integers if numbers between two become the nearest.
+
+    Halves may become the even one or the greater one.
+    """
+    tensor = case.inputs()["InputTensor"]
+    if tensor.dtype.kind not in "iu" or case.desc["InterpolationMode"] != "LINEAR":
+        return None
+    output = replace(case.desc["OutputTensor"], DataType=DataType.FLOAT32)
+    with_fraction = replace(case, desc={**case.desc, "OutputTensor": output})
+    real = evaluate(with_fraction, {"InputTensor": tensor.astype(np.float32)})["OutputTensor"]
+    up = Computed({"OutputTensor": np.floor(real + np.float32(0.5)).astype(tensor.dtype)})
+    even = {"OutputTensor": np.rint(real).astype(tensor.dtype)}
+    return Computed(even, others=lambda: iter([up]))

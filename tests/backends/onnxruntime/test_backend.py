@@ -77,12 +77,20 @@ def test_an_operator_of_the_optimiser_that_does_not_load_is_a_failure_and_no_lim
         ("NOT_IMPLEMENTED : Could not find an implementation for QLinearConv(10) node", False),
         ("Node (Relu) is not supported, only supports what is implemented", False),
         ("INVALID_ARGUMENT : zero point must be finite", False),
+        ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: softsign", True),
+        ("FAIL : OpenVINO\nCALLBACK HAS THROWN: Unknown activation function: relu", False),
     ],
 )
 def test_only_named_limits_of_the_models_own_operators_are_not_expressible(
     message: str, declined: bool
 ) -> None:
     assert bool(limit_of(message, {"Relu"}, "CPUExecutionProvider")) is declined
+
+
+def test_a_limit_is_said_by_the_line_that_names_it() -> None:
+    said = "OpenVINOExecutionProvider says that it does not support it: Axis > 1 isn't supported"
+    text = "FAIL : dequantize_linear.cpp:237:\nAxis > 1 isn't supported\n\n"
+    assert limit_of(text, {"DequantizeLinear"}, "OpenVINOExecutionProvider") == said
 
 
 def test_both_levels_of_optimisation_are_variants(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""What ONNX Runtime's OpenVINO provider computes in place of functions of one number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "default_for_attributes_of_0",
+    "exponentials_beyond_2_to_127_5",
+    "infinite_gelu_as_nan",
+    "products_of_0_and_infinity",
+    "thresholds_of_infinities_as_nan",
+]
+
+
+@of_operators("ACTIVATION_HARD_SIGMOID")
+def default_for_attributes_of_0(case: Case) -> Computed | None:
+    """Return what ACTIVATION_HARD_SIGMOID gives if 0 stands for ONNX's default, 0.2 or 0.5."""
+    alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
+    other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
+    return Computed(evaluate(other), around=other)
+
+
+@of_operators("ELEMENT_WISE_EXP")
+def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_EXP gives if all beyond 2^127.5 is infinite, and of NaN too."""
+    tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
+    if by is not None:
+        tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
+    right = evaluate(case)["OutputTensor"]
+    beyond = ~(tensor < 127.5 * log(2))
+    return Computed({"OutputTensor": np.where(beyond, right.dtype.type(np.inf), right)})
+
+
+def infinite_gelu_as_nan(case: Case) -> Computed | None:
+    """Return what ACTIVATION_GELU gives, alone or fused, if that of infinity is NaN."""
+    activation, before = _activated(case)
+    if activation != "ACTIVATION_GELU" or before is None:
+        return None
+    right = evaluate(case)["OutputTensor"]
+    nan = right.dtype.type(np.nan)
+    return Computed({"OutputTensor": np.where(np.isposinf(before), nan, right)})
+
+
+def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
+    """Return what is right but NaN where an infinity is multiplied by 0, and where NaN is.
+
+    That is -infinity of ACTIVATION_THRESHOLDED_RELU and both of ACTIVATION_SHRINK, alone or fused.
+    """
+    activation, before = _activated(case)
+    if before is None or before.dtype.kind != "f":
+        return None
+    kept = np.isfinite(before)
+    if activation == "ACTIVATION_THRESHOLDED_RELU":
+        kept |= np.isposinf(before)
+    elif activation != "ACTIVATION_SHRINK":
+        return None
+    right = evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(kept, right, right.dtype.type(np.nan))})
+
+
+def _activated(case: Case) -> tuple[str, Array | None]:
+    """Return the activation that an operator is or has, and what it is applied to, if any."""
+    if case.operator_name.startswith("ACTIVATION_"):
+        return case.operator_name, case.inputs().get("InputTensor")
+    fused = case.desc.get("FusedActivation")
+    if fused is None:
+        return "", None
+    alone = replace(case, desc={**case.desc, "FusedActivation": None})
+    return fused["operator"], evaluate(alone)["OutputTensor"]
+
+
+@of_operators("ACTIVATION_ELU")
+def products_of_0_and_infinity(case: Case) -> Computed | None:
+    """Return what ACTIVATION_ELU gives if that of 0 is 0 times an infinite Alpha: NaN."""
+    if np.isfinite(case.desc["Alpha"]):
+        return None
+    tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
+    return Computed({"OutputTensor": np.where(tensor == 0, right.dtype.type(np.nan), right)})

@@ -1,0 +1,233 @@
+"""What ONNX Runtime's OpenVINO provider computes of integers: in 32 bits, and some in FLOAT32."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "integers_in_float32",
+    "integers_in_int32",
+    "negative_integers_as_false",
+    "powers_in_float32",
+    "quotients_in_float32",
+    "remainders_in_float32",
+    "saturating_integers",
+    "shifts_by_arithmetic",
+]
+
+
+_REDUCED: Final[Mapping[str, np.ufunc]] = {
+    "L1": np.add,
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+    "MULTIPLY": np.multiply,
+    "SUM": np.add,
+}
+
+
+_COMPARISONS: Final[Mapping[str, np.ufunc]] = {
+    "ELEMENT_WISE_LOGICAL_EQUALS": np.equal,
+    "ELEMENT_WISE_LOGICAL_GREATER_THAN": np.greater,
+    "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL": np.greater_equal,
+    "ELEMENT_WISE_LOGICAL_LESS_THAN": np.less,
+    "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL": np.less_equal,
+}
+
+
+@of_operators(
+    *("ACTIVATION_PARAMETERIZED_RELU", "ACTIVATION_RELU", "ACTIVATION_RELU_GRAD"),
+    *("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_CLIP_GRAD"),
+    *("ELEMENT_WISE_CLIP_GRAD1", "ELEMENT_WISE_LOGICAL_EQUALS"),
+    *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
+    *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
+)
+def integers_in_float32(case: Case) -> Computed | None:
+    """Return what is made of integers by way of their low 32 bits, signed, and of FLOAT32.
+
+    16777216 of 16777217, the lowest INT32 of sums that it does not hold, and no maximum of UINT32
+    beyond 2^31.
+    """
+    desc, inputs = case.desc, case.inputs()
+    if any(array.dtype.kind not in "iu" for array in inputs.values()):
+        return None
+    words = [array.astype(np.int32).astype(np.float32) for array in inputs.values()]
+    with np.errstate(all="ignore"):
+        match case.operator_name:
+            case "ACTIVATION_RELU":
+                real = np.maximum(words[0], np.float32(0))
+            case "ACTIVATION_RELU_GRAD":
+                real = np.where(words[0] > 0, words[1], np.float32(0))
+            case "ACTIVATION_PARAMETERIZED_RELU":
+                real = np.where(words[0] < 0, words[0] * words[1], words[0])
+            case "ELEMENT_WISE_CLIP_GRAD" | "ELEMENT_WISE_CLIP_GRAD1":
+                inside = (words[0] > np.float32(desc["Min"])) & (words[0] < np.float32(desc["Max"]))
+                real = np.where(inside, words[1], np.float32(0))
+            case name if name in _COMPARISONS:
+                real = _COMPARISONS[name](words[0], words[1]).astype(np.float32)
+            case "REDUCE":
+                if desc["Function"] not in _REDUCED:
+                    return None
+                combine = _REDUCED[desc["Function"]]
+                number = np.abs(words[0]) if desc["Function"] == "L1" else words[0]
+                real = combine.reduce(number, axis=tuple(desc["Axes"]), keepdims=True)
+            case _:
+                least = 0 if desc["InputTensor"].DataType.dtype.kind == "u" else -np.inf
+                most = 0 if float(desc["Max"]) == 2.0**63 else desc["Max"]  # INT64 lacks 2^63.
+                low, high = np.float32(max(desc["Min"], least)), np.float32(most)
+                real = np.maximum(np.minimum(words[0], high), low)
+    [(output, tensor)] = case.outputs().items()
+    return Computed({output: _int32(real).astype(tensor.DataType.dtype)})
+
+
+@of_operators("ELEMENT_WISE_POW")
+def powers_in_float32(case: Case) -> Computed | None:
+    """Return what ELEMENT_WISE_POW gives of INT32 by way of FLOAT32, or the lowest integer."""
+    inputs = case.inputs()
+    base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
+    if base.dtype != np.int32 or exponent.dtype != np.int32:
+        return None
+    with np.errstate(all="ignore"):
+        power = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(np.float32)
+    return Computed({"OutputTensor": _int32(power)})
+
+
+@of_operators("ELEMENT_WISE_DIVIDE")
+def quotients_in_float32(case: Case) -> Computed | None:
+    """Return quotients of integers by way of their low 32 bits, signed, and of FLOAT32.
+
+    What INT32 does not hold is its lowest integer. Those of 8 bits are rounded in some layouts.
+    """
+    inputs = case.inputs()
+    a, b = inputs["ATensor"], inputs["BTensor"]
+    if a.dtype.kind not in "iu":
+        return None
+    with np.errstate(all="ignore"):
+        words = [each.astype(np.int32).astype(np.float32) for each in (a, b)]
+        quotient = words[0] / words[1]
+        truncated, rounded = (_int32(f(quotient)).astype(a.dtype) for f in (np.trunc, np.rint))
+    nearest = Computed({"OutputTensor": rounded})
+    others = (lambda: iter([nearest])) if a.dtype.itemsize == 1 else None
+    return Computed({"OutputTensor": truncated}, others=others)
+
+
+@of_operators("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE")
+def remainders_in_float32(case: Case) -> Computed | None:
+    """Return remainders as a - q b, with the quotient q and each step rounded to FLOAT32.
+
+    Of integers the low 32 bits are taken, as signed numbers. Of real numbers q is truncated, and b
+    is added to a remainder with the other sign where it should have been rounded down.
+    """
+    inputs = case.inputs()
+    dtype = inputs["ATensor"].dtype
+    is_integer = dtype.kind in "iu"
+    is_floor = case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR"
+    a, b = (
+        (inputs[name].astype(np.int32) if is_integer else inputs[name]).astype(np.float32)
+        for name in ("ATensor", "BTensor")
+    )
+    with np.errstate(all="ignore"):
+        whole = np.floor if is_floor and is_integer else np.trunc
+        rest = a - whole(a / b) * b
+        if is_integer:
+            return Computed({"OutputTensor": _int32(rest).astype(dtype)})
+        if is_floor:
+            rest = np.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        return Computed({"OutputTensor": rest.astype(dtype)})
+
+
+def integers_in_int32(case: Case) -> Computed | None:
+    """Return what an operator gives if INT64 and UINT32 are INT32.
+
+    Of an integer the low 32 bits count, as a signed number: -1 for 2^63 - 1 and for 2^32 - 1. Those
+    that the model holds are the nearest INT32 number: 2^31 - 1 for both.
+    """
+    inputs, tensors = case.inputs(), case.graph.inputs
+    wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}
+    if not wide:
+        return None
+    words = {
+        name: _word(array, held="OWNED_BY_DML" in tensors[name].Flags) if name in wide else array
+        for name, array in inputs.items()
+    }
+    with np.errstate(all="ignore"):
+        outputs = evaluate(case, words)
+    right = case.outputs()
+    return Computed(
+        {name: array.astype(right[name].DataType.dtype) for name, array in outputs.items()}
+    )
+
+
+def _word(array: Array, *, held: bool) -> Array:
+    """Return integers as INT32: their low 32 bits or, of those that a model holds, the nearest."""
+    limits = np.iinfo(np.int32)
+    return (np.clip(array, limits.min, limits.max) if held else array).astype(np.int32)
+
+
+@of_operators("ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
+def shifts_by_arithmetic(case: Case) -> Computed | None:
+    """Return what shifts give as products with and quotients by powers of 2.
+
+    Products of UINT8 saturate: 255 for 200 shifted left by 1. Quotients of UINT32 go through INT32
+    and FLOAT32.
+    """
+    inputs = case.inputs()
+    a, b = inputs["ATensor"], inputs["BTensor"]
+    power = np.exp2(b.astype(np.float64))
+    if case.operator_name == "ELEMENT_WISE_BIT_SHIFT_LEFT":
+        if a.dtype != np.uint8:
+            return None
+        return Computed({"OutputTensor": np.minimum(a * power, 255).astype(a.dtype)})
+    if a.dtype != np.uint32:
+        return None
+    real = a.astype(np.int32).astype(np.float32) / _int32(power).astype(np.float32)
+    return Computed({"OutputTensor": _int32(np.trunc(real)).astype(a.dtype)})
+
+
+_LOGICAL: Final = frozenset(f"ELEMENT_WISE_LOGICAL_{each}" for each in ("AND", "NOT", "OR", "XOR"))
+
+
+@of_operators(*_LOGICAL)
+def negative_integers_as_false(case: Case) -> Computed | None:
+    """Return what logical operators give if UINT32 numbers from 2^31 on are false."""
+    inputs = case.inputs()
+    true = {
+        name: np.where(array < 2**31, array, array.dtype.type(0))
+        for name, array in inputs.items()
+        if array.dtype == np.uint32
+    }
+    return Computed(evaluate(case, {**inputs, **true})) if true else None
+
+
+_COMBINED: Final[Mapping[str, np.ufunc]] = {
+    "ELEMENT_WISE_ADD": np.add,
+    "ELEMENT_WISE_MULTIPLY": np.multiply,
+    "ELEMENT_WISE_SUBTRACT": np.subtract,
+}
+
+
+@of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_SUBTRACT")
+def saturating_integers(case: Case) -> Computed | None:
+    """Return sums, differences and products of 8 bits that saturate: 127 for 100 times 2."""
+    inputs = case.inputs()
+    a, b = inputs["ATensor"], inputs["BTensor"]
+    if a.dtype not in (np.int8, np.uint8):
+        return None
+    combine = _COMBINED[case.operator_name]
+    limits = np.iinfo(a.dtype)
+    exact = combine(a.astype(np.int32), b.astype(np.int32))
+    return Computed({"OutputTensor": np.clip(exact, limits.min, limits.max).astype(a.dtype)})
+
+
+def _int32(real: Array) -> Array:
+    """Return whole numbers as INT32, and its lowest for what it does not hold."""
+    wide = real.astype(np.float64)
+    held = (wide > -(2.0**31) - 1) & (wide < 2.0**31)
+    return np.where(held, wide, -(2.0**31)).astype(np.int32)

@@ -1,0 +1,115 @@
+"""Checks of findings: their examples fail as they say, and excuse nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Backend, Outcome, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.excuses.deviations import read_deviations
+from dmlconf.excuses.findings import Finding, Findings, all_findings
+from dmlconf.judging.conclusion import Conclusion
+from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.excuses.test_deviations import case
+
+__all__ = ["FindingChecks", "defect", "findings_in", "of_values"]
+
+COMPANIONS = (
+    "element_wise_add/combinations/pairs-9[Values=2x3x7xFLOAT32x1:5xtransposedx0:100:3]",
+    "element_wise_add/combinations/pairs-6[Values=5x1x1x32xFLOAT32x1:5xpaddedx0:100:4]",
+)
+"""Cases of the same batch, since OpenVINO's provider takes some operators in no smaller model."""
+
+
+def findings_in(runtime: str, **details: str) -> Findings:
+    """Return the findings of a runtime by its name and details."""
+    return next(
+        each for each in all_findings() if each.runtime == runtime and each.details == details
+    )
+
+
+def of_values(findings: Findings) -> list[Finding]:
+    """Return the findings of wrong values, but for those that say nothing of what they are."""
+    return [
+        each
+        for each in findings.findings
+        if each.fails is ReasonKind.WRONG_VALUES and each.wrong.elements != ("all",)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChecks:
+    """Checks of the findings in a runtime.
+
+    Attributes:
+        backend: runs cases on it.
+        findings: those in it.
+        target: the specification whose deviations are waived.
+    """
+
+    backend: Backend
+    findings: Findings
+    target: str
+
+    def check_example(self, finding: Finding) -> None:
+        """Check that the example fails as the finding says, or passes in a newer version."""
+        of = case(finding.example)
+        reached = self._verdict(of, self._outcome(of))
+        is_other = self.backend.environment().version != self.findings.version
+        is_fixed = is_other and not reached.status.fails_run
+        assert _names(reached, finding) or is_fixed, reached
+
+    def check_defects(self, finding: Finding) -> None:
+        """Check that a wrong element besides those of the finding is named by none."""
+        of = case(finding.example)
+        outcome, right = self._outcome(of), run_case(of)
+        assert isinstance(outcome, Outputs)
+        assert isinstance(right, Outputs)
+        defects = 0
+        for output, array in outcome.arrays.items():
+            for index in sorted({0, array.size // 3, array.size // 2, array.size - 1}):
+                alone = {**right.arrays, output: defect(right.arrays[output], index)}
+                reached = self._verdict(of, Outputs(alone))
+                if not reached.status.fails_run:
+                    continue  # The rule leaves this element open.
+                if finding.wrong.formula is None and _names(reached, finding):
+                    continue  # So does the finding.
+                defects += 1
+                together = {**outcome.arrays, output: defect(array, index)}
+                reached = self._verdict(of, replace(outcome, arrays=together))
+                assert reached.status is Status.FAILED, (output, index)
+                assert not _names(reached, finding), (output, index)
+        assert defects
+
+    def _outcome(self, of: Case) -> Outcome:
+        return next(iter(self.backend.run([of, *map(case, COMPANIONS)])))
+
+    def _verdict(self, of: Case, outcome: Outcome) -> Verdict:
+        conclusion = Conclusion(
+            run_case, deviations=read_deviations(self.target), findings=self.findings
+        )
+        return conclusion.excused(of, outcome, conclusion.judge(of, outcome))
+
+
+def _names(verdict: Verdict, finding: Finding) -> bool:
+    message = verdict.reason.message if verdict.reason else ""
+    named, _, _ = message.partition(": ")
+    return (
+        verdict.status.fails_run
+        and named.startswith("known finding ")
+        and f" {finding.name} (" in named
+    )
+
+
+def defect(array: Array, index: int) -> Array:
+    """Return the array with another number as one element: 21 more than there is, or 9."""
+    changed = array.copy()
+    number = changed.reshape(-1)[index]
+    with np.errstate(over="ignore"):
+        more = number + changed.dtype.type(21)
+    changed.reshape(-1)[index] = more if np.isfinite(number) and more != number else 9
+    return changed

@@ -1,0 +1,41 @@
+"""What findings say of the OpenVINO provider is what it does, and they excuse nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import onnxruntime
+import pytest
+
+from dmlconf.backends.onnxruntime.backend import create
+from dmlconf.excuses.findings import Finding
+from tests.backends.finding_checks import FindingChecks, findings_in, of_values
+
+PROVIDER: Final = "OpenVINOExecutionProvider"
+FINDINGS: Final = findings_in("onnxruntime", provider=PROVIDER)
+
+pytestmark = [
+    pytest.mark.runtimes,
+    pytest.mark.skipif(
+        PROVIDER not in onnxruntime.get_available_providers(),
+        reason="onnxruntime-openvino takes the place of onnxruntime, which the other tests need",
+    ),
+]
+
+
+@cache
+def checks() -> FindingChecks:
+    return FindingChecks(create(f"provider={PROVIDER}"), FINDINGS, "onnx")
+
+
+@pytest.mark.parametrize("finding", FINDINGS.findings, ids=lambda each: each.name)
+def test_the_example_fails_as_the_finding_says(finding: Finding) -> None:
+    checks().check_example(finding)
+
+
+@pytest.mark.parametrize("finding", of_values(FINDINGS), ids=lambda each: each.name)
+def test_a_defect_between_the_runtime_and_dmlconf_is_no_part_of_the_finding(
+    finding: Finding,
+) -> None:
+    checks().check_defects(finding)
