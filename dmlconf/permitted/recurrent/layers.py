@@ -125,7 +125,8 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
         )
     )
     # Where one may be anything, all may.
-    least = np.where(sums.max(0) >= ANY_RESULT, sums.max(0), sums.min(0))
+    greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
+    least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
     # A scale of 0 would say that nothing is added up, and the result exact.
     least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
     error = (sums - least) * (HALF_STEP * (roundings(terms) + terms))

@@ -126,6 +126,11 @@ class Quantity(Values):
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
 
+    def _certainly_infinite(self) -> Array:
+        """Return where every right implementation has this infinity."""
+        certain: Array = np.isinf(self.value) & ~self._open()
+        return certain
+
     def _derived(
         self,
         value: Array,
@@ -167,8 +172,7 @@ class Quantity(Values):
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
-        certain = np.isinf(self.value) & ~self._open()
-        error_scale = exact.where(certain, self.error_scale)
+        error_scale = exact.where(self._certainly_infinite(), self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         error_scale = error_scale.open_where(np.isnan(self.value))
@@ -218,6 +222,18 @@ class Quantity(Values):
             activation: the activation.
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
+        # Of an infinity no error is left where the activation is flat, as RELU is below 0.
+        return self._exact_infinities()._activated(activation, dtype)
+
+    def _exact_infinities(self) -> Quantity:
+        """Return the values without the errors of what is infinite in any case."""
+        certain = self._certainly_infinite()
+        if not certain.any():
+            return self
+        exact = Quantity(self.value, ErrorScale(np.zeros_like(self.value)), terms=self._terms())
+        return replace(exact.where(certain, self), terms=self.terms)
+
+    def _activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
         value = activation.formula(self.value)
         error = self._error_of(activation)
         error_scale = activated_error_scale(
