@@ -27,6 +27,7 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import State, Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
@@ -148,16 +149,27 @@ class Kernels:
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
-        """Return what each kernel stores of its rows {..., rows, n}."""
+        """Return what each kernel stores of its rows {..., rows, n}, which are FLOAT32 before.
+
+        So a tanh of -0.99999999, which is -1 in FLOAT32, is not truncated to -0.9995.
+        """
         stored = np.empty_like(values)
         for kernel, block in zip(self.each, self.blocks(values.shape[-2]), strict=True):
-            stored[..., block, :] = kernel.rounded(values[..., block, :])
+            stored[..., block, :] = kernel.rounded(_in_float32(values[..., block, :]))
         return stored
 
     def blocks(self, rows: int) -> list[slice]:
         """Return which of so many rows belong to each kernel."""
         size = rows // self.copies
         return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+@np.errstate(over="ignore")
+def _in_float32(values: Array) -> Array:
+    """Return the FLOAT32 numbers that are nearest, as FLOAT64; finite ones stay finite."""
+    most = np.where(np.isfinite(values), LARGEST_FLOAT32, np.inf)
+    rounded: Array = np.clip(values.astype(np.float32), -most, most).astype(np.float64)
+    return rounded
 
 
 EQUATIONS: Final = Kernel(frozenset(), to_nearest)
