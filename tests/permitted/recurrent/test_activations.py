@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.recurrent.quantity import Quantity
+from dmlconf.reference.activation.fused import Activation
 from tests.permitted.graphs.accepted import accepts, single
 
 GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22, 2.0e-22]},
@@ -80,3 +84,70 @@ def test_a_relu_of_negative_infinity_is_zero_in_layers(tmp_path: Path, data_type
     assert accepts(case, "OutputSingleTensor", [1.5])
     for wrong in (float("nan"), float("-inf"), 0):
         assert not accepts(case, "OutputSingleTensor", [wrong]), wrong
+
+
+OVERFLOWING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [-3.0e+38]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{state}]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_TANH}}]"""
+
+
+def test_a_product_that_overflows_beside_an_infinity_may_be_the_other_one(tmp_path: Path) -> None:
+    """As measured: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
+    overflowing = single(tmp_path, "RNN", OVERFLOWING.format(state=2))
+    assert accepts(overflowing, "OutputSingleTensor", [1])
+    assert accepts(overflowing, "OutputSingleTensor", [-1])
+    finite = single(tmp_path, "RNN", OVERFLOWING.format(state=1))
+    assert accepts(finite, "OutputSingleTensor", [1])
+    assert not accepts(finite, "OutputSingleTensor", [-1])
+
+
+SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [9, 0, 2]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, 0]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: false, ActivationDescs: [
+  {{operator: ACTIVATION_HARD_SIGMOID, Alpha: 1, Beta: 0}},
+  {{operator: ACTIVATION_LINEAR, Alpha: {slope}, Beta: 0}}]"""
+
+
+def test_an_activation_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Path) -> None:
+    """As measured: a share of 0 of 2 * 3e38, which is infinite, is NaN."""
+    overflowing = single(tmp_path, "GRU", SHARES.format(slope="3.0e+38"))
+    assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
+    assert accepts(overflowing, "OutputSingleTensor", [3])
+    finite = single(tmp_path, "GRU", SHARES.format(slope="1.0e+38"))
+    assert accepts(finite, "OutputSingleTensor", [3])
+    assert not accepts(finite, "OutputSingleTensor", [float("nan")])
+
+
+SUBNORMAL = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{input}, 0]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3.0e-21]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e+38]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_LINEAR, Alpha: 1, Beta: 0}}]"""
+
+
+def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
+    """9e-41 has 16 bits in FLOAT32, and may be flushed to 0; 9e-38 has them all."""
+    subnormal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-20"))
+    for right in (0.009, 0.00900005, 0):
+        assert accepts(subnormal, "OutputSingleTensor", [right]), right
+    assert not accepts(subnormal, "OutputSingleTensor", [0.09])
+    normal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-17"))
+    assert accepts(normal, "OutputSingleTensor", [9])
+    for wrong in (9.00005, 0):
+        assert not accepts(normal, "OutputSingleTensor", [wrong]), wrong
+
+
+def test_stores_still_count_where_the_worst_error_exceeds_every_number() -> None:
+    """After 60 steps the sum of all worst errors may be 2^140, the state being 0.5 all the same."""
+    scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
+    (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
+    state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))
+    stored = state.error_scale.stored
+    assert stored is not None
+    assert stored[0, 0] >= 1 / np.cosh(0.5) ** 2
