@@ -294,11 +294,16 @@ class Quantity(Values):
         An error of the argument is multiplied by the mean slope of the activation there. How far
         other slopes differ from that mean counts as an independent error.
         """
-        reach = np.maximum(self._reach(), _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
+        likely = self._reach()
+        reach = np.maximum(likely, _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
         beside = activation.formula(self.value + reach * _BESIDE.reshape(-1, *[1] * value.ndim))
         slopes = (beside[1:] - beside[:-1]) / (reach / 2)
         slope = np.add.reduce(slopes, 0) / len(slopes)
         bend = np.maximum.reduce(np.abs(slopes - slope), 0)
+        # An Alpha of infinity is the slope of a LEAKY_RELU below 0; no error is 0 times that.
+        exact = (likely == 0) & ~np.isfinite(slope + bend)
+        if exact.any():
+            slope, bend = (np.where(exact, 0.0, each) for each in (slope, bend))
         single, half = (
             spread.scaled(slope).widened(bend * spread.limit) for spread in self._spreads()
         )

@@ -151,3 +151,21 @@ def test_stores_still_count_where_the_worst_error_exceeds_every_number() -> None
     stored = state.error_scale.stored
     assert stored is not None
     assert stored[0, 0] >= 1 / np.cosh(0.5) ** 2
+
+
+INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1, 1]},
+  WeightTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [0, 1]},
+  RecurrenceTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [0, 0, 0, 0.1]},
+  BiasTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [0, 1000, 0, -1000.9]},
+  OutputSingleTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, Direction: FORWARD,
+  ActivationDescs: [{operator: ACTIVATION_LEAKY_RELU, Alpha: -.inf}]"""
+
+
+def test_a_zero_without_error_has_none_after_an_infinite_slope(tmp_path: Path) -> None:
+    """1 + 1000 - 1000.9 is 0.1, give or take some roundings of 1000, though its neighbour is 0."""
+    case = single(tmp_path, "RNN", INFINITE_SLOPE)
+    bias = 1000 - float(np.float32(1000.9))
+    expected = (1 + bias) * 1.1
+    for right in (expected, expected + 6e-5, expected - 6e-5):
+        assert accepts(case, "OutputSingleTensor", [0, right]), right
+    assert not accepts(case, "OutputSingleTensor", [0, expected + 0.01])
