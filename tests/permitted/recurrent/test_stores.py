@@ -135,3 +135,23 @@ def test_a_store_truncates_what_float32_makes_of_a_value() -> None:
     values = np.array([[-0.9999999965, -0.99999, 1e300, -np.inf, np.nan]])
     expected = [[-1.0, -0.99951171875, 65504.0, -np.inf, np.nan]]
     np.testing.assert_array_equal(kernels.rounded(values), expected)
+
+
+ODD = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]}},
+  BiasTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [3660, {bias}]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_SHRINK, Bias: {shift}, Threshold: 2}}]"""
+
+
+def test_an_exact_sum_is_rounded_by_the_last_store(tmp_path: Path) -> None:
+    """5347 is cut off to 5344, of which SHRINK leaves 5343, which is cut off to 5340."""
+    odd = single(tmp_path, "RNN", ODD.format(bias=1687, shift=1))
+    for right in (5340, 5344):
+        assert accepts(odd, "OutputSingleTensor", [right]), right
+    for wrong in (5332, 5356):
+        assert not accepts(odd, "OutputSingleTensor", [wrong]), wrong
+    even = single(tmp_path, "RNN", ODD.format(bias=1684, shift=4))
+    assert accepts(even, "OutputSingleTensor", [5340])
+    assert not accepts(even, "OutputSingleTensor", [5336])
