@@ -120,6 +120,8 @@ class Quantity(Values):
         )
         # What overflows FLOAT32 is infinite, and NaN times 0.
         beyond = overflows(np.abs(self.value)) | overflows(np.abs(other.value))
+        for infinite, factor in ((self, other), (other, self)):
+            beyond |= np.isinf(infinite.value) & factor._may_vanish()
         if beyond.any():
             product = product.open_where(beyond)
         return product._with_both_errors(self, other)
@@ -146,6 +148,12 @@ class Quantity(Values):
         sums = self.error_scale.sums
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
+
+    def _may_vanish(self) -> Array:
+        """Return which values are not 0 without any error, but may be 0 or of the other sign."""
+        size, reach = np.abs(self.value), self._reach()
+        near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
+        return near & ((size > 0) | (reach > 0))
 
     def _certainly_infinite(self) -> Array:
         """Return where every right implementation has this infinity."""

@@ -169,3 +169,22 @@ def test_a_zero_without_error_has_none_after_an_infinite_slope(tmp_path: Path) -
     for right in (expected, expected + 6e-5, expected - 6e-5):
         assert accepts(case, "OutputSingleTensor", [0, right]), right
     assert not accepts(case, "OutputSingleTensor", [0, expected + 0.01])
+
+
+VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, {reset}, 0]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, .inf]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: true, ActivationDescs: [
+  {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_TANH}}]"""
+
+
+def test_a_gate_that_vanishes_makes_no_number_of_an_infinity(tmp_path: Path) -> None:
+    """As measured: the sigmoid of -200 is 1e-87, which is 0 in FLOAT32, and NaN times infinity."""
+    vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
+    assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
+    assert accepts(vanishing, "OutputSingleTensor", [2])
+    small = single(tmp_path, "GRU", VANISHING.format(reset=-20))
+    assert accepts(small, "OutputSingleTensor", [2])
+    assert not accepts(small, "OutputSingleTensor", [float("nan")])
