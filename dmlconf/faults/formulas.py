@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dmlconf.faults.attention import mask_divided_by_scale
 from dmlconf.faults.bounds import infinity_as_the_least_integer
 from dmlconf.faults.channels import bias_by_a_product
 from dmlconf.faults.computed import Formula
@@ -44,6 +45,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         lengths_not_clamped,
         low_word_as_index,
         low_words_compared_as_signed,
+        mask_divided_by_scale,
         moments_read_as_parameters,
         one_product_of_filter_and_input,
         parts_beyond_32_bits_left_out,

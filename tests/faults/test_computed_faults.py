@@ -5,6 +5,7 @@ The wrong outputs are what DirectML 1.15.4, or the release that a test names, gi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,18 @@ SEEN = [
         "DataType: INT64, values: [1, 2, 3]}, "
         "OutputGradientTensor: {Sizes: [1, 1, 1, 3], DataType: INT64}, Min: -100, Max: 100}",
         {"OutputGradientTensor": [1, 2, 3]},
+    ),
+    Seen(
+        "mask-and-positions-with-a-scale-of-zero",
+        "MULTIHEAD_ATTENTION",
+        "{QueryTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [2]}, "
+        "KeyTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [3]}, "
+        "ValueTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [5]}, "
+        "MaskTensor: {Sizes: [1, 1, 1, 1], DataType: INT32, values: [0]}, "
+        "RelativePositionBiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}, "
+        "OutputTensor: {Sizes: [1, 1, 1], DataType: FLOAT32}, Scale: 0, MaskFilterValue: 0.5, "
+        "HeadCount: 1, MaskType: BOOLEAN}",
+        {"OutputTensor": [math.nan]},
     ),
     # The first moment of the first element is truncated by 0.0005, and so is what the step leaves.
     Seen(

@@ -131,7 +131,8 @@ def fused_error_scale(
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         result = fused(values, activation)
-    return activated_error_scale(values, error_scale, activation, dtype, error, result)
+        scaled, reach = _activated(values, error_scale, activation, dtype, error, result)
+        return _beside_steep_activations(scaled, values, reach, activation)
 
 
 def activated_error_scale(
@@ -144,11 +145,25 @@ def activated_error_scale(
 ) -> ErrorScale:
     """Return what `fused_error_scale` does, of an activation whose values are known.
 
+    There are no spans, so that it may be carried on.
+
     Args:
         values, error_scale, activation, dtype: as that takes them.
         error: the activation's own error at the sums.
         result: the activation of the sums.
     """
+    return _activated(values, error_scale, activation, dtype, error, result)[0]
+
+
+def _activated(
+    values: Array,
+    error_scale: ErrorScale,
+    activation: Mapping[str, Any],
+    dtype: np.dtype[Any],
+    error: Array,
+    result: Array,
+) -> tuple[ErrorScale, Array]:
+    """Return what `activated_error_scale` does, and how far the sums may be off."""
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
@@ -186,7 +201,7 @@ def activated_error_scale(
             # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
             zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)
             scaled = replace(scaled, others=(*scaled.others, zeros))
-        return _beside_steep_activations(scaled, values, reach, activation)
+        return scaled, reach
 
 
 def _beside_steep_activations(

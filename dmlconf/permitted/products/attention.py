@@ -5,7 +5,7 @@ Derived in docs/bounds.md, Softmax.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from dmlconf.permitted.numbers.rounding import (
     STEP,
     anything_where,
     finite_sizes,
+    overflows,
 )
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.softmax import fused_softmax
@@ -40,7 +41,12 @@ from dmlconf.reference.products.attention import (
     score_terms,
 )
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import (
+    FLOAT16_EPSILON,
+    LARGEST_FLOAT16,
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+)
 
 __all__ = [
     "multihead_attention1_error_scale",
@@ -61,7 +67,7 @@ def multihead_attention1_error_scale(
 
     Measured: kernels store queries, keys and values with their bias in FLOAT16, and the shares that
     the softmax gives. DirectML 1.15.4 also stores what is added to scores for positions and masks,
-    DirectML 1.13.1 the scores and the sum of powers; a simulation of 1.13.1 is a candidate. All are
+    DirectML 1.13.1 the scores and the sum of powers; simulations of 1.13.1 are candidates. All are
     truncated. Simulations give 99.8% of the elements with the same bits.
 
     Derived in docs/bounds.md, Softmax.
@@ -83,6 +89,11 @@ def multihead_attention1_error_scale(
         beyond = _overflowing_products(fields, heads)
         if beyond.any():
             sizes, scores = _open_rows(sizes, scores, beyond)
+        held_with_bias = dtype == np.float16 and fields["BiasTensor"] is not None
+        if held_with_bias:
+            beyond = _overflowing_scores(exact)
+            if beyond.any():
+                sizes, scores = _open_rows(sizes, scores, beyond)
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
@@ -91,6 +102,10 @@ def multihead_attention1_error_scale(
         values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
         if fields["BiasTensor"] is not None:
             values = values.holding(fused_softmax(scores, KEYS) @ value)
+        if held_with_bias:
+            infinite = np.asarray(_beyond_float16(exact.spread(exact.value)).any(2, keepdims=True))
+            if infinite.any():
+                values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
         unbounded = np.isinf(value)
         if unbounded.any():
             # A share that comes out as 0 makes NaN of an infinite value.
@@ -117,8 +132,9 @@ def multihead_attention1_error_scale(
         error_scale = error_scale.overflowing_where(in_order(values.overflows))
     if dtype == np.float16:
         with np.errstate(all="ignore"):
-            others = (in_order(_held(exact, fields, store)).astype(dtype) for store in STORES)
-            error_scale = replace(error_scale, others=tuple(others))
+            held = (result for store in STORES for result in _held(exact, fields, store))
+            others = tuple(in_order(result).astype(dtype) for result in held)
+            error_scale = replace(error_scale, others=others)
     return error_scale, *outputs[1:]
 
 
@@ -179,8 +195,24 @@ def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> 
     return beyond
 
 
-def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
-    """Return the result of a kernel that stores scores, sum of powers and shares in FLOAT16.
+def _overflowing_scores(parts: Heads) -> Array:
+    """Return which scores have a query or a key that overflows FLOAT16 with its bias.
+
+    Measured: DirectML 1.15.4 makes an infinity of 65504 + 1.
+    """
+    queries = np.asarray(_beyond_float16(parts.query).any(3, keepdims=True))
+    keys = np.asarray(_beyond_float16(parts.spread(parts.key)).any(3))
+    either: Array = queries | keys[:, :, np.newaxis]
+    return either
+
+
+def _beyond_float16(values: Array) -> Array:
+    """Return which finite values FLOAT16 cannot hold."""
+    return overflows(np.abs(values), np.dtype(np.float16))
+
+
+def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
+    """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
     DirectML 1.13.1 does, as measured.
 
@@ -191,11 +223,32 @@ def _held(parts: Heads, fields: Mapping[str, Any], store: Store) -> Array:
     """
     if fields["BiasTensor"] is not None:
         parts = Heads(*map(store, (parts.query, parts.key, parts.value)))
-    scores = store(attention_scores(parts, fields))
-    powers = np.exp(scores - scores.max(KEYS, keepdims=True))
-    shares = store(powers / store(powers.sum(KEYS, keepdims=True)))
-    values: Array = shares @ parts.spread(parts.value)
-    return values
+    for scores in _held_sums(parts, fields, store):
+        powers = np.exp(scores - scores.max(KEYS, keepdims=True))
+        shares = store(powers / store(powers.sum(KEYS, keepdims=True)))
+        yield shares @ parts.spread(parts.value)
+
+
+def _held_sums(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
+    """Yield the scores as kernels store them.
+
+    Measured on DirectML 1.13.1, of 512 elements each: a mask is stored before it is added (512).
+    With a bias of positions it is divided by Scale, and both are stored before they are multiplied
+    with Scale (510). Products may be stored before the bias of positions is added.
+    """
+    fit, position, mask = score_terms(parts, fields)
+    if position is None:
+        yield store(fit if mask is None else fit + store(mask))
+        return
+    if mask is None:
+        yield store(fit + position)
+        yield store(store(fit) + position)
+        return
+    scale, held = single(fields["Scale"]), store(mask)
+    if scale and np.abs(held / scale).max(initial=0.0) <= LARGEST_FLOAT16:
+        yield store(fit + scale * store(position / scale + store(held / scale)))
+    else:
+        yield store(fit + position + held)
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import State, Values
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 
 __all__ = ["EQUATIONS", "Kernel", "Kernels", "Sites"]
 
@@ -151,16 +152,27 @@ class Kernels:
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
-        """Return values, sizes {..., rows, n}, with each kernel's rows rounded by that kernel."""
+        """Return what each kernel stores of its rows, sizes {..., rows, n}, which it has in FLOAT32.
+
+        A tanh of -0.99999999 is -1 in FLOAT32, and is not truncated to -0.9995 in FLOAT16.
+        """
         stored = np.empty_like(values)
         for kernel, block in zip(self.each, self.blocks(values.shape[-2]), strict=True):
-            stored[..., block, :] = kernel.rounded(values[..., block, :])
+            stored[..., block, :] = kernel.rounded(_in_float32(values[..., block, :]))
         return stored
 
     def blocks(self, rows: int) -> list[slice]:
         """Return the slice of rows that belongs to each kernel, given the number of rows."""
         size = rows // self.copies
         return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+@np.errstate(over="ignore")
+def _in_float32(values: Array) -> Array:
+    """Return the FLOAT32 numbers that are nearest, as FLOAT64; finite ones stay finite."""
+    most = np.where(np.isfinite(values), LARGEST_FLOAT32, np.inf)
+    rounded: Array = np.clip(values.astype(np.float32), -most, most).astype(np.float64)
+    return rounded
 
 
 EQUATIONS: Final = Kernel(frozenset(), to_nearest)

@@ -125,9 +125,13 @@ def _apart(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int) ->
         )
     )
     # Where one may be anything, all may.
-    least = np.where(sums.max(0) >= ANY_RESULT, sums.max(0), sums.min(0))
-    # A scale of 0 would say that nothing is added up, and the result exact.
-    least = np.where(sums.max(0) > 0, np.fmax(least, _NEXT_TO_NOTHING), least)
+    greatest = np.fmax.reduce(np.where(np.isfinite(sums), sums, np.nan), 0)
+    least = np.where(greatest >= ANY_RESULT, greatest, sums.min(0))
+    # A scale of 0 would say that nothing is added up, and the result exact; but the last store
+    # rounds what FLOAT16 does not have.
+    rounded = np.logical_or.reduce([value.astype(np.float16) != value for value in values])
+    inexact = (sums.max(0) > 0) | (sums.max(0) == 0) & rounded
+    least = np.where(inexact, np.fmax(least, _NEXT_TO_NOTHING), least)
     error = (sums - least) * (HALF_STEP * (roundings(terms) + terms))
     error += (stored - stored.min(0)) * FLOAT16_EPSILON
     error = np.where(np.isfinite(error) & (error > 0), error, 0.0)

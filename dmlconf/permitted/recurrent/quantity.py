@@ -16,7 +16,13 @@ import numpy as np
 from dmlconf.permitted.activation.errors import ERRORS
 from dmlconf.permitted.activation.fused import activated_error_scale
 from dmlconf.permitted.numbers.error_scale import LONGEST_WHOLE, ErrorScale
-from dmlconf.permitted.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
+from dmlconf.permitted.numbers.rounding import (
+    ANY_RESULT,
+    HALF_STEP,
+    finite_sizes,
+    or_any_result,
+    overflows,
+)
 from dmlconf.permitted.recurrent.spread import ROUNDING, Spread, independent, sources_of
 from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.reference.activation.formulas import attributes_of
@@ -24,7 +30,12 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.recurrent.values import Values
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT16, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import (
+    FLOAT16_EPSILON,
+    LARGEST_FLOAT16,
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+)
 
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
@@ -88,6 +99,11 @@ class Quantity(Values):
             lambda first, second: first + second,
             lambda first, second: first + second,
         )
+        # Beside an infinity, finite terms may overflow to the other one: the sum is NaN then.
+        infinite = np.isinf(self.value) | np.isinf(other.value)
+        beyond = infinite & (overflows(self._terms()) | overflows(other._terms()))
+        if beyond.any():
+            total = total.open_where(beyond)
         return replace(total, terms=self._terms() + other._terms())
 
     def _terms(self) -> Array:
@@ -95,13 +111,20 @@ class Quantity(Values):
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Values) -> Quantity:
+        other = quantity_of(other)
         product = self._derived(
             self.value * other.value,
-            quantity_of(other),
+            other,
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
-        return product._with_both_errors(self, quantity_of(other))
+        # What overflows FLOAT32 is infinite, and NaN times 0.
+        beyond = overflows(np.abs(self.value)) | overflows(np.abs(other.value))
+        for infinite, factor in ((self, other), (other, self)):
+            beyond |= np.isinf(infinite.value) & factor._may_vanish()
+        if beyond.any():
+            product = product.open_where(beyond)
+        return product._with_both_errors(self, other)
 
     def _with_both_errors(self, first: Quantity, second: Quantity) -> Quantity:
         """Return a product with the product of its factors' errors, which is not linear.
@@ -126,6 +149,17 @@ class Quantity(Values):
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
 
+    def _may_vanish(self) -> Array:
+        """Return which values are not 0 without any error, but may be 0 or of the other sign."""
+        size, reach = np.abs(self.value), self._reach()
+        near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
+        return near & ((size > 0) | (reach > 0))
+
+    def _certainly_infinite(self) -> Array:
+        """Return where every right implementation has this infinity."""
+        certain: Array = np.isinf(self.value) & ~self._open()
+        return certain
+
     def _derived(
         self,
         value: Array,
@@ -134,7 +168,7 @@ class Quantity(Values):
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
         """Return a value with what it takes of both errors, and of its own rounding."""
-        error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(np.abs(value))
+        error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
         # What may be NaN is so times zero, or beside any other term, as well.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
@@ -167,8 +201,7 @@ class Quantity(Values):
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         exact = ErrorScale(np.zeros_like(value))
-        certain = np.isinf(self.value) & ~self._open()
-        error_scale = exact.where(certain, self.error_scale)
+        error_scale = exact.where(self._certainly_infinite(), self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         error_scale = error_scale.open_where(np.isnan(self.value))
@@ -218,6 +251,18 @@ class Quantity(Values):
             activation: the activation.
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
+        # Of an infinity no error is left where the activation is flat, as RELU is below 0.
+        return self._exact_infinities()._activated(activation, dtype)
+
+    def _exact_infinities(self) -> Quantity:
+        """Return the values without the errors of what is infinite in any case."""
+        certain = self._certainly_infinite()
+        if not certain.any():
+            return self
+        exact = Quantity(self.value, ErrorScale(np.zeros_like(self.value)), terms=self._terms())
+        return replace(exact.where(certain, self), terms=self.terms)
+
+    def _activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
         value = activation.formula(self.value)
         error = self._error_of(activation)
         error_scale = activated_error_scale(
@@ -230,6 +275,8 @@ class Quantity(Values):
         spreads = self._activated_spreads(activation, value, error)
         # Activations of NaN are not documented, and differ between layers.
         undefined = overflowed | np.isnan(self.value) | self._open()
+        if (subnormal := _subnormal(value)).any():
+            error_scale += ErrorScale(np.where(subnormal, _own_size(value), 0.0))
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
     def _error_of(self, activation: Activation) -> Array:
@@ -255,11 +302,16 @@ class Quantity(Values):
         An error of the argument is multiplied by the mean slope of the activation there. How far
         other slopes differ from that mean counts as an independent error.
         """
-        reach = np.maximum(self._reach(), _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
+        likely = self._reach()
+        reach = np.maximum(likely, _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
         beside = activation.formula(self.value + reach * _BESIDE.reshape(-1, *[1] * value.ndim))
         slopes = (beside[1:] - beside[:-1]) / (reach / 2)
         slope = np.add.reduce(slopes, 0) / len(slopes)
         bend = np.maximum.reduce(np.abs(slopes - slope), 0)
+        # An Alpha of infinity is the slope of a LEAKY_RELU below 0; no error is 0 times that.
+        exact = (likely == 0) & ~np.isfinite(slope + bend)
+        if exact.any():
+            slope, bend = (np.where(exact, 0.0, each) for each in (slope, bend))
         single, half = (
             spread.scaled(slope).widened(bend * spread.limit) for spread in self._spreads()
         )
@@ -400,12 +452,29 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
 @np.errstate(over="ignore")
 def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
     """Return the spread of values that FLOAT32 rounds once, unless it holds them exactly."""
-    size = ROUNDING * HALF_STEP * np.abs(values)
-    lossless = values.astype(np.float32) == values
+    size = ROUNDING * HALF_STEP * _own_size(values)
+    lossless = (values.astype(np.float32) == values) & ~_subnormal(values)
     if lossless.any():
         lossless &= (spread.limit == 0) & (held.limit == 0)
         size = np.where(lossless, 0.0, size)
     return spread.widened(size)
+
+
+def _own_size(values: Array) -> Array:
+    """Return the sizes of values, of which FLOAT32 loses a share of HALF_STEP.
+
+    A subnormal number may be lost as a whole, so its size counts as so much more.
+    """
+    sizes = np.abs(values)
+    subnormal = _subnormal(values)
+    return np.where(subnormal, sizes / HALF_STEP, sizes) if subnormal.any() else sizes
+
+
+def _subnormal(values: Array) -> Array:
+    """Return which values are subnormal in FLOAT32."""
+    sizes = np.abs(values)
+    subnormal: Array = (sizes > 0) & (sizes < LEAST_NORMAL_FLOAT32)
+    return subnormal
 
 
 def _product_size(left: Array, right: Array) -> Array:

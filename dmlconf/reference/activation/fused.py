@@ -24,7 +24,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activation of gates or states.
+    """An activation of gates or states of recurrent layers.
+
+    Measured in GRU and LSTM: it is the operator's own function, so that RELU of NaN and of the
+    negative infinity is 0, where a fused RELU makes NaN.
 
     Attributes:
         desc: a nested operator: its name as `operator`, and its attributes.
@@ -37,7 +40,10 @@ class Activation:
     @classmethod
     def each(cls, descs: Sequence[Mapping[str, Any]]) -> list[Activation]:
         """Return an activation for each desc."""
-        return [cls(desc, fused_formula(desc)) for desc in descs]
+        return [
+            cls(desc, partial(_OF_LAYERS[desc["operator"]], **attributes_of(desc)))
+            for desc in descs
+        ]
 
 
 def _fused_relu(x: Array) -> Array:
@@ -53,6 +59,11 @@ _FUSED: Final[Mapping[str, Callable[..., Array]]] = {
     **FORMULAS,
     "ACTIVATION_RELU": _fused_relu,
     "ELEMENT_WISE_CLIP": _fused_clip,
+}
+
+_OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
+    **_FUSED,
+    "ACTIVATION_RELU": FORMULAS["ACTIVATION_RELU"],
 }
 
 

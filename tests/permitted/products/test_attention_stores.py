@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dmlconf.permitted.products.attention import multihead_attention1_error_scal
 from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.products.attention import multihead_attention1
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.graphs.accepted import accepts, single
 
 QUERIES, KEYS, SIZE = 6, 16, 8
 
@@ -53,8 +55,10 @@ def arguments(seed: int) -> dict[str, Any]:
 def kernel(given: dict[str, Any], older: bool) -> Array:
     """Return what DirectML 1.15.4 computes, or an older version that holds scores and sums."""
     query, key, value = (given[name][0].astype(np.float64) for name in list(given)[:3])
-    scores = 0.5 * query @ key.T
+    scores = given["Scale"] * query @ key.T
     scores = toward_zero(scores) if older else scores
+    if given["RelativePositionBiasTensor"] is not None:
+        scores = toward_zero(scores + given["RelativePositionBiasTensor"][0, 0])
     powers = np.exp(scores - scores.max(1, keepdims=True))
     total = powers.sum(1, keepdims=True)
     shares = toward_zero(powers / (toward_zero(total) if older else total))
@@ -86,3 +90,35 @@ def test_refuses_four_ulps_above_what_is_right() -> None:
     given = arguments(1)
     (right,) = multihead_attention1(**given)
     assert (shares_of_limits(right + 4 * float16_ulps(right), given) > 1).mean() > 0.9
+
+
+def test_accepts_products_that_are_held_before_positions_are_added() -> None:
+    """As measured on DirectML 1.13.1. A ULP of a product of 30 is 1.6% of a share."""
+    for seed in range(5):
+        given = arguments(seed) | {"Scale": 16.0}
+        fit = 16 * given["QueryTensor"][0].astype(float) @ given["KeyTensor"][0].astype(float).T
+        positions = np.random.default_rng(seed).uniform(-1, 1, fit.shape) - fit
+        given["RelativePositionBiasTensor"] = positions[np.newaxis, np.newaxis].astype(np.float16)
+        actual = kernel(given, older=True)
+        assert shares_of_limits(actual, given).max() <= 1
+        assert (shares_of_limits(1.02 * actual, given) > 1).any()
+
+
+BIASED = """StackedQueryKeyTensor:
+  {{Sizes: [1, 2, 1, 2, 1], DataType: FLOAT16, values: [0, 0, 0, 0]}},
+  ValueTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16, values: [{value}, 0]}},
+  BiasTensor: {{Sizes: [1, 1, 3], DataType: FLOAT16, values: [0, 0, 1]}},
+  OutputTensor: {{Sizes: [1, 2, 1], DataType: FLOAT16}}, Scale: 1, MaskFilterValue: 0,
+  QueryHeadCount: 1, KeyValueHeadCount: 1, MaskType: NONE"""
+
+
+def test_a_value_that_overflows_with_its_bias_may_be_infinite(tmp_path: Path) -> None:
+    """As measured: DirectML 1.15.4 makes an infinity of 65504 + 1, which FLOAT16 does not have."""
+    infinity = float("inf")
+    overflowing = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65504))
+    assert accepts(overflowing, "OutputTensor", [infinity, infinity])
+    assert accepts(overflowing, "OutputTensor", [32752, 32752])
+    assert not accepts(overflowing, "OutputTensor", [30000, 30000])
+    finite = single(tmp_path, "MULTIHEAD_ATTENTION1", BIASED.format(value=65472))
+    assert accepts(finite, "OutputTensor", [32736, 32736])
+    assert not accepts(finite, "OutputTensor", [infinity, infinity])

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.recurrent.quantity import Quantity
+from dmlconf.reference.activation.fused import Activation
 from tests.permitted.graphs.accepted import accepts, single
 
 GRU = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [-1.0e-22, 2.0e-22]},
@@ -60,3 +66,125 @@ def test_a_state_of_zero_times_infinity_may_be_that_of_a_bounded_sum(tmp_path: P
     finite = single(tmp_path, "GRU", MIXTURE.format(input="-7"))
     assert accepts(finite, "OutputSingleTensor", [3])
     assert not accepts(finite, "OutputSingleTensor", [float("nan")])
+
+
+RECTIFIED = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [0]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: {type}, values: [0, 0, 0]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: {type}, values: [0, 0, -.inf]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: {type}}}, Direction: FORWARD,
+  LinearBeforeReset: true, ActivationDescs: [
+  {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_RELU}}]"""
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT16", "FLOAT32"])
+def test_a_relu_of_negative_infinity_is_zero_in_layers(tmp_path: Path, data_type: str) -> None:
+    """As measured on DirectML 1.8.0 to 1.15.4; fused into other operators it is NaN."""
+    case = single(tmp_path, "GRU", RECTIFIED.format(type=data_type))
+    assert accepts(case, "OutputSingleTensor", [1.5])
+    for wrong in (float("nan"), float("-inf"), 0):
+        assert not accepts(case, "OutputSingleTensor", [wrong]), wrong
+
+
+OVERFLOWING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.inf]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [-3.0e+38]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [{state}]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_TANH}}]"""
+
+
+def test_a_product_that_overflows_beside_an_infinity_may_be_the_other_one(tmp_path: Path) -> None:
+    """As measured: infinity - 2 * 3e38 is NaN, which RNN bounds to the least number."""
+    overflowing = single(tmp_path, "RNN", OVERFLOWING.format(state=2))
+    assert accepts(overflowing, "OutputSingleTensor", [1])
+    assert accepts(overflowing, "OutputSingleTensor", [-1])
+    finite = single(tmp_path, "RNN", OVERFLOWING.format(state=1))
+    assert accepts(finite, "OutputSingleTensor", [1])
+    assert not accepts(finite, "OutputSingleTensor", [-1])
+
+
+SHARES = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [9, 0, 2]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, 0]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: false, ActivationDescs: [
+  {{operator: ACTIVATION_HARD_SIGMOID, Alpha: 1, Beta: 0}},
+  {{operator: ACTIVATION_LINEAR, Alpha: {slope}, Beta: 0}}]"""
+
+
+def test_an_activation_that_overflows_is_no_number_in_a_product_with_zero(tmp_path: Path) -> None:
+    """As measured: a share of 0 of 2 * 3e38, which is infinite, is NaN."""
+    overflowing = single(tmp_path, "GRU", SHARES.format(slope="3.0e+38"))
+    assert accepts(overflowing, "OutputSingleTensor", [float("nan")])
+    assert accepts(overflowing, "OutputSingleTensor", [3])
+    finite = single(tmp_path, "GRU", SHARES.format(slope="1.0e+38"))
+    assert accepts(finite, "OutputSingleTensor", [3])
+    assert not accepts(finite, "OutputSingleTensor", [float("nan")])
+
+
+SUBNORMAL = """InputTensor: {{Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [{input}, 0]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3.0e-21]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e+38]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_LINEAR, Alpha: 1, Beta: 0}}]"""
+
+
+def test_a_subnormal_state_has_few_digits_or_none(tmp_path: Path) -> None:
+    """9e-41 has 16 bits in FLOAT32, and may be flushed to 0; 9e-38 has them all."""
+    subnormal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-20"))
+    for right in (0.009, 0.00900005, 0):
+        assert accepts(subnormal, "OutputSingleTensor", [right]), right
+    assert not accepts(subnormal, "OutputSingleTensor", [0.09])
+    normal = single(tmp_path, "RNN", SUBNORMAL.format(input="3.0e-17"))
+    assert accepts(normal, "OutputSingleTensor", [9])
+    for wrong in (9.00005, 0):
+        assert not accepts(normal, "OutputSingleTensor", [wrong]), wrong
+
+
+def test_stores_still_count_where_the_worst_error_exceeds_every_number() -> None:
+    """After 60 steps the sum of all worst errors may be 2^140, the state being 0.5 all the same."""
+    scale = ErrorScale(np.array([[2.0**140]]), stored=np.array([[1.0]]))
+    (tanh,) = Activation.each([{"operator": "ACTIVATION_TANH"}])
+    state = Quantity(np.array([[0.5]]), scale).activated(tanh, np.dtype(np.float16))
+    stored = state.error_scale.stored
+    assert stored is not None
+    assert stored[0, 0] >= 1 / np.cosh(0.5) ** 2
+
+
+INFINITE_SLOPE = """InputTensor: {Sizes: [1, 2, 1, 1], DataType: FLOAT32, values: [1, 1]},
+  WeightTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [0, 1]},
+  RecurrenceTensor: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [0, 0, 0, 0.1]},
+  BiasTensor: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [0, 1000, 0, -1000.9]},
+  OutputSingleTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, Direction: FORWARD,
+  ActivationDescs: [{operator: ACTIVATION_LEAKY_RELU, Alpha: -.inf}]"""
+
+
+def test_a_zero_without_error_has_none_after_an_infinite_slope(tmp_path: Path) -> None:
+    """1 + 1000 - 1000.9 is 0.1, give or take some roundings of 1000, though its neighbour is 0."""
+    case = single(tmp_path, "RNN", INFINITE_SLOPE)
+    bias = 1000 - float(np.float32(1000.9))
+    expected = (1 + bias) * 1.1
+    for right in (expected, expected + 6e-5, expected - 6e-5):
+        assert accepts(case, "OutputSingleTensor", [0, right]), right
+    assert not accepts(case, "OutputSingleTensor", [0, expected + 0.01])
+
+
+VANISHING = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+  WeightTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, {reset}, 0]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [0, 0, .inf]}},
+  HiddenInitTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [3]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}, Direction: FORWARD,
+  LinearBeforeReset: true, ActivationDescs: [
+  {{operator: ACTIVATION_SIGMOID}}, {{operator: ACTIVATION_TANH}}]"""
+
+
+def test_a_gate_that_vanishes_makes_no_number_of_an_infinity(tmp_path: Path) -> None:
+    """As measured: the sigmoid of -200 is 1e-87, which is 0 in FLOAT32, and NaN times infinity."""
+    vanishing = single(tmp_path, "GRU", VANISHING.format(reset=-200))
+    assert accepts(vanishing, "OutputSingleTensor", [float("nan")])
+    assert accepts(vanishing, "OutputSingleTensor", [2])
+    small = single(tmp_path, "GRU", VANISHING.format(reset=-20))
+    assert accepts(small, "OutputSingleTensor", [2])
+    assert not accepts(small, "OutputSingleTensor", [float("nan")])

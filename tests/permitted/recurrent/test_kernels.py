@@ -9,6 +9,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.rounding import ANY_RESULT
 from dmlconf.permitted.recurrent import layers
 from dmlconf.tensors.datatypes import Array
 from dmlconf.workers.memory import tensor_bytes
@@ -91,3 +92,10 @@ def test_sequences_one_by_one_are_those_of_the_whole_batch(
         assert (parts.overflows is None) == (whole.overflows is None)
         if whole.overflows is not None:
             np.testing.assert_array_equal(parts.overflows, whole.overflows)
+
+
+def test_where_one_kernel_may_give_anything_any_result_is_right() -> None:
+    """The error of another kernel there may be NaN, as that of infinity times 0 is."""
+    scales = [ErrorScale(np.array([error, 3.0])) for error in (np.nan, ANY_RESULT, np.inf)]
+    both = layers._apart([np.zeros(2)] * 3, scales, 5).sums
+    np.testing.assert_array_equal(both, [ANY_RESULT, 3.0])

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
+from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.permitted.recurrent.gru import gru_error_scale
+from dmlconf.permitted.recurrent.kernels import Kernel, Kernels
 from dmlconf.permitted.recurrent.quantity import Quantity
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
 from dmlconf.permitted.recurrent.spread import Spread
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.permitted.graphs.accepted import accepts, single
 
 RELU = {"operator": "ACTIVATION_RELU"}
 
@@ -101,3 +106,52 @@ def test_a_store_forgets_errors_that_reach_no_boundary() -> None:
     cut = before.held(lambda numbers: np.floor(numbers * 2**10) / 2**10)
     assert cut.spreads is not None
     np.testing.assert_array_equal(cut.spreads[1].limit, 2.0**-10)
+
+
+CANCELLING = """InputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2.0078125]},
+  WeightTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [3.48828125]},
+  RecurrenceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [-3.998046875]},
+  BiasTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [1.0048828125, 0]},
+  HiddenInitTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2.001953125]},
+  OutputSingleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT16}, Direction: FORWARD,
+  ActivationDescs: [{operator: ACTIVATION_IDENTITY}]"""
+
+
+def test_rnn_may_add_the_bias_before_it_stores_the_sum(tmp_path: Path) -> None:
+    """7.0038 + 1.0049 - 8.0039 is 0.0048, and 0 where 7.0038 is cut off to 7 first.
+
+    8.0087, cut off to 8.0078, minus 8 is 0.0078: so DirectML 1.15.4 computes with one input.
+    """
+    case = single(tmp_path, "RNN", CANCELLING)
+    for right in (0.0048, 0, 0.0078125):
+        assert accepts(case, "OutputSingleTensor", [right]), right
+    for wrong in (0.0024, 0.0063, 0.01):
+        assert not accepts(case, "OutputSingleTensor", [wrong]), wrong
+
+
+def test_a_store_truncates_what_float32_makes_of_a_value() -> None:
+    """DirectML 1.15.4 stores -1 where a tanh is -0.9999999965, which is -1 in FLOAT32."""
+    kernels = Kernels((Kernel(frozenset({"state"}), toward_zero),), np.dtype(np.float16))
+    values = np.array([[-0.9999999965, -0.99999, 1e300, -np.inf, np.nan]])
+    expected = [[-1.0, -0.99951171875, 65504.0, -np.inf, np.nan]]
+    np.testing.assert_array_equal(kernels.rounded(values), expected)
+
+
+ODD = """InputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]}},
+  WeightTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]}},
+  RecurrenceTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [1]}},
+  BiasTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [3660, {bias}]}},
+  OutputSingleTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}}, Direction: FORWARD,
+  ActivationDescs: [{{operator: ACTIVATION_SHRINK, Bias: {shift}, Threshold: 2}}]"""
+
+
+def test_an_exact_sum_is_rounded_by_the_last_store(tmp_path: Path) -> None:
+    """5347 is cut off to 5344, of which SHRINK leaves 5343, which is cut off to 5340."""
+    odd = single(tmp_path, "RNN", ODD.format(bias=1687, shift=1))
+    for right in (5340, 5344):
+        assert accepts(odd, "OutputSingleTensor", [right]), right
+    for wrong in (5332, 5356):
+        assert not accepts(odd, "OutputSingleTensor", [wrong]), wrong
+    even = single(tmp_path, "RNN", ODD.format(bias=1684, shift=4))
+    assert accepts(even, "OutputSingleTensor", [5340])
+    assert not accepts(even, "OutputSingleTensor", [5336])

@@ -1,0 +1,31 @@
+"""A fault of MULTIHEAD_ATTENTION: a mask with a bias of positions is divided by Scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.numbers.floats import single
+from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
+
+__all__ = ["mask_divided_by_scale"]
+
+_OUTPUT = "OutputTensor"
+
+
+@of_operators("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1")
+def mask_divided_by_scale(case: Case) -> Computed | None:
+    """Return NaN for a BOOLEAN mask with a bias of positions and a Scale of 0.
+
+    The products, the bias and the mask divided by Scale are added up and multiplied by Scale, so
+    that with a Scale of 0 each score is 0 / 0. A subnormal Scale counts as 0.
+    """
+    desc = case.desc
+    if desc["MaskType"] != "BOOLEAN" or desc["RelativePositionBiasTensor"] is None:
+        return None
+    if abs(single(desc["Scale"])) >= LEAST_NORMAL_FLOAT32:
+        return None
+    outputs = evaluate(case)
+    return Computed({**outputs, _OUTPUT: np.full_like(outputs[_OUTPUT], np.nan)})
