@@ -152,7 +152,7 @@ class Kernels:
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
-        """Return what each kernel stores of its rows, sizes {..., rows, n}, which it has in FLOAT32.
+        """Return what each kernel stores of rows {..., rows, n} that it has in FLOAT32.
 
         A tanh of -0.99999999 is -1 in FLOAT32, and is not truncated to -0.9995 in FLOAT16.
         """
