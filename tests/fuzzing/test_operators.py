@@ -22,7 +22,10 @@ SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANT
 NOT_OWNED = "inputs-not-owned-by-dml"
 """The constraint of operators whose inputs cannot have the flag OWNED_BY_DML."""
 
-REFUSED = {"SCATTER_ND": {"layout IndicesTensor broadcast"}}
+REFUSED = {
+    "MULTIHEAD_ATTENTION1": {"layout PastSequenceLengthsTensor broadcast"},
+    "SCATTER_ND": {"layout IndicesTensor broadcast"},
+}
 """Layouts that a constraint forbids."""
 
 
