@@ -70,22 +70,29 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
 
     Each direction has the activations f, g and h. Of a step's input Xt, and the hidden nodes Ht-1
     and the cell Ct-1 before it, with the weights W, the recurrence R, the biases Wb and Rb of the
-    gates in the order i, o, f, c, and the peepholes P:
+    gates in the order i, o, f, c, and the peepholes P in the order i, o, f, products of matrices
+    written @ and those of elements *:
 
-        it = f(Xt Wi + Ht-1 Ri + Wbi + Rbi + Pi Ct-1)
-        ft = f(Xt Wf + Ht-1 Rf + Wbf + Rbf + Pf Ct-1), or with CoupleInputForget 1 - it
-        ct = g(Xt Wc + Ht-1 Rc + Wbc + Rbc)
-        Ct = ft Ct-1 + it ct
-        ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
-        Ht = ot h(Ct)
+        it = f(Xt @ Wi^T + Ht-1 @ Ri^T + Wbi + Rbi + Pi * Ct-1)
+        ft = f(Xt @ Wf^T + Ht-1 @ Rf^T + Wbf + Rbf + Pf * Ct-1),
+            or with CoupleInputForget 1 - it
+        ct = g(Xt @ Wc^T + Ht-1 @ Rc^T + Wbc + Rbc)
+        Ct = ft * Ct-1 + it * ct
+        ot = f(Xt @ Wo^T + Ht-1 @ Ro^T + Wbo + Rbo + Po * Ct)
+        Ht = ot * h(Ct)
 
-    Clipping bounds what f and g take. After the end of a sequence all is 0. Backward, each
-    sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
-    changed once; backward it leaves both as they were at first. Where there is one step only, the
-    forward hidden nodes after it are returned for every length, else 0 for lengths beyond the end.
+    Biases, peepholes, and hidden nodes and cells of the start that are absent are 0. BiasTensor
+    holds Wb, then Rb. What f and g take is clipped to ClipThreshold, without UseClipThreshold to
+    the largest FLOAT32 number; NaN becomes the lower bound. What h takes is not clipped.
 
-    Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
-    pictures; the order of gates, clipping and lengths were measured.
+    After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    sequence of length 0 leaves hidden nodes of 0 and a cell changed once; backward it leaves both
+    as they were at first. Where there is one step only, the forward hidden nodes after it are
+    returned for every length, else 0 for lengths beyond the end.
+
+    Source: the page of DML_LSTM_OPERATOR_DESC has the order of gates, biases and peepholes, and
+    that clipping is applied to what activations take; its equations are pictures, so these are
+    those of the ONNX operator LSTM; that h is not clipped, NaN and lengths were measured.
     """
     return values(desc, lstm_direction)
 

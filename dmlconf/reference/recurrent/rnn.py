@@ -59,15 +59,18 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
     Each direction has the activation f. Of a step's input Xt and the hidden nodes Ht-1 before it,
-    with the weights W, the recurrence R and the biases Wb and Rb:
+    with the weights W, the recurrence R and the biases Wb and Rb, products of matrices written @:
 
-        Ht = f(Xt W + Ht-1 R + Wb + Rb)
+        Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
+
+    Biases and hidden nodes of the start that are absent are 0. BiasTensor holds Wb, then Rb. What f
+    takes is clipped to the largest FLOAT32 number; NaN becomes the lower bound.
 
     After the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
 
-    Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
-    pictures; lengths were measured.
+    Source: the page of DML_RNN_OPERATOR_DESC has the order of biases; its equations are pictures,
+    so this is that of the ONNX operator RNN; clipping, NaN and lengths were measured.
     """
     return values(desc, rnn_direction)
 
