@@ -69,12 +69,13 @@ def scaled_function(
     """Return a function of the scaled elements in the output's type.
 
     Args:
-        function: of FLOAT64 numbers.
+        function: of FLOAT64 numbers, and if it rounds once also of those of the tensor's own type.
         tensor: the elements.
         scale_bias: what is done to them first.
         output: the output; integers are truncated before the function, and clamped after it.
-        rounds_once: whether the function rounds the exact result, if at all, so that FLOAT64 gives
-            floating-point numbers nothing more.
+        rounds_once: whether the function gives the exact result, rounded to the type of what it
+            takes; then it takes floating-point elements as they are, since FLOAT64 ones would give
+            the same.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
@@ -103,9 +104,9 @@ def unary(
 
     Args:
         name: the operator's, as in `element_wise_exp`.
-        function: of FLOAT64 numbers.
-        words: what it returns.
-        measured: what is not on the operator's page.
+        function: as `scaled_function` takes it.
+        words: what it returns, for the docstring.
+        measured: what is not on the operator's page, for the docstring.
         rounds_once: as `scaled_function` has it.
     """
 
