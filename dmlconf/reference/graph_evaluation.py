@@ -45,6 +45,10 @@ class NodeValues:
     outputs: Mapping[Slot, Array]
     sources: Mapping[Slot, str | Slot]
 
+    def outputs_of(self, node: Node) -> Mapping[str, Array]:
+        """Return the outputs of an operator node by name."""
+        return {name: self.outputs[node.name, name] for name in self.cases[node.name].outputs()}
+
 
 def evaluate_nodes(
     case: Case,
@@ -79,15 +83,11 @@ def evaluate_nodes(
             continue
         before = None if known is None else known.cases.get(node.name)
         if known is not None and before is not None and _reads_the_same(node, graph, same, known):
-            cases[node.name] = before
-            computed: Mapping[str, Array] = {
-                name: known.outputs[node.name, name] for name in before.outputs()
-            }
+            cases[node.name], computed = before, known.outputs_of(node)
         else:
             if before is None or before.desc is not node.desc:
                 before = node_case(case, node, {})
-            data = _inputs_of(node, graph, arrays, held)
-            cases[node.name] = before.with_data(data)
+            cases[node.name] = before.with_data(_inputs_of(node, graph, arrays, held))
             computed = evaluate(cases[node.name])
         for name, array in computed.items():
             slot = node.name, name

@@ -54,9 +54,10 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
         Alpha = sqrt(1 - Beta2^T) / (1 - Beta1^T), or 1 in step 0
         X = X - LearningRate Alpha M / (sqrt(V) + Epsilon)
 
-    Infinite moments become NaN.
+    X is computed with M and V as they are before FLOAT16 rounds them. Infinite moments become NaN.
 
-    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; step 0 and infinities were measured.
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC, whose Alpha of step 0 is NaN; the 1 there
+    and infinities were measured.
     """
 
     def updated_m(m: Array, g: Array) -> Array:

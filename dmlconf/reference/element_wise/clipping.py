@@ -153,11 +153,14 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
+    The operators' pages want the bound to be of that type. DirectML takes bounds of other types as
+    well; what it makes of them was measured.
+
     Args:
         value: the bound.
         tensor: the tensor, of any type of at least 8 bits.
-        data_type: the bound's own type. Of 4-bit types the byte counts as the tensor's number; of
-            what is no type, such as UNKNOWN, nothing does.
+        data_type: the bound's own type. Of 4-bit types the byte counts as the tensor's number; what
+            is no type, such as UNKNOWN, makes the bound 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:

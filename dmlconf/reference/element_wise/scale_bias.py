@@ -69,12 +69,14 @@ def scaled_function(
     """Return a function of the scaled elements in the output's type.
 
     Args:
-        function: a function of FLOAT64 numbers.
+        function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
+            tensor's own type.
         tensor: the elements.
         scale_bias: the Scale and Bias of the elements; None for none.
         output: the output; integers are truncated before the function, and clamped after it.
-        rounds_once: whether the function rounds the exact result only once, or not at all, so that
-            computing it in FLOAT64 is not more accurate for floating-point tensors.
+        rounds_once: whether the function gives the exact result, rounded once to the type of its
+            argument. Then floating-point elements are not converted to FLOAT64, which would give
+            the same.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype

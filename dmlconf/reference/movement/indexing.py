@@ -40,37 +40,58 @@ def gather(
     OutputTensor {D, ..., I, ..., E, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return `output[...] = input[..., indices[...], ...]`.
+    Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where the last
+    IndexDimensions coordinates of the indices are i, ...
 
     Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
-    dimensions, each of which then has indices of its own. Where the output has fewer dimensions
-    than that makes, the leading ones are read at 0. Reads outside of the tensor read its last
-    element; so does what an IndexDimensions of 0 leaves in an output of more elements.
+    dimensions, each of which then has indices of its own. All of these are the output's last
+    dimensions, and those before them have size 1; where the output has too few, the leading ones
+    are read at 0. Reads outside of the tensor read its last element; so does what an
+    IndexDimensions of 0 leaves in an output of more elements.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
     dimensions that do not fit, and reads out of range were measured.
     """
-    before, after = InputTensor.shape[:Axis], InputTensor.shape[Axis + 1 :]
-    used = IndicesTensor.shape[IndicesTensor.ndim - IndexDimensions :]
-    batch = _without_leading_ones(IndicesTensor.shape[: IndicesTensor.ndim - IndexDimensions])
-    size = InputTensor.shape[Axis]
-    indices = _counted_from_start(IndicesTensor, size)
-    if not batch and (indices < size).all():
+    first_used = IndicesTensor.ndim - IndexDimensions
+    used = IndicesTensor.shape[first_used:]
+    batch = _without_leading_ones(IndicesTensor.shape[:first_used])
+    indices = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
+    if not batch and (indices < InputTensor.shape[Axis]).all():
         output = np.take(InputTensor, indices.reshape(used), Axis)
     else:
-        leading = len(before) - len(_without_leading_ones(before)) if batch else 0
-        own = (1,) * leading + batch + (1,) * (Axis - leading - len(batch))
-        rows = np.arange(math.prod(before), dtype=np.uint32).reshape(before + (1,) * len(used))
-        columns = np.arange(math.prod(after), dtype=np.uint32)
-        positions = rows * np.uint32(size) + indices.reshape(own + used)
-        offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
+        offsets = _gathered_offsets(InputTensor.shape, Axis, indices, batch, used)
         output = InputTensor.reshape(-1).take(offsets, mode="clip")
-        output = output.reshape(before + used + after)
     aligned = _right_aligned(output, OutputTensor.DimensionCount)
     beyond = OutputTensor.ElementCount - aligned.size
     if beyond <= 0:
         return aligned
     return np.concatenate([aligned.reshape(-1), np.repeat(InputTensor.reshape(-1)[-1:], beyond)])
+
+
+def _gathered_offsets(
+    sizes: tuple[int, ...],
+    axis: int,
+    indices: Array,
+    batch: tuple[int, ...],
+    used: tuple[int, ...],
+) -> Array:
+    """Return the offset of each element that GATHER reads, as UINT32.
+
+    Args:
+        sizes: the input's.
+        axis: which the indices are along.
+        indices: counted from the start of the axis.
+        batch: sizes of the leading dimensions that have indices of their own.
+        used: sizes of the other dimensions of the indices.
+    """
+    before, after = sizes[:axis], sizes[axis + 1 :]
+    leading = len(before) - len(_without_leading_ones(before)) if batch else 0
+    own = (1,) * leading + batch + (1,) * (axis - leading - len(batch))
+    rows = np.arange(math.prod(before), dtype=np.uint32).reshape(before + (1,) * len(used))
+    columns = np.arange(math.prod(after), dtype=np.uint32)
+    positions = rows * np.uint32(sizes[axis]) + indices.reshape(own + used)
+    offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
+    return offsets.reshape(before + used + after)
 
 
 def gather_elements(
@@ -227,7 +248,8 @@ def scatter_elements(
     UpdatesTensor {D0, ..., I, ...} -> OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
+    Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, where the index takes
+    the place of the coordinate along the axis, here the last one.
 
     Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. Which of
     several updates of one element stays is not defined; here it is the last one.
@@ -245,7 +267,7 @@ def scatter_elements(
     offsets = in_slices(addressed, IndicesTensor, others, dtype=np.dtype(np.intp))
     output = InputTensor.copy().reshape(-1)
     _write(output, offsets, UpdatesTensor)
-    return output
+    return output.reshape(InputTensor.shape)
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:

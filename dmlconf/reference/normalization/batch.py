@@ -97,9 +97,12 @@ def batch_normalization_training(
     Return the normalised input, activated, and its mean and variance.
 
     Mean and variance, that of a population, are taken along the dimensions in which the scale has
-    size 1. The first output is `scale * (x - mean) / sqrt(variance + Epsilon) + bias + add`.
+    size 1. The first output is, with 0 for an absent FusedAddTensor,
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC.
+        FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias + FusedAddTensor)
+
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC; that the variance is that of
+    a population was measured.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):

@@ -76,25 +76,28 @@ def batch_normalization_training_grad(
 
     Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
-    With `g` for the gradient, `v` for `variance + Epsilon` and means along the dimensions in which
-    the scale has size 1, the gradient for the input is
-    `scale / sqrt(v) * (g - mean(g) - (x - Mean) * mean(g * (x - Mean)) / v)`. The others are those
-    of BATCH_NORMALIZATION_GRAD.
+    The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
+    dimensions in which the scale has size 1,
 
-    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. By the
-    page the mean is that of the input; DirectML was measured to use MeanTensor.
+        scale / sqrt(v) * (g - mean(g) - (x - MeanTensor) * mean(g * (x - MeanTensor)) / v)
+
+    The others are those of BATCH_NORMALIZATION_GRAD.
+
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It subtracts the mean
+    of the input, which MeanTensor usually is; where the two differ, MeanTensor was measured to
+    count. It also defines InputCentered by itself, which should be the centred input.
     """
     over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
         gradient = wide(desc.InputGradientTensor)
         centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
-        scale, bias = parameter_gradients(gradient, centred, over)
+        sum_of_products, sum_of_gradients = parameter_gradients(gradient, centred, over)
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
         count = elements_over(desc.InputTensor, over)
-        centred *= scale / count / np.square(deviation)
-        gradient -= bias / count
+        centred *= sum_of_products / count / np.square(deviation)
+        gradient -= sum_of_gradients / count
         gradient -= centred
-        return _gradients(desc, gradient, scale, bias, deviation)
+        return _gradients(desc, gradient, sum_of_products, sum_of_gradients, deviation)
 
 
 def _gradients(

@@ -45,8 +45,9 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
 
     Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
 
-    Without UseMean the mean counts as 0: the variance is then the mean of the squares. Without
-    UseVariance nothing is divided. Scale and bias are broadcast along dimensions of size 1.
+    Mean and variance, that of a population, are taken along Axes. Without UseMean the mean counts
+    as 0: the variance is then the mean of the squares. Without UseVariance nothing is divided.
+    Scale and bias are broadcast along dimensions of size 1, and are 1 and 0 where they are absent.
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
     operator was measured.

@@ -46,17 +46,33 @@ def multihead_attention1(
     [OutputPresentValueTensor {1, ..., B, M, P + L, V}]; FLOAT32, FLOAT16; MaskTensor,
     PastSequenceLengthsTensor: INT32
 
-    Return MULTIHEAD_ATTENTION where several heads of queries share one of keys and values.
+    Return the attention of each head, and the keys and values with those of the past before them.
 
     There are B batches of S queries, L keys and P past keys, with N heads of queries and M of keys
-    and values; H and V are the sizes of a head of keys and of values. MaskType decides the sizes of
-    MaskTensor. With PastSequenceLengthsTensor the present tensors hold at least L keys.
+    and values; H and V are the sizes of a head of keys and of values. For each batch and head, with
+    queries q, keys k and values v, to each of which its part of BiasTensor was added:
 
-    With PastSequenceLengthsTensor, keys and values are written that far into the present ones,
-    whose earlier contents count as 0 here, and a query sees no key after its own position.
+        softmax(q @ k^T * Scale + RelativePositionBias + Mask) @ v
 
-    Source: the page of DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the new fields open; these
-    were measured.
+    Heads of queries share those of keys and values in order, N / M of them each. Mask is
+    MaskFilterValue for a key that a query does not see, else 0; it is added, though for masks of
+    lengths the page says that the score is set to it. MaskType decides the sizes of MaskTensor, and
+    which keys are seen:
+
+        BOOLEAN: those whose element is 1
+        KEY_SEQUENCE_LENGTH: those before the batch's length
+        KEY_SEQUENCE_END_START: those before its end and from its start on; all ends come first
+        KEY_QUERY_SEQUENCE_LENGTH_START_END: by queries from the batch's start to that of the next
+            batch, as many as the batch's length from its start of keys on; by other queries none.
+            Positions count through all batches
+
+    With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
+    written that far into them, whose earlier contents count as 0 here, and a query sees no key
+    after its own position.
+
+    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. That of
+    DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the head counts and PastSequenceLengthsTensor
+    open; these, and what masks do (`_added`), were measured.
 
     Args:
         QueryHeadCount: how many heads of queries there are.

@@ -141,10 +141,12 @@ def dynamic_quantize_linear(
         zero_point = clamp(round(lowest - min(x, 0) / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    Halves are rounded to even. A NaN counts for no range, and becomes the least number, as all
-    elements do where the scale is 0.
+    Quotients are FLOAT32 numbers, and halves are rounded to even. A NaN in the input counts for no
+    range. A quotient that is NaN gives the least number: that of a NaN, those of all elements where
+    the scale is 0, and those of infinities, which make the scale infinite.
 
-    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC; that 0 is in the range, that the
+    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC, whose range is that of the input
+    alone, and whose zero point is neither rounded nor clamped; that 0 is in the range, that the
     zero point is rounded, and NaN were measured.
     """
     data_type = OutputTensor.DataType
@@ -159,8 +161,10 @@ def dynamic_quantize_linear(
 
 
 def less_zero_point(values: Array, zero_point: Array | None) -> Array:
-    # FLOAT32 holds the difference of 8-bit numbers, and its product is rounded once.
-    """Return values less their zero point, FLOAT64."""
+    """Return values less their zero point, FLOAT32 for 8-bit integers, else FLOAT64.
+
+    FLOAT32 holds the difference of 8-bit integers, and its product with a scale is rounded once.
+    """
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
 

@@ -59,10 +59,11 @@ def convolution_integer(
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
-    There is a zero point for all of the filter or for each output channel.
+    It is that of CONVOLUTION with the mode CROSS_CORRELATION, which does not mirror the filter.
+    There is a zero point for all of the filter or for each output channel; one that is absent is 0.
 
-    Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that padding counts as the zero point
-    and that sums wrap was measured.
+    Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that the filter is not mirrored, that
+    padding counts as the zero point and that sums wrap was measured.
     """
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = centred_filter(FilterTensor, FilterZeroPointTensor)

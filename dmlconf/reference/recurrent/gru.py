@@ -46,13 +46,16 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 
     Each direction has two activations f and g, weights W, a recurrence R and biases Wb and Rb. The
     tensors hold the gates in the order z, r, h. A step computes the hidden nodes Ht from its input
-    Xt and from the hidden nodes Ht-1 of the step before:
+    Xt and from the hidden nodes Ht-1 of the step before, where @ multiplies matrices and *
+    multiplies elements:
 
-        zt = f(Xt Wz + Ht-1 Rz + Wbz + Rbz)
-        rt = f(Xt Wr + Ht-1 Rr + Wbr + Rbr)
-        ht = g(Xt Wh + (rt Ht-1) Rh + Wbh + Rbh),
-            or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
-        Ht = (1 - zt) ht + zt Ht-1
+        zt = f(Xt @ Wz^T + Ht-1 @ Rz^T + Wbz + Rbz)
+        rt = f(Xt @ Wr^T + Ht-1 @ Rr^T + Wbr + Rbr)
+        ht = g(Xt @ Wh^T + (rt * Ht-1) @ Rh^T + Wbh + Rbh),
+            or with LinearBeforeReset g(Xt @ Wh^T + rt * (Ht-1 @ Rh^T + Rbh) + Wbh)
+        Ht = (1 - zt) * ht + zt * Ht-1
+
+    Biases and initial hidden nodes that are absent are 0. BiasTensor holds Wb, then Rb.
 
     If ht or Ht-1 is infinite, the last equation gives an infinity, or NaN from 0 times infinity.
     DirectML 1.8.0 replaces infinities there by finite numbers, and 1.15.4 does not, so any value is
@@ -62,8 +65,8 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
     a backward one returns those of HiddenInitTensor.
 
-    Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
-    pictures; the order of gates and lengths were measured.
+    Source: the page of DML_GRU_OPERATOR_DESC has the order of gates and biases; its equations are
+    pictures, so these are those of the ONNX operator GRU; lengths were measured.
     """
     return values(desc, gru_direction)
 
@@ -75,37 +78,50 @@ def gru_direction(
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
-    both = slice(0, 2 * gates.hidden)
-    of_weights, of_recurrence = gates.biases
-    recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
+    z_and_r = slice(0, 2 * gates.hidden)
+    recurrence_zr, recurrence_h = gates.recurrence[:, z_and_r], gates.recurrence[:, part_h]
+    bias_h = gates.biases[1][part_h]
     hold = arithmetic.held
 
-    def step(sums: Values, state: State) -> State:
-        (hidden,) = state
-        product = hold(hidden.times_matrix(recurrence_both), "product")
-        gated = hold(arithmetic.activated(hold(sums[:, both] + product, "sum of gates"), f), "gate")
-        zt, rt = gated[:, part_z], gated[:, part_r]
+    def gate(sums: Values, activation: Activation, site: str) -> Values:
+        return hold(arithmetic.activated(hold(sums, site), activation), "gate")
+
+    def reset(hidden: Values, rt: Values) -> Values:
+        """Return (rt * Ht-1) @ Rh^T, or with LinearBeforeReset rt * (Ht-1 @ Rh^T + Rbh)."""
         if desc.LinearBeforeReset:
             product = hold(hidden.times_matrix(recurrence_h), "product")
             if desc.BiasTensor is not None:
-                product = arithmetic.with_bias(product, of_recurrence[part_h], "product with bias")
-            reset = hold(rt * product, "reset product")
-        else:
-            reset_state = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
-            reset = hold(reset_state.times_matrix(recurrence_h), "product")
-        ht = hold(arithmetic.activated(hold(sums[:, part_h] + reset, "sum of h"), g), "gate")
+                product = arithmetic.with_bias(product, bias_h, "product with bias")
+            return hold(rt * product, "reset product")
+        reset_state = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
+        return hold(reset_state.times_matrix(recurrence_h), "product")
+
+    def step(sums: Values, state: State) -> State:
+        (hidden,) = state
+        product = hold(hidden.times_matrix(recurrence_zr), "product")
+        gated = gate(sums[:, z_and_r] + product, f, "sum of gates")
+        zt, rt = gated[:, part_z], gated[:, part_r]
+        ht = gate(sums[:, part_h] + reset(hidden, rt), g, "sum of h")
         mixed = hold(zt.complement() * ht, "share") + hold(zt * hidden, "share")
         return (arithmetic.undefined(mixed, _of_infinite_operands(mixed, zt, ht, hidden)),)
 
     first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward, arithmetic)
-    biases = []
-    if desc.BiasTensor is not None:
-        of_sums = of_recurrence.copy()
-        if desc.LinearBeforeReset:
-            of_sums[part_h] = 0
-        biases = [of_weights, of_sums]
-    sums = arithmetic.weighted(sequences.values, gates.weight, biases)
+    sums = arithmetic.weighted(sequences.values, gates.weight, _biases_of_sums(desc, gates))
     return sequences.run(step, sums, (first,), backward, arithmetic)
+
+
+def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
+    """Return the biases that are added to what the input adds up to.
+
+    With LinearBeforeReset that of the recurrence of h is none of them: rt is multiplied by it too.
+    """
+    if desc.BiasTensor is None:
+        return []
+    of_weights, of_recurrence = gates.biases
+    if desc.LinearBeforeReset:
+        of_recurrence = of_recurrence.copy()
+        of_recurrence[gates.part(2)] = 0
+    return [of_weights, of_recurrence]
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:

@@ -70,25 +70,32 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
     Each direction has activations f, g and h, weights W, a recurrence R, biases Wb and Rb, and
-    peepholes P. The tensors hold the gates in the order i, o, f, c. A step computes the cell Ct and
-    the hidden nodes Ht from its input Xt, and from the hidden nodes Ht-1 and the cell Ct-1 of the
-    step before:
+    peepholes P. The tensors hold the gates in the order i, o, f, c, and the peepholes in the order
+    i, o, f. A step computes the cell Ct and the hidden nodes Ht from its input Xt, and from the
+    hidden nodes Ht-1 and the cell Ct-1 of the step before, where @ multiplies matrices and *
+    multiplies elements:
 
-        it = f(Xt Wi + Ht-1 Ri + Wbi + Rbi + Pi Ct-1)
-        ft = f(Xt Wf + Ht-1 Rf + Wbf + Rbf + Pf Ct-1), or with CoupleInputForget 1 - it
-        ct = g(Xt Wc + Ht-1 Rc + Wbc + Rbc)
-        Ct = ft Ct-1 + it ct
-        ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
-        Ht = ot h(Ct)
+        it = f(Xt @ Wi^T + Ht-1 @ Ri^T + Wbi + Rbi + Pi * Ct-1)
+        ft = f(Xt @ Wf^T + Ht-1 @ Rf^T + Wbf + Rbf + Pf * Ct-1),
+            or with CoupleInputForget 1 - it
+        ct = g(Xt @ Wc^T + Ht-1 @ Rc^T + Wbc + Rbc)
+        Ct = ft * Ct-1 + it * ct
+        ot = f(Xt @ Wo^T + Ht-1 @ Ro^T + Wbo + Rbo + Po * Ct)
+        Ht = ot * h(Ct)
 
-    ClipThreshold bounds the arguments of f and g. The hidden nodes after the end of a sequence are
-    0. A backward direction reads each sequence from its own end. For a sequence of length 0 a
-    forward direction returns hidden nodes of 0 and a cell that has changed once; a backward one
-    returns both initial states. If there is only one step, a forward direction returns its hidden
-    nodes for every length; otherwise it returns 0 for lengths beyond the last step.
+    Biases, peepholes, and initial hidden nodes and cells that are absent are 0. BiasTensor holds
+    Wb, then Rb. ClipThreshold bounds the arguments of f and g; without UseClipThreshold the bound
+    is the largest FLOAT32 number. NaN becomes the lower bound. The argument of h is not clipped.
 
-    Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
-    pictures; the order of gates, clipping and lengths were measured.
+    The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
+    from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0 and a
+    cell that has changed once; a backward one returns both initial states. If there is only one
+    step, a forward direction returns its hidden nodes for every length; otherwise it returns 0 for
+    lengths beyond the last step.
+
+    Source: the page of DML_LSTM_OPERATOR_DESC has the order of gates, biases and peepholes, and
+    that arguments of activations are clipped; its equations are pictures, so these are
+    those of the ONNX operator LSTM; that h is not clipped, NaN and lengths were measured.
     """
     return values(desc, lstm_direction)
 

@@ -61,16 +61,19 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
 
     Each direction has an activation f, weights W, a recurrence R and biases Wb and Rb. A step
     computes the hidden nodes Ht from its input Xt and from the hidden nodes Ht-1 of the step
-    before:
+    before, where @ multiplies matrices:
 
-        Ht = f(Xt W + Ht-1 R + Wb + Rb)
+        Ht = f(Xt @ W^T + Ht-1 @ R^T + Wb + Rb)
+
+    Biases and initial hidden nodes that are absent are 0. BiasTensor holds Wb, then Rb. The
+    argument of f is clipped to the largest FLOAT32 number; NaN becomes the lower bound.
 
     The hidden nodes after the end of a sequence are 0. A backward direction reads each sequence
     from its own end. For a sequence of length 0 a forward direction returns hidden nodes of 0, and
     a backward one returns those of HiddenInitTensor.
 
-    Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
-    pictures; lengths were measured.
+    Source: the page of DML_RNN_OPERATOR_DESC has the order of biases; its equations are pictures,
+    so this is that of the ONNX operator RNN; clipping, NaN and lengths were measured.
     """
     return values(desc, rnn_direction)
 

@@ -103,9 +103,6 @@ class Sequences:
     ) -> tuple[Values, State]:
         """Return the hidden nodes after every step, 0 after a sequence's end, and the last state.
 
-        Measured: in the forward direction a sequence of length 0 still changes the cell once. If
-        the layer has only one step, it changes the hidden nodes too.
-
         Args:
             step: returns the next state, given a step's sums and the state before it.
             sums: for every step, the products of its input with the weights, plus biases.
@@ -114,25 +111,37 @@ class Sequences:
             arithmetic: computes the equations.
         """
         nothing = state[0].nothing()
-        changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
-        same_length = bool((self.lengths >= len(self.values)).all())
+        all_run_to_the_end = bool((self.lengths >= len(self.values)).all())
         outputs = []
         for number in range(len(self.values)):
-            running = (number < self.lengths)[:, np.newaxis]
+            running = _go_beyond(number, self.lengths)
             if number:
                 state = arithmetic.carried(state, running)
             new = step(sums[number], state)
-            if same_length:
+            if all_run_to_the_end:
                 state, output = new, new[0]
             else:
-                once = (number < np.maximum(self.lengths, 1))[:, np.newaxis]
                 state = tuple(
-                    after.where(once if part in changed_once else running, before)
+                    after.where(self._changing(number, part, backward), before)
                     for part, (after, before) in enumerate(zip(new, state, strict=True))
                 )
                 output = new[0].where(running, nothing)
             outputs.append(output.settled())
         return outputs[0].stacked(outputs[1:]), state
+
+    def _changing(self, number: int, part: int, backward: bool) -> Array:
+        """Return in which sequences a step changes a part of the state, sizes {batch, 1}.
+
+        Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
+        step the hidden nodes too.
+
+        Args:
+            number: of the step.
+            part: 0 for the hidden nodes, 1 for the cell.
+            backward: whether the sequences are reversed.
+        """
+        even_if_empty = not backward and (part == 1 or len(self.values) == 1)
+        return _go_beyond(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
 
 
 def initial(
@@ -211,6 +220,11 @@ def in_data_types(
             for values, desc in zip(outputs, descs, strict=True)
             if desc is not None
         )
+
+
+def _go_beyond(step: int, lengths: Array) -> Array:
+    """Return which sequences have a step with this number, sizes {batch, 1}."""
+    return (step < lengths)[:, np.newaxis]
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:

@@ -49,7 +49,7 @@ def roi_pooling(
     Return the greatest number in each part of each region.
 
     Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
-    begin up to but not including end:
+    begin up to but not including end, both clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)
@@ -60,7 +60,9 @@ def roi_pooling(
     finite number. A part that lies outside the input gives 0, and indices of batches are truncated
     and clamped. Numbers become integers of 32 bits: beyond these the next one, and NaN 0.
 
-    Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not define the parts.
+    Source: the page of DML_ROI_POOLING_OPERATOR_DESC. Measured: that end is not included, the
+    extent of a region whose corners are exchanged, halves, NaN, parts outside the input, and
+    indices of batches.
     """
     pooled = greatest_of_parts(InputTensor, ROITensor, SpatialScale, PooledSize, LOWEST)
     dtype = OutputTensor.DataType.dtype

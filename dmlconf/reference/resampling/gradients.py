@@ -56,7 +56,9 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). What
     belongs beyond an edge is added to that edge.
 
-    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC; which offset is which was measured.
+    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
+    RESAMPLE2. Measured: the two are exchanged, so that the gradient of a RESAMPLE2 with the
+    InputPixelOffset 0.5 and the OutputPixelOffset -0.5 takes -0.5 and 0.5.
     """
     gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
     along = element_coordinates(desc)

@@ -77,10 +77,12 @@ def max_pooling_grad(
 
     Return zeros, with each gradient added where its window sees the greatest number.
 
-    Of equal elements the first counts. Gradients of windows of padding alone are dropped. Of more
-    numbers than spatial dimensions the last ones count.
+    Of equal elements the first counts; NaN and the negative infinity equal the lowest finite
+    number. Gradients of windows of padding alone are dropped. Where Strides and the other arrays
+    have more numbers than there are spatial dimensions, the last ones count.
 
-    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; padding, further numbers: measured.
+    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; NaN, the negative infinity, padding and
+    further numbers were measured.
     """
     rank = InputTensor.ndim - 2
     spatial = (of[-rank:] for of in (Strides, WindowSize, StartPadding, Dilations))
