@@ -69,7 +69,8 @@ def test_what_loads_code_or_writes_elsewhere_must_be_allowed(
 )
 def test_what_stays_in_its_folder_needs_no_permission(checkout: Path, setting: str) -> None:
     configured(checkout, setting)
-    assert run(checkout).returncode == 0
+    done = run(checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_plugin_in_the_file_must_be_allowed(
