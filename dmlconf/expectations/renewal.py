@@ -10,10 +10,9 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.recording.file import read_recording, recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.backends.recording.store import by_operator, part_path, same_outcomes, same_source
-from dmlconf.cases.loading.discovery import case_files
 from dmlconf.cases.loading.loader import load_suite
+from dmlconf.cases.loading.shared import shared_files
 from dmlconf.cases.model import PlannedCase
-from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 
 __all__ = ["Part", "parts_kept", "renewed"]
@@ -105,12 +104,12 @@ def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set
 
     Args:
         operator: its name.
-        chosen: cases of it; the folders of their files are searched.
-        folder: another one to search, if there is one.
+        chosen: cases of it; the folders of their files are searched, with the files that operators
+            in these folders share.
+        folder: another folder to search, if it has case files or shares some.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
-    if folder.is_dir() and any(folder.glob("*.yaml")):
+    if any(folder.glob("*.yaml")) or shared_files([folder]):
         folders[folder] = None
-    files = dict.fromkeys(resolved(path) for path in case_files(folders))
-    suite = load_suite(list(files), operators=[operator])
+    suite = load_suite(list(folders), operators=[operator])
     return {planned.identifier for planned in suite.plan()}

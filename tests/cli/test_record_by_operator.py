@@ -202,6 +202,25 @@ def test_shared_cases_are_recorded_where_entries_go(suite: Path) -> None:
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/c", "tile/x/d", "tile/x/e"]
 
 
+@pytest.mark.parametrize("own_files", [True, False])
+def test_entries_of_shared_files_stay_where_other_cases_are_recorded(
+    suite: Path, own_files: bool
+) -> None:
+    for name in ("y", "z"):
+        shared = suite / "shared" / name / f"{name}.yaml"
+        shared.parent.mkdir(parents=True)
+        shared.write_text(TILE.replace("operator: TILE", "operators: [TILE]"), "utf-8")
+    if not own_files:
+        (suite / "tile" / "x.yaml").unlink()
+    record(suite, "suite")
+    before = cases(suite, "tile")
+    assert {"tile/y/a", "tile/z/a"} < set(before)
+    if own_files:
+        record(suite, "suite/tile/x.yaml")
+    record(suite, "suite", "--case", "tile/z/a")
+    assert cases(suite, "tile") == before
+
+
 def test_one_file_never_mixes_two_devices(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
