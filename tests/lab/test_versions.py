@@ -321,14 +321,14 @@ class TestPage:
     def test_a_part_of_the_suite_is_reported_as_such(
         self, some: list[Release], tmp_path: Path
     ) -> None:
-        assert "part of the suite (" not in page(some, tmp_path)
+        assert "cases of the suite that" not in page(some, tmp_path)
         for release in some:
             log = log_file(tmp_path, release)
             header, *rest = log.read_text().splitlines(keepends=True)
             options = {"tags": ["boundary", "invalid"], "against": "auto"}
             other = json.dumps({**json.loads(header), "options": options}) + "\n"
             log.write_text("".join([other, *rest]))
-        assert "part of the suite (`tags: boundary, invalid`)" in page(some, tmp_path)
+        assert "cases of the suite that `tags: boundary, invalid` selects" in page(some, tmp_path)
 
     def test_the_page_in_the_docs_has_the_known_faults_of_today(self) -> None:
         text = (CHECKOUT / "docs" / "versions.md").read_text("utf-8")
