@@ -162,14 +162,21 @@ class WorkerPool:
         self._timeout = timeout
         self._memory = memory
         self._second_tries = second_tries
+        scratch: ScratchFolder | None = None
         try:
             with deferred_interrupts():
-                self._scratch = ScratchFolder()
+                scratch = ScratchFolder()
+            self._scratch = scratch
         except OSError as error:
             raise ProcessError(
                 f"{backend} needs a temporary folder for its processes: {error}. "
                 "The environment variable TMPDIR (on Windows TEMP) names another one"
             ) from error
+        except KeyboardInterrupt:
+            # The pool is not entered yet, so nobody else removes it.
+            if scratch is not None:
+                scratch.remove()
+            raise
         self.started = 0
         self._failed_starts = 0
         self.latest: Ran | None = None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from dmlconf.backends import registry
+from dmlconf.workers.pool import WorkerPool
 from dmlconf.workers.scratch import ScratchFolder, remove_abandoned
 
 
@@ -80,4 +83,19 @@ def test_a_file_system_without_locks_is_an_error_that_leaves_nothing(
     monkeypatch.setattr("dmlconf.workers.locks._lock", refuse)
     with pytest.raises(OSError, match=os.strerror(errno.ENOLCK)):
         ScratchFolder()
+    assert not list(temporary.iterdir())
+
+
+def test_an_interrupt_while_a_pool_is_made_leaves_no_folder(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Path.mkdir
+
+    def create_and_interrupt(path: Path, mode: int = 0o777) -> None:
+        create(path, mode)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Path, "mkdir", create_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        WorkerPool(registry.parse("numpy"), 1, 60)
     assert not list(temporary.iterdir())
