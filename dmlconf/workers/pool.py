@@ -173,7 +173,7 @@ class WorkerPool:
                 "The environment variable TMPDIR (on Windows TEMP) names another one"
             ) from error
         except KeyboardInterrupt:
-            # The pool is not entered yet, so nobody else removes it.
+            # The pool has no owner yet that could close it.
             if scratch is not None:
                 scratch.remove()
             raise

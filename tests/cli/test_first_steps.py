@@ -42,6 +42,22 @@ def test_cases_of_a_recorded_folder_need_no_hint(tmp_path: Path) -> None:
     assert "Hint" not in done.stderr
 
 
+def test_shared_cases_of_a_recorded_operator_need_no_hint(tmp_path: Path) -> None:
+    shared = tmp_path / "shared" / "tiles"
+    shared.mkdir(parents=True)
+    write(shared, UNSTATED.replace("operator: TILE", "operators: [TILE]"))
+    assert "Hint" in dmlconf_here(tmp_path, "run", "shared").stderr
+    (tmp_path / "tile").mkdir()
+    shutil.copy(cases_directory() / "tile" / "directml-1.15.4.dmlrec", tmp_path / "tile")
+    done = dmlconf_here(tmp_path, "run", "shared")
+    assert "1 unchecked" in done.stdout
+    assert "Hint" not in done.stderr
+    alone = tmp_path / "elsewhere"
+    alone.mkdir()
+    write(alone, UNSTATED.replace("operator: TILE", "operators: [TILE]"))
+    assert "Hint" in dmlconf_here(tmp_path, "run", "elsewhere").stderr
+
+
 def test_a_copied_folder_lacks_its_recording(tmp_path: Path) -> None:
     folder = tmp_path / "mine" / "tile"
     folder.mkdir(parents=True)

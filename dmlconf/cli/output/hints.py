@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from dmlconf.cases.loading.shared import SHARED
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.documents.files import resolved
 from dmlconf.resources import cases_directory
@@ -77,8 +78,14 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether a case's folder is recorded; if so, no device can decide what is unchecked."""
-    return bool(_recordings(_file(template).parent))
+    """Return whether a case's operator is recorded; if so, no device can decide what is unchecked.
+
+    Recordings are in the operators' folders, beside the one of shared files.
+    """
+    file = _file(template)
+    suites = (each.parent for each in file.parents if template.shared and each.name == SHARED)
+    own = next((suite / template.operator_name.lower() for suite in suites), file.parent)
+    return bool(_recordings(own))
 
 
 def _recordings(folder: Path) -> list[Path]:

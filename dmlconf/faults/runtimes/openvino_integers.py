@@ -33,6 +33,14 @@ _REDUCED: Final[Mapping[str, np.ufunc]] = {
 }
 
 
+_LOGICAL: Final = frozenset(f"ELEMENT_WISE_LOGICAL_{each}" for each in ("AND", "NOT", "OR", "XOR"))
+
+_COMBINED: Final[Mapping[str, np.ufunc]] = {
+    "ELEMENT_WISE_ADD": np.add,
+    "ELEMENT_WISE_MULTIPLY": np.multiply,
+    "ELEMENT_WISE_SUBTRACT": np.subtract,
+}
+
 _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     "ELEMENT_WISE_LOGICAL_EQUALS": np.equal,
     "ELEMENT_WISE_LOGICAL_GREATER_THAN": np.greater,
@@ -191,9 +199,6 @@ def shifts_by_arithmetic(case: Case) -> Computed | None:
     return Computed({"OutputTensor": _int32(np.trunc(real)).astype(a.dtype)})
 
 
-_LOGICAL: Final = frozenset(f"ELEMENT_WISE_LOGICAL_{each}" for each in ("AND", "NOT", "OR", "XOR"))
-
-
 @of_operators(*_LOGICAL)
 def negative_integers_as_false(case: Case) -> Computed | None:
     """Return what logical operators give if UINT32 numbers from 2^31 on are false."""
@@ -204,13 +209,6 @@ def negative_integers_as_false(case: Case) -> Computed | None:
         if array.dtype == np.uint32
     }
     return Computed(evaluate(case, {**inputs, **true})) if true else None
-
-
-_COMBINED: Final[Mapping[str, np.ufunc]] = {
-    "ELEMENT_WISE_ADD": np.add,
-    "ELEMENT_WISE_MULTIPLY": np.multiply,
-    "ELEMENT_WISE_SUBTRACT": np.subtract,
-}
 
 
 @of_operators("ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY", "ELEMENT_WISE_SUBTRACT")

@@ -131,7 +131,7 @@ def fused_error_scale(
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         result = fused(values, activation)
-        scaled, reach = _activated(values, error_scale, activation, dtype, error, result)
+        scaled, reach = activated_error_scale(values, error_scale, activation, dtype, error, result)
         return _beside_steep_activations(scaled, values, reach, activation)
 
 
@@ -142,28 +142,19 @@ def activated_error_scale(
     dtype: np.dtype[Any],
     error: Array,
     result: Array,
-) -> ErrorScale:
-    """Return what `fused_error_scale` does, of an activation whose values are known.
+) -> tuple[ErrorScale, Array]:
+    """Return the error scale of an activation whose values are known, and the errors of its sums.
 
-    There are no spans, so that it may be carried on.
+    The first is that of `fused_error_scale` but for spans, which layers could not carry on.
 
     Args:
-        values, error_scale, activation, dtype: as that takes them.
+        values, error_scale, activation, dtype: as `fused_error_scale` takes them.
         error: the activation's own error at the sums.
         result: the activation of the sums.
+
+    Returns:
+        The error scale, and how far each sum may be off.
     """
-    return _activated(values, error_scale, activation, dtype, error, result)[0]
-
-
-def _activated(
-    values: Array,
-    error_scale: ErrorScale,
-    activation: Mapping[str, Any],
-    dtype: np.dtype[Any],
-    error: Array,
-    result: Array,
-) -> tuple[ErrorScale, Array]:
-    """Return what `activated_error_scale` does, and how far the sums may be off."""
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)

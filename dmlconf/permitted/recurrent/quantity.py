@@ -265,7 +265,7 @@ class Quantity(Values):
     def _activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
         value = activation.formula(self.value)
         error = self._error_of(activation)
-        error_scale = activated_error_scale(
+        error_scale, _ = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
         # A sum may be held in the data type before the last term is added. Its terms tell whether

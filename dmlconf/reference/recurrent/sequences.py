@@ -114,7 +114,7 @@ class Sequences:
         all_run_to_the_end = bool((self.lengths >= len(self.values)).all())
         outputs = []
         for number in range(len(self.values)):
-            running = _go_beyond(number, self.lengths)
+            running = _have_step(number, self.lengths)
             if number:
                 state = arithmetic.carried(state, running)
             new = step(sums[number], state)
@@ -141,7 +141,7 @@ class Sequences:
             backward: whether the sequences are reversed.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
-        return _go_beyond(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
+        return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
 
 
 def initial(
@@ -222,7 +222,7 @@ def in_data_types(
         )
 
 
-def _go_beyond(step: int, lengths: Array) -> Array:
+def _have_step(step: int, lengths: Array) -> Array:
     """Return which sequences have a step with this number, sizes {batch, 1}."""
     return (step < lengths)[:, np.newaxis]
 
