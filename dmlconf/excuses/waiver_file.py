@@ -19,6 +19,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_na
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.store import Entries
 from dmlconf.excuses.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.excuses.waivers import Bound, Devices, Waiver
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
@@ -51,8 +52,12 @@ class WaiverFile:
     document: Document
     waivers: tuple[Waiver, ...]
 
-    def require_cases(self, paths: Sequence[Path]) -> None:
+    def require_cases(self, paths: Sequence[Path], store: Entries | None) -> None:
         """Raise an error for names of cases neither under the paths nor in the bundled suite.
+
+        Args:
+            paths: files and folders of cases.
+            store: keeps the contents of checked files, so that the suite is read quickly.
 
         Raises:
             InvalidFilesError: with a problem for each such name.
@@ -66,7 +71,7 @@ class WaiverFile:
         known: list[str] = []
         for suite in ([*paths], [cases_directory()]):
             if unknown and suite:
-                known += _identifiers(suite, unknown)
+                known += _identifiers(suite, unknown, store)
                 unknown = unknown_names(unknown, known)
         if unknown:
             raise InvalidFilesError(
@@ -74,7 +79,9 @@ class WaiverFile:
             )
 
 
-def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
+def _identifiers(
+    paths: Sequence[Path], patterns: Iterable[str], store: Entries | None
+) -> list[str]:
     """Return the identifiers of all cases of the operators that the names begin with."""
     operators: set[str] = set()
     for name in patterns:
@@ -89,7 +96,8 @@ def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
     else:
         if not operators:
             return []
-    return [case.identifier for case in load_suite(paths, operators=operators).plan()]
+    suite = load_suite(paths, operators=operators, store=store)
+    return [case.identifier for case in suite.plan()]
 
 
 def _unknown(

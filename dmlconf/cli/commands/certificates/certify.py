@@ -156,7 +156,7 @@ def command(
         read_statement_file(statement)
     accepted = read_waivers(waivers) if waivers else None
     if accepted:
-        accepted.require_cases(paths)
+        accepted.require_cases(paths, checked_files())
     replaced(output, None, own=CERTIFICATE)
     demanded = named_profile(profile)
     if max_waived is not None:

@@ -11,7 +11,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.backends.registry import BackendName
-from dmlconf.cli.common.cache import figure_cache
+from dmlconf.cli.common.cache import checked_files, figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
 from dmlconf.cli.options.backend import (
@@ -254,7 +254,7 @@ def command(
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
-        accepted.require_cases(paths)
+        accepted.require_cases(paths, checked_files())
     if not plan:
         return nothing_selected(paths, selection)
     if verbose and selection.get("quick"):
