@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
+from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "lengths_not_clamped",
     "scattered_by_other_tuples",
     "scattered_by_other_tuples_in_a_graph",
     "window_read_without_gaps",
+    "window_written_without_gaps",
 ]
 
 _KNOWN_DIMENSIONS: Final = 4
@@ -30,36 +34,77 @@ def window_read_without_gaps(case: Case) -> Computed | None:
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     sizes = desc["OutputTensor"].Sizes
+    axes = _merged_axes(tensor.shape, desc, sizes)
+    if len(axes) == len(sizes):
+        return None
+    copied = np.ascontiguousarray(tensor).reshape([axis.size for axis in axes])
+    for number, axis in enumerate(axes):
+        copied = copied.take(axis.picked(), number)
+    return Computed({"OutputTensor": copied.reshape(sizes)})
+
+
+def window_written_without_gaps(case: Case) -> Computed | None:
+    """Return the outputs of SLICE_GRAD if its gradient leaves out elements of a whole axis.
+
+    Axes are merged as in `window_read_without_gaps`: the gradient [[1], [5]] of a window that is
+    all of a 2x4 tensor becomes [[1, 5, 0, 0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]].
+    """
+    desc, gradient = case.desc, case.inputs()["InputGradientTensor"]
+    sizes = desc["OutputGradientTensor"].Sizes
+    axes = _merged_axes(sizes, desc, gradient.shape)
+    if len(axes) == len(sizes) or any(axis.picked().min(initial=0) < 0 for axis in axes):
+        return None
+    written = np.zeros([axis.size for axis in axes], gradient.dtype)
+    counts = [axis.count for axis in axes]
+    written[np.ix_(*(axis.picked() for axis in axes))] = gradient.reshape(counts)
+    return Computed({"OutputGradientTensor": written.reshape(sizes)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of a tensor, and how many elements of it a window picks."""
+
+    size: int
+    offset: int
+    window: int
+    step: int
+    count: int
+
+    def picked(self) -> Array:
+        """Return the coordinates of the elements."""
+        begin = self.offset if self.step > 0 else self.offset + self.window - 1
+        return begin + self.step * np.arange(self.count)
+
+
+def _merged_axes(
+    sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
+) -> list[_Axis]:
+    """Return the axes, each that the window holds whole as one with the axis before it."""
     windows = zip(
-        tensor.shape,
+        sizes,
         desc["InputWindowOffsets"],
         desc["InputWindowSizes"],
         desc["InputWindowStrides"],
-        sizes,
+        counts,
         strict=True,
     )
-    axes: list[tuple[int, int, int, int, int]] = []
-    for size, offset, window, step, count in windows:
-        if axes and axes[-1][3] == 1 and (offset, window, step) == (0, size, 1):
-            outer_size, outer_offset, outer_window, _, outer_count = axes.pop()
+    axes: list[_Axis] = []
+    for axis in (_Axis(*window) for window in windows):
+        whole = (axis.offset, axis.window, axis.step) == (0, axis.size, 1)
+        if axes and axes[-1].step == 1 and whole:
+            outer = axes.pop()
             axes.append(
-                (
-                    outer_size * size,
-                    outer_offset * size,
-                    outer_window * size,
+                _Axis(
+                    outer.size * axis.size,
+                    outer.offset * axis.size,
+                    outer.window * axis.size,
                     1,
-                    outer_count * count,
+                    outer.count * axis.count,
                 )
             )
         else:
-            axes.append((size, offset, window, step, count))
-    if len(axes) == len(sizes):
-        return None
-    copied = np.ascontiguousarray(tensor).reshape([size for size, *_ in axes])
-    for axis, (_, offset, window, step, count) in enumerate(axes):
-        begin = offset if step > 0 else offset + window - 1
-        copied = copied.take(begin + step * np.arange(count), axis)
-    return Computed({"OutputTensor": copied.reshape(sizes)})
+            axes.append(axis)
+    return axes
 
 
 def lengths_not_clamped(case: Case) -> Computed | None:

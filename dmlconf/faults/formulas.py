@@ -14,6 +14,7 @@ from dmlconf.faults.copies import (
     scattered_by_other_tuples,
     scattered_by_other_tuples_in_a_graph,
     window_read_without_gaps,
+    window_written_without_gaps,
 )
 from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.moments import moments_read_as_parameters
@@ -57,6 +58,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         sum_before_the_activation,
         unsigned_index_as_signed,
         window_read_without_gaps,
+        window_written_without_gaps,
         zeros_of_a_dilation_of_zero,
     )
 }

@@ -189,6 +189,22 @@ SEEN = [
         {"OutputTensor": [2, 4, 6, 8]},
     ),
     Seen(
+        "gradient-of-a-window-that-is-the-whole-output",
+        "SLICE_GRAD",
+        "{InputGradientTensor: {Sizes: [2, 1], DataType: FLOAT32, values: [1, 5]}, "
+        "OutputGradientTensor: {Sizes: [2, 4], DataType: FLOAT32}, InputWindowOffsets: [0, 0], "
+        "InputWindowSizes: [2, 4], InputWindowStrides: [1, 1]}",
+        {"OutputGradientTensor": [1, 5, 0, 0, 0, 0, 0, 0]},
+    ),
+    Seen(
+        "gradient-of-a-window-that-is-the-whole-output",
+        "SLICE_GRAD",
+        "{InputGradientTensor: {Sizes: [2, 2, 1], DataType: UINT8, values: [2, 4, 6, 8]}, "
+        "OutputGradientTensor: {Sizes: [2, 3, 2], DataType: UINT8}, InputWindowOffsets: [0, 0, 1], "
+        "InputWindowSizes: [2, 3, 1], InputWindowStrides: [1, 1, -2]}",
+        {"OutputGradientTensor": [0, 2, 0, 4, 0, 6, 0, 8, 0, 0, 0, 0]},
+    ),
+    Seen(
         "filter-as-large-as-the-input",
         "CONVOLUTION",
         "{InputTensor: {Sizes: [1, 1, 3], DataType: FLOAT32, values: [3, 5, 7]}, "
