@@ -14,6 +14,8 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.rules import undefined
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import ReasonKind
@@ -49,7 +51,7 @@ def suspicions(
     for source, array in case.inputs().items():
         if array.shape != actual.shape or array.dtype != actual.dtype:
             continue
-        if _same_bits(actual, array) and _most(_apart(allowance.right, array)):
+        if _same_bits(actual, array) and _most(_not_copied(case, name, allowance, array)):
             message = f"{name} is a copy of {source}, where most of it must not be"
             yield ReasonKind.INPUT_COPIED, message
 
@@ -81,6 +83,16 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
                 length = np.subtract(highest, lowest, dtype=np.float64)
                 certain &= np.abs(expected) > _CANCELLED * length
     return certain
+
+
+def _not_copied(case: Case, name: str, allowance: Allowance, source: Array) -> Array:
+    """Return which elements a right kernel never gives as they are in the input."""
+    expected, rule = allowance.right, case.rule(name)
+    apart = _apart(expected, source)
+    if rule.kind == RuleKind.EXACT:
+        return apart
+    lowest, highest = permitted_ends(expected.ravel(), rule, allowance)
+    return apart & ~undefined(lowest, highest).reshape(apart.shape)
 
 
 def _apart(expected: Array, source: Array) -> Array:

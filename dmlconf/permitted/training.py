@@ -58,6 +58,10 @@ def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[Interval, ...]:
         parameters = desc.InputParametersTensor - steps
         # Where the divisor may be 0 but need not, a step may have any length and either sign.
         undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
+        undefined |= np.isinf(desc.InputParametersTensor) & (longest > LARGEST_FLOAT32)
+        # M may be 0 where it is not quite 0, and 0 / 0 is NaN: 0.25 of -2^24 + (0.25 + 2^24).
+        may_vanish = (m_reach > 0) & (numerator <= m_reach)
+        undefined |= may_vanish & (divisors[0] <= 0) & (divisors[1] >= 0)
         overflowing = np.isinf(m_error) | np.isinf(v_error)
         # A negative number has no logarithm, and Alpha may be infinite.
         undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))

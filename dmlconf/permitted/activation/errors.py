@@ -18,7 +18,7 @@ import numpy as np
 from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 
 __all__ = ["ERRORS"]
 
@@ -68,7 +68,10 @@ def _celu(x: Array, Alpha: float) -> Array:
 def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
     exact = Alpha * x + Beta
     error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
-    return np.where((exact > -error) & (exact < 1 + error), error, 0.0)
+    error = np.where((exact > -error) & (exact < 1 + error), error, 0.0)
+    # 7 * -3.4e38 overflows; with an infinite Beta that is NaN, of which max makes 0.
+    cancels = np.isinf(Beta) & np.isfinite(x) & (np.abs(Alpha * x) > LARGEST_FLOAT32)
+    return np.where(cancels & (np.sign(Alpha * x) != np.sign(Beta)), 1.0, error)
 
 
 def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:

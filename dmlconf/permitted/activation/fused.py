@@ -188,6 +188,12 @@ def activated_error_scale(
             # For an infinity an activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         scaled = replace(before.scaled(steepness), sums=scale)
+        beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)
+        if beyond.any():
+            # 1e39 - 2e39 may be either infinity, or NaN, of which some activations make a number.
+            ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
+            limits = (fused(end, activation).astype(dtype) for end in ends)
+            scaled = replace(scaled, others=(*scaled.others, *limits))
         if activation["operator"] == "ACTIVATION_RELU" and np.isnan(result).any():
             # Measured: some kernels of GEMM make 0 of NaN, as the operator alone does.
             zeros = np.where(np.isnan(result), 0.0, result).astype(dtype)

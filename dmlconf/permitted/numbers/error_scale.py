@@ -19,7 +19,7 @@ from dmlconf.permitted.numbers.rounding import ANY_RESULT, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.precision.allowance import SumErrors
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT16
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16, LEAST_NORMAL_FLOAT16
 
 __all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
@@ -180,7 +180,12 @@ class ErrorScale(SumErrors):
         return replace(self, stored=stored, deviation=deviation, spans=self.spans + ends)
 
     def in_slices(
-        self, sums: Array, squares: Array, terms: int, longest: int = LONGEST_WHOLE
+        self,
+        sums: Array,
+        squares: Array,
+        terms: int,
+        longest: int = LONGEST_WHOLE,
+        added: Array | float = 0.0,
     ) -> ErrorScale:
         """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
@@ -188,17 +193,24 @@ class ErrorScale(SumErrors):
         CONVOLUTION with 108 or more cut a sum into 4 or 8 slices. They add up each slice in
         FLOAT32, truncate its sum to FLOAT16, and add up these sums. The ends of the slices depend
         on the sizes, so the sum of a slice is estimated as that of terms with random signs.
+        Truncation makes 65504 of what is greater: -65504 - 2671 + 8104 is -57400, not -60071. So
+        any result is right where a slice, with what is added first, may be beyond.
 
         Args:
             sums: the sums, FLOAT64.
             squares: the sums of the terms' squares.
             terms: how many terms a sum has.
             longest: the most terms of a sum that is not cut.
+            added: the absolute value of what the slices are added to, such as a bias.
         """
         if terms <= longest:
             return self
-        held = np.fmin(self.sums, np.abs(sums) + np.sqrt(_MOST_SLICES * squares))
-        return self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
+        estimated = np.abs(sums) + np.sqrt(_MOST_SLICES * squares)
+        held = np.fmin(self.sums, estimated)
+        scale = self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
+        greatest = np.fmin(self.sums, estimated + added)
+        beyond = np.isfinite(greatest) & (greatest > LARGEST_FLOAT16)
+        return scale.open_where(beyond) if beyond.any() else scale
 
     def scaled(self, factor: Array | float) -> ErrorScale:
         """Return the error scale of the product with a factor."""

@@ -115,12 +115,12 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
         error: how far the value may be from that before it is rounded for the last time, not
             negative; counts as 0 where either is not finite. ANY_RESULT makes any value right.
         dtype: the result's type. FLOAT64 is as exact as the values are, FLOAT32 rounds once,
-            FLOAT16 to FLOAT32 first.
+            FLOAT16 also to FLOAT32 first.
     """
     if isinstance(error, float) and error == 0:
         low, high = exact, exact + 0.0
         rounded = _either_way(exact, dtype)
-        lowest, highest = np.minimum(*rounded), np.maximum(*rounded)
+        lowest, highest = np.minimum.reduce(rounded), np.maximum.reduce(rounded)
         highest[exact == 0] = 0
     else:
         finite = np.isfinite(exact) & np.isfinite(error)
@@ -129,8 +129,8 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
             # All subnormal numbers have the same ULP.
             reach += np.where((reach > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
         low, high = exact - reach, exact + reach
-        lowest = np.minimum(*_either_way(low, dtype))
-        highest = np.maximum(*_either_way(high, dtype))
+        lowest = np.minimum.reduce(_either_way(low, dtype))
+        highest = np.maximum.reduce(_either_way(high, dtype))
         if dtype == np.float32:
             # A result that comes out subnormal may be flushed where the exact one is not.
             tiny = np.finfo(dtype).tiny
@@ -147,11 +147,18 @@ def rounded_interval(exact: Array, error: Array | float, dtype: np.dtype[Any]) -
     return lowest, highest
 
 
-def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest."""
+def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
+    """Return FLOAT64 values rounded toward zero, where finite ones stay finite, and to nearest.
+
+    To FLOAT16 they are rounded to nearest at once and by way of FLOAT32: 102.90625004 is 102.9375,
+    but FLOAT32 makes 102.90625 of it, half-way between that and 102.875.
+    """
     if dtype == np.float64:
-        return values, values
-    return truncated(values, dtype), values.astype(np.float32).astype(dtype)
+        return (values,)
+    by_single = values.astype(np.float32)
+    if dtype == np.float32:
+        return truncated(values, dtype), by_single
+    return truncated(values, dtype), by_single.astype(dtype), values.astype(dtype)
 
 
 @np.errstate(over="ignore")

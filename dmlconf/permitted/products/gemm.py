@@ -49,7 +49,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             products = gemm_sums(desc, None, alpha, beta)
             squares = gemm_sums(desc, None, alpha**2, 0.0, _squares)
             terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
-            sizes = sizes.in_slices(products, squares, terms)
+            beside = 0.0 if absolute_c is None else abs(beta) * absolute_c
+            sizes = sizes.in_slices(products, squares, terms, added=beside)
             if c is not None:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
         if desc.FusedActivation is None:

@@ -33,6 +33,9 @@ __all__ = [
 _EXACT: Final = 2.0**24
 """FLOAT32 holds every integer up to this absolute value."""
 
+_LONGEST_FACTOR: Final = 255.0
+"""The greatest difference of an integer of 8 bits and a zero point."""
+
 _LARGEST: Final = 2.0**31 - 256
 """With a zero point, larger numbers may exceed the 32-bit integers that DirectML 1.15.4 adds."""
 
@@ -143,7 +146,8 @@ def quantized_sum_candidates(
     holds the sums, nothing is rounded. Any result is right in these cases:
 
     - a scale is 0 or NaN, or the scale of a factor is infinite
-    - a term exceeds the largest FLOAT32 number
+    - a term, or a factor that is scaled, exceeds the largest FLOAT32 number: 127 * 3.4e38 is
+      infinite, whatever it is multiplied with
     - the sum, or the quotient plus a zero point, exceeds 32 bits
 
     Args:
@@ -163,6 +167,8 @@ def quantized_sum_candidates(
         error = np.where(exact & (error_scale <= _EXACT), 0.0, error)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
         overflow |= error_scale > _LARGEST
+        longest = np.fmin(error_scale, _LONGEST_FACTOR)
+        overflow |= longest * np.fmax(np.abs(first), np.abs(second)) > LARGEST_FLOAT32
         undefined = overflow | (first * second == 0) | (last == 0)
     return quantized_candidates(
         (quotient, error), (zero_point, zero_point), output.DataType, undefined

@@ -67,7 +67,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, desc.Direction, desc.GroupCount)
-            scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE)
+            added = 0.0 if absolute_bias is None else absolute_bias
+            scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE, added)
             if bias is not None:
                 scale = scale.holding(store_sizes(products, scale.exact))
         if desc.FusedActivation is not None:
