@@ -104,6 +104,13 @@ def test_every_command_but_seven_has_a_table() -> None:
     assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == without
 
 
+def test_paths_of_the_file_hold_for_every_command_of_a_process(folder: Path) -> None:
+    (folder / "dmlconf.toml").write_text('paths = ["tile.yaml"]', encoding="utf-8")
+    for command in ("list", "run", "validate"):
+        done = dmlconf_here(folder, command)
+        assert "1 case" in done.stdout + done.stderr, command
+
+
 def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> None:
     write(tmp_path, name="documented.yaml")
     (tmp_path / "dmlconf.toml").write_text(

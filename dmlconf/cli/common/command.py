@@ -28,9 +28,9 @@ from dmlconf.documents.problems import InvalidFilesError, printable
 __all__ = [
     "CONFIGURATION",
     "SETTINGS",
-    "Arguments",
     "Command",
     "Option",
+    "arguments",
     "environment_variable",
     "option",
     "options",
@@ -81,6 +81,18 @@ class Arguments(click.Argument):
         if opts.get(str(self.name)) == ():
             opts = {name: value for name, value in opts.items() if name != self.name}
         return super().consume_value(ctx, opts)
+
+
+def arguments(name: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Return a decorator like `click.argument` that adds `Arguments`, to any number of commands.
+
+    click 8.1.0 forgets the class once its own decorator was used.
+    """
+
+    def decorated(function: _Function) -> _Function:
+        return click.argument(name, cls=Arguments, nargs=-1, **attributes)(function)
+
+    return decorated
 
 
 class Option(click.Option):

@@ -19,7 +19,7 @@ from dmlconf.cases.selecting.where import ConditionError
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.cli.common.cache import checked_files
-from dmlconf.cli.common.command import Arguments, option, options
+from dmlconf.cli.common.command import arguments, option, options
 from dmlconf.cli.common.completion import (
     complete_case,
     complete_config_profile,
@@ -59,9 +59,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_NAMED: Final = 3
 _ANYWHERE: Final[Scope] = (frozenset(), frozenset())
 
-paths_argument: Final = click.argument(
-    "paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path)
-)
+paths_argument: Final = arguments("paths", type=click.Path(path_type=Path))
 
 
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:

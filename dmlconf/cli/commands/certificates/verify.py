@@ -14,7 +14,7 @@ from dmlconf.certification.keys import read_public_keys
 from dmlconf.certification.verification import Demand, verify
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.common.cache import checked_files
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import challenge_option, color_option, jobs_option
@@ -40,7 +40,7 @@ _CODES: Final = {
 
 @click.command("verify", cls=Command, short_help="Judge all outputs in a certificate again.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.argument("paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path))
+@arguments("paths", type=click.Path(path_type=Path))
 @option(
     "--key",
     "keys",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.outcome import severity
@@ -25,7 +25,7 @@ __all__ = ["command"]
 
 @click.command("compare", cls=Command, short_help="Show what changed between two runs.")
 @click.argument("base", type=click.Path(path_type=Path))
-@click.argument("new", cls=Arguments, nargs=-1, required=True, type=click.Path(path_type=Path))
+@arguments("new", required=True, type=click.Path(path_type=Path))
 @option(
     "--drift",
     type=click.FloatRange(0, min_open=True),

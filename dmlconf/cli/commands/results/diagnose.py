@@ -13,7 +13,7 @@ from dmlconf.backends import registry
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cases.writing.export import exported_name
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
@@ -47,7 +47,7 @@ class _Failure:
 
 @click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
 @click.argument("failure", required=False, metavar="[LOG|CASE]")
-@click.argument("paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path))
+@arguments("paths", type=click.Path(path_type=Path))
 @backend_option(
     "The backend that fails; by default that of the log.",
     group=BACKEND_GROUP,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from dmlconf.cli.common.command import Arguments, Command, option, options
+from dmlconf.cli.common.command import Command, arguments, option, options
 from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.named_operators import operator_option
@@ -85,7 +85,7 @@ _choice_options = options(
 
 
 @_subcommand("add", short_help="Add run logs.")
-@click.argument("logs", cls=Arguments, nargs=-1, required=True, type=click.Path(path_type=Path))
+@arguments("logs", required=True, type=click.Path(path_type=Path))
 @_database_option
 @option("-q", "--quiet", is_flag=True, help="Say nothing of what was added.")
 def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.outcome import Demands, demand_options, log_exit_code
@@ -33,7 +33,7 @@ __all__ = ["command"]
 
 
 @click.command("merge", cls=Command, short_help="Merge the logs of shards into one.")
-@click.argument("logs", cls=Arguments, nargs=-1, required=True, type=click.Path(path_type=Path))
+@arguments("logs", required=True, type=click.Path(path_type=Path))
 @option(
     "-o",
     "--output",

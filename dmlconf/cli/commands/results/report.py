@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dmlconf.cli.common.command import Arguments, Command
+from dmlconf.cli.common.command import Command, arguments
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
 from dmlconf.cli.options.backend import color_option
@@ -25,7 +25,7 @@ __all__ = ["command"]
 
 
 @click.command("report", cls=Command, short_help="Generate reports from the log of a run.")
-@click.argument("logs", cls=Arguments, nargs=-1, type=click.Path(path_type=Path))
+@arguments("logs", type=click.Path(path_type=Path))
 @report_option(RUN_FORMATS)
 @detail_options
 @color_option

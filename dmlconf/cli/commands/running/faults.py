@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 from rich.text import Text
 
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import operator_option
@@ -23,7 +23,7 @@ __all__ = ["command"]
 
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
-@click.argument("names", cls=Arguments, nargs=-1, metavar="[NAME]...")
+@arguments("names", metavar="[NAME]...")
 @operator_option("Only faults of this operator.")
 @option(
     "--directml",

@@ -13,7 +13,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, 
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.cli.common.command import Arguments, Command, option
+from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number, backend_option, color_option
@@ -34,7 +34,7 @@ _UNLISTED: Final = "what no support table lists"
 
 @click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
-@click.argument("paths", cls=Arguments, nargs=-1, type=click.Path(path_type=Path))
+@arguments("paths", type=click.Path(path_type=Path))
 @option(
     "--challenge",
     metavar="N",
