@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dmlconf.documents.problems import ExpectedError
+from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.extras import install_command
 
 __all__ = ["CertificationError", "MissingExtraError", "RefusedError", "UnwritableJournalError"]
@@ -20,13 +20,21 @@ class CertificationError(ExpectedError):
 
 
 class MissingExtraError(CertificationError):
-    """The package `cryptography` is not installed."""
+    """The package `cryptography` is not installed, or does not load.
 
-    def __init__(self) -> None:
-        super().__init__(
-            "signatures need the package cryptography: "
-            f"install it with `{install_command('certify')}`"
-        )
+    Args:
+        cause: why it cannot be imported.
+    """
+
+    def __init__(self, cause: ImportError) -> None:
+        if isinstance(cause, ModuleNotFoundError):
+            help_ = f"install it with `{install_command('certify')}`"
+        else:
+            help_ = (
+                f"it does not load here ({printable(str(cause))}). Leave --key out, and sign the "
+                "certificate on another machine with `dmlconf sign`"
+            )
+        super().__init__(f"signatures need the package cryptography: {help_}")
 
 
 class UnwritableJournalError(CertificationError):

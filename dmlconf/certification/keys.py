@@ -259,5 +259,5 @@ def _library() -> tuple[Any, Any]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
-        raise MissingExtraError from error
+        raise MissingExtraError(error) from error
     return serialization, ed25519

@@ -153,9 +153,19 @@ def test_enclosed_keys_that_end_nowhere_or_are_many_take_no_time(tmp_path: Path)
 
 
 def test_says_what_to_install_where_the_extra_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "cryptography.py").write_text("raise ImportError('none')", encoding="utf-8")
+    program = "raise ModuleNotFoundError('none')"
+    (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
     done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert "[certify]'" in done.stderr
     assert "dmlconf[certify]" not in done.stderr
     assert not list(tmp_path.glob("*.pem"))
+
+
+def test_says_why_the_extra_does_not_load(tmp_path: Path) -> None:
+    program = "raise ImportError('DLL load failed')"
+    (tmp_path / "cryptography.py").write_text(program, encoding="utf-8")
+    done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "it does not load here (DLL load failed)" in " ".join(done.stderr.split())
+    assert "install" not in done.stderr
