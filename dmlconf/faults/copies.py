@@ -181,6 +181,13 @@ def _scattered(case: Case, *, other_tuples: bool, compiled_as_graph: bool) -> Co
     begin = (within[0] if blocks else np.zeros_like(at)) if other_tuples else at // block * length
     if compiled_as_graph and length == 1:
         begin = np.zeros_like(at)
+    values, unknown = updates.ravel()[:known], np.zeros(known, bool)
+    strides = desc["UpdatesTensor"].Strides
+    if other_tuples and strides is not None:
+        if not compiled_as_graph and updates.ndim == _KNOWN_DIMENSIONS:
+            values, unknown = _read_by_three_axes(updates, strides)
+        elif not desc["UpdatesTensor"].Packed:
+            return None
     targets = np.zeros_like(at)
     for axis, size in enumerate(used):
         if axis < length:
@@ -189,8 +196,37 @@ def _scattered(case: Case, *, other_tuples: bool, compiled_as_graph: bool) -> Co
         else:
             index = within[axis - length]
         targets = targets * size + (0 if compiled_as_graph and size == 1 else index)
-    written = tensor.ravel().copy()
+    written, anything = tensor.ravel().copy(), np.zeros(tensor.size, bool)
     inside = (targets >= 0) & (targets < written.size)
-    for target, update in zip(targets[inside], updates.ravel()[:known][inside], strict=True):
-        written[target] = update
-    return Computed({"OutputTensor": written.reshape(tensor.shape)})
+    for target, value, is_unknown in zip(
+        targets[inside], values[inside], unknown[inside], strict=True
+    ):
+        written[target], anything[target] = value, is_unknown
+    outputs = {"OutputTensor": written.reshape(tensor.shape)}
+    of_gaps = {"OutputTensor": anything.reshape(tensor.shape)} if anything.any() else {}
+    return Computed(outputs, unknown=of_gaps)
+
+
+def _read_by_three_axes(updates: Array, strides: Sequence[int]) -> tuple[Array, Array]:
+    """Return the updates as the kernel reads them that counts on along the second axis.
+
+    Element 15 of 2x2x2x2 is read at 3 times the second stride, plus the third and the last one, and
+    not at the sum of all four strides. Behind the last element zeros are read.
+
+    Returns:
+        The updates in their order, and whether each lies between elements, where anything may be.
+    """
+    addresses = np.zeros(updates.shape, np.intp)
+    for axis, (size, stride) in enumerate(zip(updates.shape, strides, strict=True)):
+        shape = [size if at == axis else 1 for at in range(updates.ndim)]
+        addresses += np.arange(size).reshape(shape) * stride
+    memory = np.zeros(int(addresses.max()) + 1, updates.dtype)
+    is_gap = np.ones(memory.size, bool)
+    memory[addresses], is_gap[addresses] = updates, False
+    *_, rows, columns = updates.shape
+    at = np.arange(updates.size)
+    read = at // (rows * columns) * strides[1] + at // columns % rows * strides[2]
+    read += at % columns * strides[3]
+    inside = read < memory.size
+    read = np.where(inside, read, 0)
+    return np.where(inside, memory[read], updates.dtype.type(0)), inside & is_gap[read]

@@ -363,6 +363,17 @@ SEEN = [
     Seen(
         "scattered-by-more-than-4-dimensions-of-indices",
         "SCATTER_ND",
+        "{InputTensor: {Sizes: [4], DataType: INT32, values: [100, 101, 102, 103]}, "
+        "IndicesTensor: {Sizes: [3, 1, 1, 3, 1], DataType: INT32, "
+        "values: [2, 2, 2, 2, 2, 2, 2, 2, 2]}, "
+        "UpdatesTensor: {Sizes: [3, 1, 1, 3], DataType: INT32, Strides: [3, 1, 1, 1], "
+        "values: [1, 2, 3, 4, 5, 6, 7, 8, 9]}, OutputTensor: {Sizes: [4], DataType: INT32}, "
+        "InputDimensionCount: 1, IndicesDimensionCount: 5}",
+        {"OutputTensor": [100, 101, 5, 103]},
+    ),
+    Seen(
+        "scattered-by-more-than-4-dimensions-of-indices",
+        "SCATTER_ND",
         "{InputTensor: {Sizes: [3, 1, 1, 2], DataType: INT16, values: [1, 2, 3, 4, 5, 6]}, "
         "IndicesTensor: {Sizes: [2, 1, 1], DataType: INT64, values: [-1, 0]}, "
         "UpdatesTensor: {Sizes: [2, 1, 1, 1, 2], DataType: INT16, values: [10, 20, 30, 40]}, "
