@@ -18,6 +18,7 @@ from dmlconf.faults.copies import (
 )
 from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.moments import moments_read_as_parameters
+from dmlconf.faults.normalization import element_in_place_of_its_variance
 from dmlconf.faults.one_hot import (
     first_value_in_place_of_the_second,
     low_word_as_index,
@@ -40,6 +41,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
     function.__name__: function
     for function in (
         bias_by_a_product,
+        element_in_place_of_its_variance,
         first_group_of_filter_and_input,
         first_value_in_place_of_the_second,
         infinity_as_the_least_integer,

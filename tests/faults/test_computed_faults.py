@@ -446,6 +446,38 @@ def test_a_fault_of_a_node_is_carried_through_the_graph(tmp_path: Path) -> None:
     assert judged(case, outputs_of(case, {"y": right}), "1.15.4") == (Status.PASSED, "")
 
 
+SINGLE_ELEMENTS = """
+inputs:
+  x: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [-3, -0.5, -0.25, 3]}
+  b: {Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [5, 6, 7, 8]}
+nodes:
+  norm:
+    operator: MEAN_VARIANCE_NORMALIZATION1
+    desc:
+      InputTensor: x
+      ScaleTensor: b
+      BiasTensor: b
+      OutputTensor: {}
+      Axes: [1]
+      NormalizeVariance: true
+      Epsilon: 0.5
+  y: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: norm, OutputTensor: {}}}
+outputs: {y: y}
+"""
+
+
+def test_a_single_element_is_taken_for_its_variance_in_a_graph(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, SINGLE_ELEMENTS)
+    nan = float("nan")
+    for values, expected in (
+        ([nan, nan, -7, -8], (Status.WAIVED, "element-in-place-of-its-variance-in-a-graph")),
+        ([nan, -6, -7, -8], (Status.FAILED, "")),
+        ([nan, nan, -7, nan], (Status.FAILED, "")),
+        ([-5, -6, -7, -8], (Status.PASSED, "")),
+    ):
+        assert judged(case, outputs_of(case, {"y": values}), "1.15.4") == expected
+
+
 TWO_FAULTS = """
 inputs:
   a: {Sizes: [1, 1, 2, 2], DataType: INT64, values: [2147483648, 5, 4294967295, 1]}

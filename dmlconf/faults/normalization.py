@@ -1,0 +1,51 @@
+"""The formula of a known fault of mean-variance normalization of single elements, in graphs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc
+from dmlconf.faults.computed import Computed
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.numbers.floats import single
+
+__all__ = ["element_in_place_of_its_variance"]
+
+
+def element_in_place_of_its_variance(case: Case) -> Computed | None:
+    """Return the outputs of a normalization along axes of one element, divided by the wrong root.
+
+    The root is that of the element plus Epsilon, not of its variance, 0, plus Epsilon. With an
+    Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN. With
+    an Epsilon of -0.5, 3 becomes 0 instead of NaN.
+    """
+    desc, inputs = case.desc, case.inputs()
+    tensor = inputs["InputTensor"]
+    if math.prod(tensor.shape[axis] for axis in _axes(desc)) > 1 or not _divides(desc):
+        return None
+    epsilon = single(desc["Epsilon"])
+    without_root = tensor.astype(np.float64) + epsilon <= 0
+    if epsilon > 0 and not without_root.any():
+        return None
+    inputs["InputTensor"] = np.where(without_root, np.nan, tensor).astype(tensor.dtype)
+    # Any other root divides 0.
+    wrong = replace(case, desc={**desc, "Epsilon": 1.0}).with_data(inputs)
+    return Computed(evaluate(wrong), around=wrong)
+
+
+def _axes(desc: Desc) -> set[int]:
+    """Return the axes of a mean, which MEAN_VARIANCE_NORMALIZATION does not name."""
+    if "Axes" in desc:
+        return set(desc["Axes"])
+    return set(range(1 if desc["CrossChannel"] else 2, desc["InputTensor"].DimensionCount))
+
+
+def _divides(desc: Desc) -> bool:
+    """Return whether the mean is subtracted, and the difference divided by a root."""
+    if "NormalizeVariance" in desc:
+        return bool(desc["NormalizeVariance"])
+    return bool(desc["UseMean"] and desc["UseVariance"])
