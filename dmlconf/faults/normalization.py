@@ -1,4 +1,4 @@
-"""The formula of a known fault of mean-variance normalization of single elements, in graphs."""
+"""The formula of a known fault of mean-variance normalization of single elements."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     if math.prod(tensor.shape[axis] for axis in _axes(desc)) > 1 or not _divides(desc):
         return None
     epsilon = single(desc["Epsilon"])
-    without_root = tensor.astype(np.float64) + epsilon <= 0
-    if epsilon > 0 and not without_root.any():
-        return None
+    without_root = np.isfinite(tensor) & (tensor.astype(np.float64) + epsilon <= 0)
+    if epsilon == 0 or (epsilon > 0 and not without_root.any()):
+        return None  # Without Epsilon the right result is that of 0 / 0.
     inputs["InputTensor"] = np.where(without_root, np.nan, tensor).astype(tensor.dtype)
     # Any other root divides 0.
     wrong = replace(case, desc={**desc, "Epsilon": 1.0}).with_data(inputs)

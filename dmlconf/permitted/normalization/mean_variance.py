@@ -78,10 +78,10 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             squares = np.square(values)
             variance = squares.mean(over, keepdims=True)
             intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
-            if desc.UseMean and all(desc.InputTensor.shape[axis] == 1 for axis in over):
-                # Measured: the element itself replaces its variance.
-                root = np.sqrt(desc.InputTensor.astype(np.float64) + single(desc.Epsilon))
-                others.append(values / root)
+            of_one = all(desc.InputTensor.shape[axis] == 1 for axis in over)
+            if desc.UseMean and of_one and single(desc.Epsilon) == 0:
+                # 0 / 0; measured: the element itself replaces its variance, a known fault otherwise.
+                others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
