@@ -100,10 +100,20 @@ class Band:
         inside = share < 1
         if inside.any():
             near = np.where(far > 0, *reversed(self.finite_ends))
+            between = self._before_infinity(ends, inside)
             inside &= np.isfinite(near) & np.isfinite(values) & (near != values)
-            between = np.where(inside, values + share * (near - values), ends)
+            between = np.where(inside, values + share * (near - values), between)
         kept = np.isnan(ends) | self.open
         return np.where(kept, values, stored(between, values))
+
+    def _before_infinity(self, ends: Array, inside: Array) -> Array:
+        """Return ends, with the largest number for elements from a finite number to infinity."""
+        if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
+            return ends
+        other = np.where(self.right > 0, self.lowest, self.highest)
+        inside = inside & np.isinf(self.right) & np.isfinite(other)
+        largest = float(np.finfo(self.right.dtype).max)
+        return np.where(inside, np.copysign(largest, self.right), ends)
 
 
 @np.errstate(all="ignore")
