@@ -102,6 +102,8 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         count = math.prod(desc.InputTensor.shape[axis] for axis in over)
         if desc.UseVariance:
             undefined = of_rounding_alone(partial, divisor, count)
+            if desc.Epsilon < 0 and dtype == np.float16:
+                undefined = undefined | _root_of_either_sign(desc, over, variance)
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
@@ -138,6 +140,30 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
                 for other in others
             ),
         )
+
+
+def _root_of_either_sign(
+    desc: MeanVarianceNormalization2Desc, over: tuple[int, ...], variance: Array
+) -> Array:
+    """Return where variance and Epsilon cancel if FLOAT16 holds the mean, or do not, FLOAT64.
+
+    Of 2047 and 2048 the variance is 0.25. With the mean 2047.5 as 2048 it is 0.5, and with an
+    Epsilon of -0.5 the root is 0, not NaN.
+
+    Args:
+        desc: the operator's fields.
+        over: the dimensions that share mean and variance.
+        variance: the exact variance.
+    """
+    values, epsilon = wide(desc.InputTensor), single(desc.Epsilon)
+    mean = values.mean(over, keepdims=True) if desc.UseMean else np.zeros(1)
+    differs = np.zeros(variance.shape, bool)
+    for held in (toward_zero(mean), mean.astype(np.float16).astype(np.float64)):
+        other = np.square(values - held).mean(over, keepdims=True)
+        for stored in (other, toward_zero(other), toward_zero(variance)):
+            differs |= (stored + epsilon < 0) != (variance + epsilon < 0)
+            differs |= stored + epsilon == 0
+    return differs
 
 
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
