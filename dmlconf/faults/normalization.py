@@ -20,8 +20,8 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     """Return the outputs of a normalization along axes of one element, divided by the wrong root.
 
     The root is that of the element plus Epsilon, not of its variance, 0, plus Epsilon. With an
-    Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN. With
-    an Epsilon of -0.5, 3 becomes 0 instead of NaN.
+    Epsilon of 0.5, 3 becomes 0 / sqrt(3.5), which is right, and -3 becomes 0 / sqrt(-2.5), NaN.
+    With an Epsilon of -0.5, 3 becomes 0 instead of NaN.
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]

@@ -70,7 +70,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
 
 
-class Arguments(click.Argument):
+class _Arguments(click.Argument):
     """Any number of arguments, which the configuration file can give as well.
 
     Before click 8.2, no arguments at all hide what the file says.
@@ -84,13 +84,13 @@ class Arguments(click.Argument):
 
 
 def arguments(name: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Return a decorator like `click.argument` that adds `Arguments`, to any number of commands.
+    """Return a decorator that adds arguments which the configuration file can give as well.
 
-    click 8.1.0 forgets the class once its own decorator was used.
+    It can be used for several commands. That of click 8.1.0 forgets the class after the first one.
     """
 
     def decorated(function: _Function) -> _Function:
-        return click.argument(name, cls=Arguments, nargs=-1, **attributes)(function)
+        return click.argument(name, cls=_Arguments, nargs=-1, **attributes)(function)
 
     return decorated
 

@@ -80,7 +80,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
             of_one = all(desc.InputTensor.shape[axis] == 1 for axis in over)
             if desc.UseMean and of_one and single(desc.Epsilon) == 0:
-                # 0 / 0; measured: the element itself replaces its variance, a known fault otherwise.
+                # 0 / 0. Measured: the element itself replaces its variance, here as rightly.
                 others.append(values / np.sqrt(desc.InputTensor.astype(np.float64)))
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
