@@ -11,6 +11,7 @@ from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.indices import constant_writes, indices_of
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.float_limits import LARGEST_FLOAT16
 
 __all__ = ["data_of"]
 
@@ -50,7 +51,10 @@ def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, 
         case 2:
             return {"normal": {"seed": seed}}
         case 3:
-            return {"uniform": {"low": 0, "high": chance.pick((1, longest)), "seed": seed}}
+            high = chance.pick((1, longest))
+            if data_type == DataType.FLOAT16:
+                high = min(high, int(LARGEST_FLOAT16))
+            return {"uniform": {"low": 0, "high": high, "seed": seed}}
         case 4:
             return {"integers": {"low": -8, "high": 8, "seed": seed}}
     step = chance.pick((0.125, 0.25, 0.5))

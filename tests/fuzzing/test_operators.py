@@ -13,8 +13,10 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.goals import Part, goals_of
 from dmlconf.fuzzing.operators import fuzzed_desc, operator_case
+from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS
 
 SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANTIZE", "TOP_K1"]
@@ -127,3 +129,13 @@ def test_outputs_in_place_share_no_buffer() -> None:
     ]
     assert any(len(each) > 1 for each in pairs)
     assert all(len(set(each.values())) == len(each) for each in pairs)
+
+
+def test_numbers_up_to_the_length_of_an_axis_fit_float16() -> None:
+    tensor = TensorDesc(DataType.FLOAT16, (65537, 1))
+    desc = {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": None}
+    identity = operator("ELEMENT_WISE_IDENTITY")
+    fills = [data_of(identity, desc, Chance(seed))["InputTensor"]["fill"] for seed in range(200)]
+    limits = {fill["uniform"]["high"] for fill in fills if "uniform" in fill}
+    assert 65504 in limits
+    assert max(limits) <= 65504
