@@ -462,6 +462,14 @@ def test_alias_of_an_operator_is_the_operator(tmp_path: Path) -> None:
     assert planned.identifier == "scatter_elements/f"
 
 
+@pytest.mark.parametrize("tags", ["[[[a]]]", "5", "{a: 1}", "[1, x]"])
+def test_tags_that_are_no_texts_are_reported(tmp_path: Path, tags: str) -> None:
+    path = write(tmp_path, changed(TILE, "cases:", f"tags: {tags}\ncases:"))
+    refused = refusal(lambda: load_suite([path]), tmp_path)
+    assert refused.startswith("f.yaml:2:")
+    assert "`tags" in refused
+
+
 def test_tags_are_the_files_name_its_tags_and_the_cases_tags(tmp_path: Path) -> None:
     text = changed(TILE, "cases:", "tags: [two, one]\ncases:")
     text = changed(text, "  - name: a", "  - tags: [three, two]\n    name: a")

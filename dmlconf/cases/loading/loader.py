@@ -238,6 +238,12 @@ def _templates(document: Document) -> list[CaseTemplate]:
     return sound
 
 
+def _file_tags(data: Mapping[str, Any]) -> list[str]:
+    """Return the tags of all cases of a file, of which some may be wrong while it is checked."""
+    tags = data.get("tags", [])
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """How the entries of a file are checked, which are cases of operators, or graphs.
@@ -339,7 +345,7 @@ def _template(
                 [
                     stem,
                     *_kind(data).tags,
-                    *data.get("tags", ()),
+                    *_file_tags(data),
                     *entry.get("tags", ()),
                 ]
             )

@@ -185,7 +185,7 @@ class ErrorScale(SumErrors):
         squares: Array,
         terms: int,
         longest: int = LONGEST_WHOLE,
-        added: Array | float = 0.0,
+        added: Array | float | None = None,
     ) -> ErrorScale:
         """Return the error scale of long sums, which a kernel may cut into slices of FLOAT16.
 
@@ -201,13 +201,16 @@ class ErrorScale(SumErrors):
             squares: the sums of the terms' squares.
             terms: how many terms a sum has.
             longest: the most terms of a sum that is not cut.
-            added: the absolute value of what the slices are added to, such as a bias.
+            added: the absolute value of what the slices are added to, such as a bias, or 0; None
+                if they may be FLOAT32, which nothing is beyond.
         """
         if terms <= longest:
             return self
         estimated = np.abs(sums) + np.sqrt(_MOST_SLICES * squares)
         held = np.fmin(self.sums, estimated)
         scale = self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
+        if added is None:
+            return scale
         greatest = np.fmin(self.sums, estimated + added)
         beyond = np.isfinite(greatest) & (greatest > LARGEST_FLOAT16)
         return scale.open_where(beyond) if beyond.any() else scale
