@@ -160,7 +160,7 @@ def variants(backend: BackendName) -> Mapping[str, BackendName]:
 
 
 def survey_adapters(path: str | None = None) -> Survey:
-    """Return what DirectML can do on each adapter of this machine.
+    """Return a survey of this machine's adapters: what DirectML can do on each.
 
     Args:
         path: the file of DirectML, or None to search for it.

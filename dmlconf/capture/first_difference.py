@@ -133,7 +133,7 @@ class _Runs:
     def described(
         self, node: OnnxNode, output: str, difference: OutputDifference
     ) -> FirstDifference:
-        """Return what else is known of the first difference."""
+        """Return the first difference, with those of the node's inputs and of the node alone."""
         read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
         computed = [name for name in read if name not in self.inputs]
         try:
@@ -168,7 +168,7 @@ class _Runs:
 
 
 def search_lines(search: Search) -> Iterator[str]:
-    """Yield what a search found, in words."""
+    """Yield the result of a search as lines of text."""
     first = search.first
     if first is None:
         yield (

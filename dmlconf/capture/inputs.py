@@ -29,7 +29,7 @@ _NOT_DESC: Final = ("from", "values", "fill")
 def input_data(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, seed: int
 ) -> Mapping[str, Any]:
-    """Return what a case file says about the data of an input.
+    """Return the data of an input as a case file states it: a fill with a seed.
 
     Args:
         operator: the operator that reads it.

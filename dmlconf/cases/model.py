@@ -330,7 +330,7 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return what is wrong with a case that breaks constraints and expects no rejection."""
+        """Return the error of a case that breaks constraints although it expects no rejection."""
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []

@@ -37,7 +37,7 @@ class Explanation:
 
 
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
-    """Return what is wrong with a desc that breaks enforced constraints.
+    """Return explanations of the enforced constraints that a desc breaks.
 
     Constraints that cannot be evaluated because a field is missing are left out.
 
@@ -76,7 +76,7 @@ def _of_constraint(
 def _of_tensors(
     name: str, operator: Operator, desc: Desc, names: Namespace
 ) -> Iterator[Explanation]:
-    """Yield what is wrong with each tensor that breaks a constraint on all tensors."""
+    """Yield an explanation for each tensor that breaks a constraint on all tensors."""
     tables = tables_that_hold(operator, desc, names)
     for label, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
@@ -100,7 +100,7 @@ def _of_tensors(
 
 
 def _listed(listed: Iterable[object]) -> str:
-    """Return what the applicable support tables list."""
+    """Return the end of a sentence: the names that the applicable support tables list."""
     names = dict.fromkeys(map(str, listed))
     if not names:
         return ", and no support table applies to these attributes"
@@ -146,7 +146,7 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
 
 
 def _unmet(require: Expression, names: Namespace) -> str:
-    """Return what an expression asks for, and the values that it compares."""
+    """Return why a requirement is not met: its text, and the values that it compares."""
     # Where an optional field is present, what is asked for is the rest.
     asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
     if len(asked) == 1:
@@ -193,7 +193,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 
 def sides(expression: Expression) -> tuple[Expression, ...]:
-    """Return what is compared, in order: the sides of a comparison, or what is to be `same`."""
+    """Return the expressions that are compared, in order: the sides, or the argument of `same`."""
     match _body(expression):
         case ast.Compare(left=left, comparators=others):
             return tuple(_part(expression, side) for side in (left, *others))

@@ -124,7 +124,7 @@ def refusal(profile: Profile, verdict: Verdict) -> str | None:
 
 
 def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks that the profile demands: a feature level or data types."""
+    """Return a sentence for each thing that a device lacks: the feature level, data types."""
     lacking = []
     if capabilities.feature_level < profile.feature_level:
         lacking.append(

@@ -291,7 +291,9 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
 
 
 def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
-    """Return what determines the verdicts; write the outcomes to the folder for the processes.
+    """Return the evidence that determines the verdicts, and write the outcomes to a folder.
+
+    Processes that judge cases read the outcomes there.
 
     Raises:
         RefusedError: a file that came with the certificate is invalid.
@@ -391,7 +393,7 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield what anyone who accepts the certificate must know, the gravest first."""
+    """Yield notes for everybody who accepts the certificate, the gravest first."""
     predicate, now = certificate.predicate, datetime.now(UTC)
     yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
     yield from notes_on_target(verdicts)

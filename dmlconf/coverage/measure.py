@@ -71,7 +71,7 @@ def measure(
     recorded: Callable[[Case], bool],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, OperatorCoverage]:
-    """Return what the cases cover of each operator, by name.
+    """Return the coverage of each operator by the cases, by the operator's name.
 
     Args:
         operators: those to measure.

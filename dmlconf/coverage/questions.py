@@ -72,7 +72,7 @@ class Question:
     derived: str = ""
 
     def parts(self, operator: Operator) -> Iterator[str]:
-        """Yield what is to be asked of an operator."""
+        """Yield the parts of the question for an operator, such as one for each data type."""
         if self.operators is not None and operator.name not in self.operators:
             return
         names = {each.name for each in operator.fields}
@@ -234,7 +234,7 @@ def measure_questions(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, QuestionCoverage]:
-    """Return what the cases ask of each operator, by name; graphs are asked as `GRAPHS`.
+    """Return which questions the cases ask of each operator, by its name; graphs are `GRAPHS`.
 
     Args:
         operators: those to ask.

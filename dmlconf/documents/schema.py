@@ -171,7 +171,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return what a rule with one value demands, and what was found; None for other rules."""
+    """Return the demand of a rule with one value, and the value found; None for other rules."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))

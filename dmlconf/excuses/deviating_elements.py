@@ -68,7 +68,7 @@ def _sigmoid(
 
 
 def _before_activation(case: Case, inputs: Mapping[str, Array]) -> Array | None:
-    """Return what an activation is applied to, fused or by itself; None if there is none."""
+    """Return the argument of the case's activation, fused or by itself; None if it has none."""
     if case.operator_name.startswith("ACTIVATION_"):
         return inputs["InputTensor"]
     if case.desc.get("FusedActivation") is None:

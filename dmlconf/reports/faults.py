@@ -57,7 +57,7 @@ def fault_entry(fault: KnownFault) -> dict[str, Any]:
 
 
 def fault_lines(fault: KnownFault) -> Iterator[str]:
-    """Yield what explains a fault, for the terminal."""
+    """Yield the lines that explain a fault in the terminal."""
     yield fault.name
     yield f"  {fault.span} {fault.title}"
     yield f"  operators  {', '.join(sorted(fault.operators))}"
@@ -141,7 +141,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return what repeats a fault in the Wine lab, on the last release that has it."""
+    """Return the command that shows a fault in the Wine lab, on the last release with it."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _OWN else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

@@ -63,7 +63,7 @@ class EarlierRun:
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
-    """Return what a run left in its log; None where it died before it wrote anything.
+    """Return the logged part of an earlier run; None if the run died before it wrote anything.
 
     `not run` verdicts are not kept. After a power cut the end of a file may never have
     reached the disk: the log is read up to there.

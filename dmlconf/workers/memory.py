@@ -87,7 +87,7 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
 
 
 def killed_for_memory(ending: str) -> str:
-    """Return what to add about a process that may have been killed because memory ran out.
+    """Return a remark if a process may have been killed because memory ran out; else no text.
 
     Args:
         ending: how the process ended; the system gives no other reason than SIGKILL.

@@ -303,7 +303,7 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _reached(self) -> Iterator[_Reached[Any]]:
-        """Yield what workers have reached by now; it ends after `GRACE_SECONDS` at the latest."""
+        """Yield the outcomes that workers have by now, for `GRACE_SECONDS` at the longest."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
             for worker in wait_for_messages(asked):

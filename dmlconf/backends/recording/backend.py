@@ -49,7 +49,7 @@ class RecordingBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return what the recorded backend could run."""
+        """Return the capabilities of the recorded backend."""
         return self._head.capabilities
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:

@@ -357,9 +357,10 @@ def operators_in(planned: PlannedCase) -> frozenset[str]:
 def _written_operators(
     template: CaseTemplate,
 ) -> tuple[Mapping[str, Any], frozenset[str] | Sequence[Any]]:
-    """Return what the operators of an entry's nodes depend on: the named values, and they.
+    """Return the operators of an entry's nodes, and the named values that they depend on.
 
-    Nearly all entries name them without an expression. They are then the same for each case.
+    Nearly all entries name operators without an expression. The operators are then the same for
+    each case, and no named value counts.
     """
     entry = template.data
     nodes = entry["nodes"].items()

@@ -240,7 +240,7 @@ def read_expectation(
     desc: Desc,
     files: CaseFiles,
 ) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what a case expects; None if it does not say.
+    """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
         operator: the operator, or a graph's entry.

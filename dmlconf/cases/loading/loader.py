@@ -82,7 +82,7 @@ class Suite:
 
 
 def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
-    """Return what is wrong with a template's case, each with its location in the file."""
+    """Return the problems of a template's case that cannot be built, each with its location."""
     return _problems(read_document(template.about.location.path), template.index, error)
 
 
@@ -363,7 +363,7 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield what keeps cases from being built, and collect the first case of each entry."""
+    """Yield the problems of cases that cannot be built, and collect each entry's first case."""
     budget = MatrixBudget()
     for template in templates:
         try:

@@ -1,8 +1,9 @@
 """The catalogue of rewrites of graph compilers, and the rewritten graphs of cases.
 
-`schemas/rewrites.yaml` says what compilers do to graphs and under which conditions that is right. A
-graph case with a `rewrite` is one in which a rewrite is right, or one in which just one condition
-does not hold. It has the nodes that a compiler would run which rewrites nevertheless: the mutant.
+`schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
+right. In a graph case with a `rewrite`, all conditions hold, or exactly one does not. The case also
+has the rewritten nodes, which a compiler runs that applies the rewrite: the mutant. If a condition
+does not hold, the mutant's outputs are wrong, so the case catches such a compiler.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Something that graph compilers do to graphs.
+    """A rewrite: a change that graph compilers make to graphs.
 
     Attributes:
         name: unique in the catalogue, such as `remove-multiplication-by-one`.
         kind: folding, elimination, merging and so on.
-        does: what it replaces by what.
-        conditions: what must hold for it to be right, by name.
+        does: which nodes it replaces, and by which others.
+        conditions: the conditions under which it is right, by name.
         sources: compilers that do it, or reports of it done wrongly.
     """
 
@@ -164,10 +165,10 @@ def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:
-    """Return the graph that a compiler runs which does the rewrite of a case.
+    """Return the mutant of a case: the graph that a compiler runs if it applies the rewrite.
 
-    It is the case's own graph with the inputs, constants, nodes and outputs of its `rewrite`
-    instead of those of the same names. Nodes that feed nothing may remain.
+    The inputs, constants, nodes and outputs of the case's `rewrite` replace those of the same
+    names. Nodes that feed nothing may remain.
 
     Raises:
         CaseError: the case has no rewrite, or the nodes do not make a graph.
@@ -199,10 +200,11 @@ _LEFT_OUT: Final = (
     "tolerance",
     "disputes",
 )
+"""Parts of a case's entry that say nothing about its mutant."""
 
 
 def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
-    """Return the error with locations below `rewrite` where that has the part."""
+    """Return an error in a mutant with the locations of the parts that `rewrite` replaces."""
     first, *others = [
         CaseError(
             ("rewrite", *each.where) if _is_there(each.where, entry) else each.where,

@@ -358,7 +358,7 @@ def long_name(parameter: click.Parameter) -> str:
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return what the parameter expects, in words, if the value does not fit it; else None."""
+    """Return the kind of value that a parameter takes, in words; None if the value is one."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"
@@ -375,7 +375,7 @@ def _misfit(parameter: click.Parameter, value: Any) -> str | None:
 def settings_of(
     configuration: Configuration, command: click.Command, profile: str | None
 ) -> dict[str, Setting]:
-    """Return what the file sets for a command, by the parameter's name in Python.
+    """Return the settings that the file has for a command, by the parameter's name in Python.
 
     Args:
         configuration: the file.

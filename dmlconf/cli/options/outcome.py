@@ -90,7 +90,7 @@ demand_options: Final = options(
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return what `run_exit_code` does, even for a log that ends early."""
+    """Return the exit code as `run_exit_code` does, even for a log that ends early."""
     footer = log.footer
     if footer is None:
         summary = {str(status): count for status, count in status_counts(log).items()}

@@ -99,7 +99,7 @@ def _introduction(entry: Operator) -> Iterator[str]:
 
 
 def _other_names(entry: Operator) -> Iterator[str]:
-    """Yield what ONNX and WebNN call operations that the operator computes."""
+    """Yield the names of the operator's operations in ONNX and WebNN."""
     for standard, names in standard_names().items():
         own = [_code(name) for name, operators in names.items() if entry.name in operators]
         if own:

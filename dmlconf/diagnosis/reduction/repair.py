@@ -132,7 +132,7 @@ class _Scope:
         return (desc, refs) if refs else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
-        """Yield what either operand must be."""
+        """Yield assignments to one of the operands that give the operation this value."""
         left, right = self.value(node.left), self.value(node.right)
         if not all(isinstance(each, int) for each in (left, right, value)):
             return

@@ -23,7 +23,7 @@ __all__ = [
 
 @of_operators("ACTIVATION_HARD_SIGMOID")
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return what ACTIVATION_HARD_SIGMOID gives if 0 stands for ONNX's default, 0.2 or 0.5."""
+    """Return the output of ACTIVATION_HARD_SIGMOID with ONNX's defaults, 0.2 and 0.5, for 0."""
     alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
     other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
     return Computed(evaluate(other), around=other)
@@ -31,7 +31,7 @@ def default_for_attributes_of_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_EXP")
 def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_EXP gives if all beyond 2^127.5 is infinite, and of NaN too."""
+    """Return the output of ELEMENT_WISE_EXP with infinity beyond 2^127.5 and for NaN."""
     tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
     if by is not None:
         tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
@@ -41,7 +41,7 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
-    """Return what ACTIVATION_GELU gives, alone or fused, if that of infinity is NaN."""
+    """Return the output of ACTIVATION_GELU, alone or fused, with NaN for infinity."""
     activation, before = _activated(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
@@ -51,9 +51,10 @@ def infinite_gelu_as_nan(case: Case) -> Computed | None:
 
 
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
-    """Return what is right but NaN where an infinity is multiplied by 0, and where NaN is.
+    """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
 
-    That is -infinity of ACTIVATION_THRESHOLDED_RELU and both of ACTIVATION_SHRINK, alone or fused.
+    The product of 0 and infinity is NaN: so are -infinity of ACTIVATION_THRESHOLDED_RELU and both
+    infinities of ACTIVATION_SHRINK, alone or fused. NaN stays NaN.
     """
     activation, before = _activated(case)
     if before is None or before.dtype.kind != "f":
@@ -80,7 +81,7 @@ def _activated(case: Case) -> tuple[str, Array | None]:
 
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return what ACTIVATION_ELU gives if that of 0 is 0 times an infinite Alpha: NaN."""
+    """Return the output of ACTIVATION_ELU with NaN for 0, times an infinite Alpha."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

@@ -36,7 +36,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what a reader of a page asks first: which device and backend, and when."""
+    """Return the first facts of a page as names and values: device, backend, date and so on."""
     env = header.environment
     version = env.get("version")
     facts = [
@@ -50,7 +50,7 @@ def tested_facts(header: Header) -> list[tuple[str, str]]:
 
 
 def run_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what identifies the suite and the software of a run."""
+    """Return the facts that identify the suite and the software of a run, as names and values."""
     env = header.environment
     software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}
     facts = [

@@ -117,7 +117,7 @@ def room_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_note(log: RunLog) -> str | None:
-    """Return what `unchecked` means, if any case is."""
+    """Return an explanation of `unchecked`; None if no case is unchecked."""
     if not status_counts(log)[Status.UNCHECKED]:
         return None
     reasons = (verdict.reason for verdict in log.verdicts)

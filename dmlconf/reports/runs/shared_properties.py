@@ -66,7 +66,7 @@ class SharedLine:
 
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
-    """Return what failures share, a line for each group, the largest first."""
+    """Return a line for each group of failures about what they share, the largest group first."""
     if not any(verdict.status.fails_run for verdict in log.verdicts):
         return []
     from dmlconf.diagnosis.shared_properties import shared_properties
@@ -122,7 +122,7 @@ def _operators(names: Sequence[str]) -> str:
 
 
 def _remark(condition: Condition) -> str:
-    """Return what a condition means, and other conditions of the same cases, in parentheses."""
+    """Return a remark in parentheses: a condition's meaning, and conditions of the same cases."""
     meaning = _MEANINGS.get(condition.text)
     same = condition.alternatives[:MOST_ALTERNATIVES]
     parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]

@@ -263,7 +263,7 @@ def diagnostic_lines(reason: Reason) -> list[str]:
 
 
 def environment_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what was tested, on what, against what, as names and values."""
+    """Return the facts of a run as names and values: backend, device, expected values and so on."""
     env = header.environment
     version = env.get("version")
     software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}

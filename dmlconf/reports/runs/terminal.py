@@ -99,7 +99,7 @@ def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
 
 
 def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
-    """Yield what failures share, and the commands that lead further."""
+    """Yield the section on what failures share, and the commands to run next."""
     first = next((verdict for verdict in log.verdicts if verdict.status.fails_run), None)
     if first is None:
         return

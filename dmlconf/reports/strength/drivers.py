@@ -32,7 +32,7 @@ __all__ = [
 
 
 def driver_share(figure: DriverFigure) -> float:
-    """Return what share of the defects is caught in every operator that has it, in percent."""
+    """Return the percentage of the defects that are caught in every operator that has them."""
     defects = figure.by_defect.values()
     return share(sum(map(caught_in_all, defects)), len(defects))
 

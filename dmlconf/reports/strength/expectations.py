@@ -154,7 +154,7 @@ class _Expectations:
         return Table(EXPECTATION_HEADINGS, rows, EXPECTATION_HEADINGS[:1])
 
     def remarks(self) -> Iterator[str]:
-        """Yield what the source of a rule permits, and what is not noticed."""
+        """Yield remarks: what the source of a rule permits, and what no case notices."""
         yield from permitted_lines(self.figure)
         yield from expectation_lines(self.figure)
 

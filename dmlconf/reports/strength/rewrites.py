@@ -26,7 +26,7 @@ REWRITE_HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "P
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield what is to be proven: that each rewrite is right somewhere, and each condition."""
+    """Yield the claims to prove of each rewrite: that it is right somewhere, and each condition."""
     for name, rewrite in rewrites().items():
         yield name, RIGHT
         for condition in rewrite.conditions:

@@ -72,7 +72,7 @@ def condition(entry: str | Mapping[str, Any]) -> Condition:
 
 
 def features(case: Case) -> Namespace:
-    """Return what conditions are evaluated over."""
+    """Return the names and values that a defect's conditions can use for a case."""
     desc, operator = case.desc, case.entry
     inputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.INPUT)]
     named = {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}

@@ -231,7 +231,7 @@ def _expectation(case: Case) -> Iterator[Text]:
 
 
 def _documented_lines(documented: Any) -> Iterator[str]:
-    """Yield what the page says instead, and why that is wrong."""
+    """Yield lines about what DirectML's page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)
         return

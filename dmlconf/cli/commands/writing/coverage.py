@@ -166,7 +166,7 @@ def command(
 
 
 def _entries(names: Sequence[str]) -> list[Entry]:
-    """Return what was named, or all operators, and graphs."""
+    """Return the entries with these names; without names, those of all operators and of graphs."""
     try:
         return [entry_of(name) for name in names or (*operator_names(), GRAPHS)]
     except UnknownOperatorError as error:
