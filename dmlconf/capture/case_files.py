@@ -22,6 +22,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.wording import first_names
 
 __all__ = [
     "DATA",
@@ -184,11 +185,10 @@ def _operator_note(member: CapturedOperator) -> str:
     if member.nodes:
         graphs = sorted({graph for graph, _ in member.nodes})
         names = list(dict.fromkeys(name for _, name in member.nodes))
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         where = f"graph {graphs[0]}" if len(graphs) == 1 else f"{len(graphs)} graphs"
-        listed = ", ".join(names[:_MOST_NAMED])
+        ", ".join(names[:_MOST_NAMED])
         count = "A node" if len(member.nodes) == 1 else f"{len(member.nodes):,} nodes"
-        parts.append(f"{count} of {where}: {listed}{more}.")
+        parts.append(f"{count} of {where}: {first_names(names, _MOST_NAMED)}.")
     return " ".join(parts)
 
 

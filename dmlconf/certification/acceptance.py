@@ -12,6 +12,7 @@ from dmlconf.backends.subject import REFERENCE
 from dmlconf.certification.certificate import Certificate
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.waived_limit import WaivedLimit
+from dmlconf.documents.wording import counted
 from dmlconf.excuses.waivers import Waiver
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
@@ -79,7 +80,7 @@ def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) 
 def share_text(count: int, of: int) -> str:
     """Return `3 of 1,234 cases (0.24%)`."""
     share = 100 * count / of if of else 0.0
-    return f"{count:,} of {of:,} case{'s' if of != 1 else ''} ({share:.3g}%)"
+    return f"{count:,} of {counted(of, 'case')} ({share:.3g}%)"
 
 
 def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator[str]:

@@ -304,6 +304,14 @@ def _decoded(path: Path) -> str:
         ) from error
 
 
+def line_problem(path: Path, line: int, message: str, hint: str | None = None) -> Problem:
+    """Return a problem that points at a whole line of a file, counted from 1."""
+    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+    text = source.strip()
+    column = source.index(text) + 1
+    return Problem(path, message, line, column, source=source, width=len(text), hint=hint)
+
+
 def read_document(path: Path) -> Document:
     """Read a YAML file.
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dmlconf.documents.fitting import fits
-from dmlconf.documents.problems import Problem, nearest
+from dmlconf.documents.problems import Problem, name_hint
 from dmlconf.documents.reader import Document
 from dmlconf.resources import schemas_directory
 
@@ -154,9 +154,8 @@ def _explained(
         yield document.problem(path, f"{subject} must be {_expected(error)}, not {actual}")
     elif rule == "enum":
         known = [str(value) for value in error.validator_value]
-        near = nearest(str(error.instance), known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
-        yield document.problem(path, f"{subject} cannot be {_shown(error.instance)}", hint)
+        message = f"{subject} cannot be {_shown(error.instance)}"
+        yield document.problem(path, message, name_hint(error.instance, known))
     elif rule == "pattern":
         demand = error.schema.get("description", f"must match {error.validator_value}")
         yield document.problem(path, f"{subject} is {_shown(error.instance)}: {demand}")
@@ -195,8 +194,8 @@ def _unknown_keys(
     for key in error.instance:
         if key in known or patterns:
             continue
-        near = nearest(key, (name for name in known if name not in error.instance))
-        hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+        absent = (name for name in known if name not in error.instance)
+        hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
             # YAML ends the value at its comma.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.certification.acceptance import share_text
 from dmlconf.certification.findings import Result, Verification
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.markdown_text import escaped, items
 from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.verdicts.verdict import ReasonKind
@@ -99,7 +100,7 @@ def _waived(verification: Verification) -> str:
     for name, waived in verification.waived.items():
         counts[name.partition(":")[0]] += len(waived)
     if not counts:
-        return f"none of {cases:,} case{'s' if cases != 1 else ''}"
+        return f"none of {counted(cases, 'case')}"
     parts = [f"{counts[kind]:,} {text}" for kind, text in _EXCUSES.items() if counts[kind]]
     return f"{share_text(counts.total(), cases)}: {', '.join(parts)}"
 
@@ -120,17 +121,14 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
         yield (
             "Excused failures",
             [
-                f"{name}: {len(cases):,} case{'s' if len(cases) != 1 else ''}{_cases(cases)}"
+                f"{name}: {counted(len(cases), 'case')}{_cases(cases)}"
                 for name, cases in verification.waived.items()
             ],
         )
 
 
 def _cases(cases: Any) -> str:
-    if not cases:
-        return ""
-    more = f" and {len(cases) - _MOST_CASES:,} more" if len(cases) > _MOST_CASES else ""
-    return f": {', '.join(cases[:_MOST_CASES])}{more}"
+    return f": {first_names(cases, _MOST_CASES)}" if cases else ""
 
 
 def table(verification: Verification) -> RenderableType:

@@ -64,9 +64,10 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
 def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
-    assert (caught.value.name, caught.value.suggestion) == (name, suggestion)
-    hint = f"; did you mean {suggestion}?" if suggestion else ""
-    assert str(caught.value) == f"the catalogue has no operator {name}{hint}"
+    hint = f"did you mean {suggestion}?" if suggestion else None
+    assert (caught.value.name, caught.value.hint) == (name, hint)
+    told = f"; {hint}" if hint else ""
+    assert str(caught.value) == f"the catalogue has no operator {name}{told}"
 
 
 def digest_of_copy(directory: Path) -> str:

@@ -11,7 +11,7 @@ from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint, nearest
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["array_length", "read_attribute", "require_scalars"]
@@ -129,8 +129,7 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
         return by_value.get(value, value)
     short = str(value).removeprefix(enumeration.prefix)
     if short not in enumeration.values:
-        near = nearest(short, enumeration.values)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(enumeration.values)}"
+        hint = name_hint(short, enumeration.values)
         raise CaseError(where, f"{field.base_type} has no constant {value!r}", hint)
     return short
 
@@ -165,15 +164,14 @@ def _operator(name: Any, where: Sequence[str | int]) -> Operator:
     try:
         return catalogue.operator(str(name))
     except catalogue.UnknownOperatorError as error:
-        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
-        raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
+        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
 
 
 def _unknown(operator: Operator, name: str, where: Sequence[str | int]) -> CaseError:
     known = [field.name for field in operator.fields if not field.is_tensor]
-    near = nearest(name, known)
+    nearest(name, known)
     listed = f"known here: {', '.join(known)}" if known else f"{operator.name} has no attributes"
-    hint = f"did you mean `{near}`?" if near else listed
+    hint = name_hint(name, known, listed, mark="`")
     return CaseError((*where, name), f"unknown field `{name}` in {operator.name}", hint)
 
 

@@ -9,7 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.building.attributes import array_length, read_attribute, require_scalars
+from dmlconf.cases.building.attributes import (
+    array_length,
+    read_attribute,
+    require_scalars,
+)
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.building.tensor_entry import expected_array, read_tensor, require_list
@@ -29,7 +33,7 @@ from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Entry, Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.expressions import Budget, Namespace, namespace
 from dmlconf.limits import MOST_CASE_STEPS
 from dmlconf.tensors.datatypes import Array
@@ -297,7 +301,6 @@ def _check_constraint(operator: Operator, constraint: str | None) -> None:
         return
     known = constraint_names(operator)
     if constraint not in known:
-        near = nearest(constraint, known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+        hint = name_hint(constraint, sorted(known))
         message = f"{operator.name} has no constraint {constraint!r}"
         raise CaseError(("expect", "constraint"), message, hint)

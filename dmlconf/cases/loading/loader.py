@@ -291,9 +291,8 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
         try:
             yield catalogue.operator(name)
         except catalogue.UnknownOperatorError as error:
-            hint = f"did you mean {error.suggestion}?" if error.suggestion else None
             message = f"the catalogue has no operator {name}"
-            problems.append(document.problem(where, message, hint))
+            problems.append(document.problem(where, message, error.hint))
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:

@@ -18,9 +18,13 @@ from dmlconf.cases.building.graph_build import build_graph
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import CaseTemplate, PlannedCase
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.schema import (
+    Checker,
+    bundled_schema,
+    schema_problems,
+)
 from dmlconf.resources import schemas_directory
 
 __all__ = [
@@ -159,9 +163,8 @@ def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
 
 def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...]) -> None:
     if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
-        raise CaseError(where, f"schemas/rewrites.yaml has no {what} {name}", hint)
+        message = f"schemas/rewrites.yaml has no {what} {name}"
+        raise CaseError(where, message, name_hint(name, known))
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:

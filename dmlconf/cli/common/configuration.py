@@ -20,7 +20,7 @@ import click
 
 from dmlconf.cli.common.command_table import command_module
 from dmlconf.documents.files import UnreadableFileError, read_bytes
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.trees import TreeError, parsed_toml
 from dmlconf.limits import LARGEST_CONFIGURATION
 
@@ -290,8 +290,7 @@ class _Reader:
         self, name: str, table: Mapping[str, Any], key: Key, profile: str | None
     ) -> dict[str, Setting]:
         if name not in COMMANDS:
-            near = nearest(name, COMMANDS)
-            hint = f"did you mean {near}?" if near else f"tables are {', '.join(COMMANDS)}, profile"
+            hint = name_hint(name, COMMANDS, f"tables are {', '.join(COMMANDS)}, profile")
             self.refuse((*key, name), table, f"there is no command {name} to configure", hint)
             return {}
         settings: dict[str, Setting] = {}
@@ -305,8 +304,7 @@ class _Reader:
         setting = self.setting((*key, name), value, profile)
         known = configurable_parameters(command)
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"dmlconf {command} --help lists them"
+            hint = name_hint(name, known, f"dmlconf {command} --help lists them")
             self.problems.append(setting.problem(f"{command} has no option {name}", hint))
             return {}
         expected = _misfit(known[name], value)

@@ -12,6 +12,7 @@ from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import Footer, RunLog
 from dmlconf.verdicts.verdict import Status
@@ -130,7 +131,7 @@ def run_exit_code(
 
 
 def _cases(count: int) -> str:
-    return f"{count:,} case{'s' if count != 1 else ''}"
+    return counted(count, "case")
 
 
 def severity(code: ExitCode) -> int:

@@ -34,6 +34,7 @@ from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say, warn
 from dmlconf.documents.problems import nearest, printable
+from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
 
@@ -352,9 +353,7 @@ def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
 
 def _warn_of(missing: Sequence[str], source: CaseList) -> None:
     if missing:
-        named = ", ".join(missing[:_MOST_NAMED])
-        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
-        warn(f"{source.name}: there is no case {named}{more}")
+        warn(f"{source.name}: there is no case {first_names(missing, _MOST_NAMED)}")
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:

@@ -15,6 +15,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import ParamType
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
 
 # Few commands read the times of an earlier run.
@@ -73,7 +74,7 @@ def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path |
 
 def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
     """Report that no case is in a shard, and return the exit code."""
-    count = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    count = counted(len(plan), "case")
     say(f"Error: no case was selected: none of the {count} is in shard {shard}")
     return ExitCode.NOTHING_SELECTED
 

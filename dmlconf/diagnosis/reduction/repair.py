@@ -20,7 +20,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.support import desc_values
-from dmlconf.diagnosis.reduction.number_ref import NumberRef, counted, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_counts, with_sizes
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 
 __all__ = ["repaired"]
@@ -246,7 +246,7 @@ class _Scope:
             return None
         if old == value or (isinstance(value, int) and value < 0 <= old):
             return None
-        desc = counted(self.operator, {**self.desc, target.id: value})
+        desc = with_counts(self.operator, {**self.desc, target.id: value})
         return desc, frozenset({NumberRef(target.id)})
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.run_log.log import Header
 
 __all__ = ["expected_by", "heading_lines", "recording_of", "run_facts", "tested_facts"]
@@ -21,7 +22,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
     backend = f"{header.backend} {version}" if version else header.backend
     tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
     run = [
-        f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
+        counted(header.selected, "case"),
         *([_shard(header.shard)] if header.shard else []),
         *([f"challenge {challenge}"] if challenge else []),
         f"dmlconf {header.dmlconf}",

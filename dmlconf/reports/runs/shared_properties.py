@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
@@ -79,7 +80,7 @@ def shared_lines(log: RunLog) -> list[SharedLine]:
 
 def _sentence(shared: SharedProperty) -> str:
     count = len(shared.failures)
-    failures = f"{count:,} failure{'s' if count != 1 else ''} ({_reasons(shared)})"
+    failures = f"{counted(count, 'failure')} ({_reasons(shared)})"
     begin = f"{_operators(shared.operators)}: {failures}{_variants(shared)}"
     condition = shared.condition
     if count < LEAST_FAILURES:
@@ -117,8 +118,7 @@ def _variants(shared: SharedProperty) -> str:
 def _operators(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMED:
         return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    listed = ", ".join(names[:MOST_NAMED])
-    return f"{len(names):,} operators ({listed} and {len(names) - MOST_NAMED:,} more)"
+    return f"{len(names):,} operators ({first_names(names, MOST_NAMED)})"
 
 
 def _remark(condition: Condition) -> str:
@@ -212,7 +212,7 @@ def alike(shown: ShownFailure) -> str:
     """Return a note on other cases that broke with the same message; empty if none did."""
     if not shown.others:
         return ""
-    cases = f"{shown.others:,} more case{'s' if shown.others != 1 else ''}"
+    cases = counted(shown.others, "more case")
     of = f" of {shown.operators:,} operators" if shown.operators > 1 else ""
     return f", and {cases}{of} with the same message"
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.catalogue.families import OTHER, families
+from dmlconf.documents.wording import counted
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
@@ -160,7 +161,7 @@ def closing_sentence(log: RunLog) -> str:
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
     others = {status: count for status, count in counts.items() if not status.fails_run}
-    total = f"{log.header.selected:,} case{'s' if log.header.selected != 1 else ''}"
+    total = counted(log.header.selected, "case")
     if failing:
         count = sum(failing.values())
         verb = "fails" if count == 1 else "fail"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence, case_share
 from dmlconf.reports.strength.figure import FigureKind, Table, bullets
@@ -137,7 +138,7 @@ def _remarks(strength: Strength) -> Iterator[str]:
     if strength.unused:
         count = len(strength.unused)
         yield (
-            f"{count:,} case{'s' if count != 1 else ''} not used: the right outputs have no "
+            f"{counted(count, 'case')} not used: the right outputs have no "
             f"independent expectation or do not pass, as in {strength.unused[0]}"
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.strength.drivers.applicability import Applicability, Met, OperatorDefect
 from dmlconf.strength.drivers.catalogue import BugReport, DriverDefect
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
@@ -76,7 +77,7 @@ class DefectResult:
     def missing(self) -> str:
         """A sentence about the case that would catch the defect; empty if a case does."""
         having = _having(self.defect, self.operator)
-        count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
+        count = counted(len(self.met.cases), "case")
         if self.fate is Fate.UNMET:
             by_condition = zip(self.defect.conditions, self.met.single, strict=True)
             unmet = [one.text for one, cases in by_condition if not cases]

@@ -23,6 +23,7 @@ from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_p
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
@@ -192,7 +193,7 @@ def command(
                     return ExitCode.INCOMPLETE
     more = len(failures) - groups
     if more > 0:
-        say(f"{more:,} more group{'s' if more != 1 else ''}: --groups diagnoses them")
+        say(f"{counted(more, 'more group')}: --groups diagnoses them")
     if folder is None:
         say("With -o FOLDER, each is also written as a report, a case file and a C++ program")
     return ExitCode.SUCCESS if every else ExitCode.FAILED

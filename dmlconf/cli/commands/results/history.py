@@ -17,6 +17,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 
 if TYPE_CHECKING:
     from dmlconf.history.database import Database
@@ -334,7 +335,7 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
     ending = "" if address is None else address.rstrip("/") + "/"
     count = write_site(folder, Site(overview, ending))
     runs = len(overview.runs)
-    return _echo([f"{folder / 'index.html'}: {count:,} pages of {runs:,} run{'s' * (runs != 1)}"])
+    return _echo([f"{folder / 'index.html'}: {count:,} pages of {counted(runs, 'run')}"])
 
 
 @_subcommand("serve", short_help="Show the pages in a browser, as the history is now.")
