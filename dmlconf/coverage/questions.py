@@ -22,9 +22,9 @@ from dmlconf.catalogue.problems import expression_problems
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
 from dmlconf.coverage.valid_cases import valid_cases
-from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.problems import Problem
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
@@ -172,12 +172,7 @@ def read_questions() -> tuple[Question, ...]:
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
-    document = read_document(schemas_directory() / "questions.yaml")
-    problems = schema_problems(document, validator(bundled_schema("questions")), document.data)
-    if not problems:
-        problems = list(_problems(document))
-    if problems:
-        raise InvalidFilesError(problems)
+    document = checked_document(schemas_directory() / "questions.yaml", "questions", _problems)
     return tuple(map(_question, document.data["questions"]))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dmlconf.documents.fitting import fits
-from dmlconf.documents.problems import Problem, name_hint
-from dmlconf.documents.reader import Document
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
+from dmlconf.documents.reader import Document, read_document
 from dmlconf.resources import schemas_directory
 
 if TYPE_CHECKING:
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 _ValidationError = Any
 """jsonschema's; its stubs declare every attribute as possibly unset, which it never is here."""
 
-__all__ = ["Checker", "bundled_schema", "first_error", "schema_problems", "validator"]
+__all__ = [
+    "Checker",
+    "bundled_schema",
+    "checked_document",
+    "first_error",
+    "problems_in",
+    "schema_problems",
+    "validator",
+]
 
 _TYPES = {
     "array": "a list",
@@ -129,6 +138,37 @@ def schema_problems(
         for problem in _explained(document, error, where)
     )
     return list(dict.fromkeys(problems))  # Two parts of a schema may demand the same.
+
+
+def checked_document(
+    path: Path,
+    schema: str,
+    further: Callable[[Document], Iterable[Problem]] = lambda document: (),
+) -> Document:
+    """Read a file that must fit the JSON Schema `schemas/SCHEMA.schema.json`.
+
+    Args:
+        path: the file.
+        schema: the name of the schema.
+        further: returns problems that the schema cannot express, of a file that fits it.
+
+    Raises:
+        InvalidFilesError: the file cannot be read, or has problems.
+    """
+    document = read_document(path)
+    problems = schema_problems(document, Checker(bundled_schema(schema)), document.data)
+    if problems := problems or list(further(document)):
+        raise InvalidFilesError(problems)
+    return document
+
+
+def problems_in(read: Callable[[], object]) -> list[Problem]:
+    """Return the problems in the files that a function reads; empty if it raises no error."""
+    try:
+        read()
+    except InvalidFilesError as error:
+        return list(error.problems)
+    return []
 
 
 def _explained(

@@ -17,8 +17,8 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document
 from dmlconf.documents.store import Entries
 from dmlconf.excuses.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.excuses.waivers import Bound, Devices, Waiver
@@ -117,12 +117,7 @@ def read_waivers(path: Path) -> WaiverFile:
         InvalidFilesError: the file cannot be read or does not fit its schema, an operator or a
             name in a condition is unknown, or a date or a range is invalid.
     """
-    document = read_document(path)
-    problems = schema_problems(document, Checker(bundled_schema("waivers")), document.data)
-    if not problems:
-        problems = list(_problems(document))
-    if problems:
-        raise InvalidFilesError(problems)
+    document = checked_document(path, "waivers", _problems)
     lines = document.item_lines["waivers"]
     return WaiverFile(
         document,

@@ -18,13 +18,9 @@ from dmlconf.cases.building.graph_build import build_graph
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import CaseTemplate, PlannedCase
-from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import (
-    Checker,
-    bundled_schema,
-    schema_problems,
-)
+from dmlconf.documents.problems import Problem, name_hint
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document, problems_in
 from dmlconf.resources import schemas_directory
 
 __all__ = [
@@ -93,10 +89,6 @@ def rewrites() -> Mapping[str, Rewrite]:
     Raises:
         InvalidFilesError: the file does not fit `schemas/rewrites.schema.json`.
     """
-    document = read_document(_file())
-    problems = _problems(document)
-    if problems:
-        raise InvalidFilesError(problems)
     return {
         entry["name"]: Rewrite(
             entry["name"],
@@ -105,7 +97,7 @@ def rewrites() -> Mapping[str, Rewrite]:
             entry["right_if"],
             tuple(_source(source) for source in entry["sources"]),
         )
-        for entry in document.data["rewrites"]
+        for entry in _document().data["rewrites"]
     }
 
 
@@ -129,19 +121,12 @@ def lint_rewrites(path: Path | None = None) -> list[Problem]:
     Args:
         path: another file than dmlconf's own.
     """
-    try:
-        return _problems(read_document(path or _file()))
-    except InvalidFilesError as error:
-        return list(error.problems)
+    return problems_in(lambda: _document(path))
 
 
-def _file() -> Path:
-    return schemas_directory() / "rewrites.yaml"
-
-
-def _problems(document: Document) -> list[Problem]:
-    problems = schema_problems(document, Checker(bundled_schema("rewrites")), document.data)
-    return problems or list(document.repeated_names("rewrites"))
+def _document(path: Path | None = None) -> Document:
+    file = path or schemas_directory() / "rewrites.yaml"
+    return checked_document(file, "rewrites", lambda document: document.repeated_names("rewrites"))
 
 
 def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
