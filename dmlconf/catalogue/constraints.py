@@ -45,7 +45,7 @@ def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> t
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     tables = tables_that_hold(operator, desc, names)
-    for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+    for _, field, tensor in tensors_of(operator, desc):
         broken.update(dict.fromkeys(broken_by_tensor(field.kind, tensor)))
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         extra = operator.undocumented_data_types.get(field.name, ())

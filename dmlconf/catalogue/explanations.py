@@ -11,7 +11,7 @@ from typing import Final
 from dmlconf.catalogue.constraints import broken_by_tensor, violations
 from dmlconf.catalogue.desc import Desc, tensors_of
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
-from dmlconf.catalogue.model import Constraint, FieldKind, Operator
+from dmlconf.catalogue.model import Constraint, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Namespace, namespace
 
@@ -78,7 +78,7 @@ def _of_tensors(
 ) -> Iterator[Explanation]:
     """Yield an explanation for each tensor that breaks a constraint on all tensors."""
     tables = tables_that_hold(operator, desc, names)
-    for label, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+    for label, field, tensor in tensors_of(operator, desc):
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         if name == "supported-data-type":
             listed = [data_type for row in rows for data_type in row.data_types]

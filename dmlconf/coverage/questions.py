@@ -114,7 +114,7 @@ class Question:
         elif self.derived == "in_place":
             yield from (f"{output} as {source}" for output, source in case.in_place.items())
         elif self.derived == "dimensions":
-            tensors = tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            tensors = tensors_of(operator, case.desc)
             yield from {f"{t.DimensionCount} dimensions": None for _, _, t in tensors}
         else:
             names = _names(case)
@@ -149,10 +149,7 @@ def _ranks(operator: Operator) -> list[int]:
 
 
 def _names(case: Case) -> dict[str, Any]:
-    tensors: list[TensorDesc] = [
-        tensor
-        for _, _, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
-    ]
+    tensors: list[TensorDesc] = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     names = {**_ABSENT, **names_of(case, _NO_DATA)}
     names["AxisSizes"] = tuple({size: None for t in tensors for size in t.Sizes})
     filters = case.desc.get("FilterTensor")

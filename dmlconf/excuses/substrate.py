@@ -16,7 +16,6 @@ from typing import Any
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import Problem, nearest
 from dmlconf.documents.reader import Document
@@ -81,10 +80,9 @@ class Limit:
     def _concerns(self, case: Case) -> bool:
         if self.data_types is None:
             return True
-        kinds = FieldKind.INPUT, FieldKind.OUTPUT
         return all(
             tensor.DataType in self.data_types[field.name]
-            for _, field, tensor in tensors_of(case.entry, case.desc, *kinds)
+            for _, field, tensor in tensors_of(case.entry, case.desc)
             if field.name in self.data_types
         )
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.workers.control_groups import memory_limit
 
 __all__ = [
@@ -55,8 +54,7 @@ def sizes_of(case: Case) -> tuple[int, int]:
 
 
 def _sizes(case: Case) -> tuple[int, int]:
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     return sum(map(_bytes, tensors)), sum(tensor.ElementCount for tensor in tensors)
 
 
