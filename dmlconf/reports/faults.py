@@ -9,7 +9,7 @@ from typing import Any, Final
 from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.reports.markdown_text import table
 
-__all__ = ["condition_of", "fault_entry", "fault_lines", "faults_json", "faults_page"]
+__all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_markdown"]
 
 
 def condition_of(fault: KnownFault) -> str:
@@ -108,7 +108,7 @@ be absent where a driver's metacommand replaces the kernel.
 """
 
 
-def faults_page(faults: Iterable[KnownFault]) -> str:
+def render_markdown(faults: Iterable[KnownFault]) -> str:
     """Return the page of the docs."""
     known = list(faults)
     rows = ((f"[{each.name}](#{each.name})", each.releases, each.title) for each in known)
@@ -116,7 +116,7 @@ def faults_page(faults: Iterable[KnownFault]) -> str:
     return f"{_HEAD}{listed}\n" + "".join(map(_section, known))
 
 
-def faults_json(faults: Iterable[KnownFault]) -> str:
+def render_json(faults: Iterable[KnownFault]) -> str:
     """Return faults as JSON."""
     return json.dumps({"format": 1, "faults": [fault_entry(each) for each in faults]}, indent=1)
 

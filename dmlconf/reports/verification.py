@@ -18,7 +18,7 @@ from dmlconf.verdicts.verdict import ReasonKind
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERSION", "facts", "json_text", "markdown", "sentence", "table"]
+__all__ = ["VERSION", "facts", "render_json", "render_markdown", "sentence", "table"]
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
@@ -154,7 +154,7 @@ def table(verification: Verification) -> RenderableType:
     return Group(*parts)
 
 
-def json_text(verification: Verification) -> str:
+def render_json(verification: Verification) -> str:
     """Return the verification as JSON, of the form `schemas/verification.schema.json`."""
     predicate = verification.predicate
     data = {
@@ -194,7 +194,7 @@ def json_text(verification: Verification) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def markdown(verification: Verification) -> str:
+def render_markdown(verification: Verification) -> str:
     """Return the verification as one page of Markdown."""
     return "\n".join(_page(verification)) + "\n"
 

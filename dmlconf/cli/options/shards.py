@@ -13,6 +13,7 @@ from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.configuration import CHOICE_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
@@ -51,7 +52,7 @@ shard_options: Final = options(
     option(
         "--shard-by",
         "shard_log",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=EXISTING_FILE,
         metavar="LOG",
         group=CHOICE_GROUP,
         help="Balance the shards by the seconds in this log; give all shards the same log.",

@@ -39,10 +39,12 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import backend_option, challenge_option, color_option
+from dmlconf.cli.common.path_types import ANY_PATH, FILE
+from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.max_waived import max_waived_option
 from dmlconf.cli.options.selection import (
+    challenge_option,
     named_profile,
     paths_argument,
     suite_paths,
@@ -92,26 +94,26 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     "--output",
     required=True,
     metavar=f"FILE{SUFFIX}",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write the certificate to this file.",
 )
 @option(
     "--key",
     metavar="KEY.pem",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="Sign it with this private key; `dmlconf sign` can do so later.",
 )
 @option(
     "--waivers",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Accept the known failures that this file lists.",
 )
 @max_waived_option
 @option(
     "--statement",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Include your statement about the product: vendor, product, contact, text.",
 )
 @challenge_option(

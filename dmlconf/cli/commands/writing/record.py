@@ -17,6 +17,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.models import leave_out_models
@@ -67,7 +68,7 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None)
     "-o",
     "--output",
     metavar="FILE|FOLDER",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     callback=_checked,
     help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
     "FOLDER/<operator>/NAME.dmlrec; by default to the FOLDER that holds PATHS as "

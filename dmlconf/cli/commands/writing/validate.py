@@ -23,7 +23,6 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.console import warn
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.wording import counted
 from dmlconf.engine.against import RecordingAgainst, suite_recordings
 from dmlconf.excuses.known_fault_file import lint_known_faults
 from dmlconf.expectations.checked import expectation_problems
@@ -89,7 +88,7 @@ def command(
     count = len({template.about.location.path for template in suite.templates})
     cases = sum(1 for _ in suite.plan())
     files = f"{count} case file{'s' if count != 1 else ''}"
-    inside = counted(cases, "case")
+    inside = f"{cases:,} case{'s' if cases != 1 else ''}"
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
 
