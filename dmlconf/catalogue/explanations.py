@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dmlconf.catalogue.constraints import broken_by_tensor, violations
@@ -15,7 +16,15 @@ from dmlconf.catalogue.model import Constraint, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Namespace, namespace
 
-__all__ = ["Explanation", "alternatives", "explanations", "is_equation", "paths", "sides"]
+__all__ = [
+    "Explanation",
+    "alternatives",
+    "explanations",
+    "is_equation",
+    "paths",
+    "sides",
+    "syntax_tree",
+]
 
 _LONGEST_SIDE: Final = 60
 """Characters of what is compared, and of its value, beyond which it is not named."""
@@ -184,9 +193,15 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+@lru_cache(maxsize=8192)
+def syntax_tree(source: str) -> ast.expr:
+    """Return the syntax tree of a valid expression; nobody may change it."""
+    return ast.parse(source.strip(), mode="eval").body
+
+
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
     """Return the operands of an `or`, in order; the expression alone if it is none."""
-    body = _body(expression)
+    body = syntax_tree(str(expression))
     if isinstance(body, ast.BoolOp) and isinstance(body.op, ast.Or):
         return tuple(_part(expression, operand) for operand in body.values)
     return (expression,)
@@ -194,7 +209,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 def sides(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions that are compared, in order: the sides, or the argument of `same`."""
-    match _body(expression):
+    match syntax_tree(str(expression)):
         case ast.Compare(left=left, comparators=others):
             return tuple(_part(expression, side) for side in (left, *others))
         case ast.Call(func=ast.Name(id="same"), args=[values]):
@@ -204,14 +219,15 @@ def sides(expression: Expression) -> tuple[Expression, ...]:
 
 def is_equation(expression: Expression) -> bool:
     """Return whether the expression asks for two sides to be equal."""
-    body = _body(expression)
+    body = syntax_tree(str(expression))
     return isinstance(body, ast.Compare) and [type(op) for op in body.ops] == [ast.Eq]
 
 
 def paths(expression: Expression) -> tuple[Expression, ...]:
     """Return the fields, and properties of fields, that an expression reads, in order."""
     names = expression.names - FUNCTIONS.keys()
-    return tuple(dict.fromkeys(Expression(path) for path in _paths(_body(expression), names)))
+    found = _paths(syntax_tree(str(expression)), names)
+    return tuple(dict.fromkeys(map(Expression, found)))
 
 
 def _paths(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
@@ -221,10 +237,6 @@ def _paths(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
         case _:
             for child in ast.iter_child_nodes(node):
                 yield from _paths(child, names)
-
-
-def _body(expression: Expression) -> ast.expr:
-    return ast.parse(str(expression), mode="eval").body
 
 
 def _part(expression: Expression, node: ast.expr) -> Expression:

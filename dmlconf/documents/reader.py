@@ -20,14 +20,9 @@ import yaml
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.limits import (
-    DEEPEST_DOCUMENT,
-    LARGEST_DOCUMENT,
-    LONGEST_NUMBER,
-    MOST_DOCUMENT_VALUES,
-)
+from dmlconf.limits import DEEPEST_DOCUMENT, LARGEST_DOCUMENT, LONGEST_NUMBER, MOST_DOCUMENT_VALUES
 
-__all__ = ["Document", "read_document"]
+__all__ = ["Document", "line_problem", "read_document"]
 
 _TOO_DEEP: Final = f"nested deeper than {DEEPEST_DOCUMENT} levels"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
@@ -20,10 +21,13 @@ __all__ = [
     "killed_for_memory",
     "machine_memory",
     "may_take_much",
+    "parts_that_fit",
     "shortage",
     "sizes_of",
     "tensor_bytes",
 ]
+
+_Item = TypeVar("_Item")
 
 _COPIES: Final = 4
 """How many times its tensors' bytes a case may need in a process."""
@@ -82,6 +86,30 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
         least = _spoken(_COPIES * needed)
         return f"needs up to {least} of memory, and this machine has {_spoken(available)}"
     return None
+
+
+def parts_that_fit(
+    items: Iterable[_Item], size_of: Callable[[_Item], int], most_items: int, most_bytes: int
+) -> Iterator[list[_Item]]:
+    """Yield items in order, as many at a time as fit into memory; at least one.
+
+    Args:
+        items: the items.
+        size_of: returns how many bytes one takes.
+        most_items: how many items a part has at most.
+        most_bytes: how many bytes the items of a part take at most, unless one takes more.
+    """
+    part: list[_Item] = []
+    held = 0
+    for item in items:
+        size = size_of(item)
+        if part and (len(part) == most_items or held + size > most_bytes):
+            yield part
+            part, held = [], 0
+        part.append(item)
+        held += size
+    if part:
+        yield part
 
 
 def killed_for_memory(ending: str) -> str:

@@ -9,11 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.building.attributes import (
-    array_length,
-    read_attribute,
-    require_scalars,
-)
+from dmlconf.cases.building.attributes import read_attribute, require_scalars, set_counts
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.building.tensor_entry import expected_array, read_tensor, require_list
@@ -144,8 +140,7 @@ def _desc(
         except CaseError as error:
             errors.add(error)
     errors.raise_any()
-    for count, arrays in operator.count_fields.items():
-        desc[count] = array_length(count, desc, arrays)
+    set_counts(operator, desc)
     require_scalars(operator, desc)
     return desc, data
 

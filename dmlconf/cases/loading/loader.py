@@ -44,7 +44,7 @@ from dmlconf.documents.schema import Checker, schema_problems
 from dmlconf.documents.store import Entries
 from dmlconf.limits import LARGEST_DOCUMENT
 
-__all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
+__all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid", "valid_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +408,18 @@ def _is_first(suite: Suite, planned: PlannedCase) -> bool:
     """Return whether a case is the first one of its template."""
     expansion = suite.expansions.get(planned.template)
     return expansion is None or planned.parameters == expansion.parameters(0)
+
+
+def built_case(planned: PlannedCase) -> Case:
+    """Return the planned case, which may break constraints.
+
+    Raises:
+        InvalidFilesError: it cannot be built.
+    """
+    try:
+        return build(planned)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
 
 
 def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda case: None) -> Case:

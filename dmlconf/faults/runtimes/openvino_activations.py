@@ -8,9 +8,8 @@ from math import log
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "default_for_attributes_of_0",
@@ -42,7 +41,7 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
     """Return the output of ACTIVATION_GELU, alone or fused, with NaN for infinity."""
-    activation, before = _activated(case)
+    activation, before = activation_of(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
     right = evaluate(case)["OutputTensor"]
@@ -56,7 +55,7 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     The product of 0 and infinity is NaN: so are -infinity of ACTIVATION_THRESHOLDED_RELU and both
     infinities of ACTIVATION_SHRINK, alone or fused. NaN stays NaN.
     """
-    activation, before = _activated(case)
+    activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":
         return None
     kept = np.isfinite(before)
@@ -66,17 +65,6 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
         return None
     right = evaluate(case)["OutputTensor"]
     return Computed({"OutputTensor": np.where(kept, right, right.dtype.type(np.nan))})
-
-
-def _activated(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has, and what it is applied to, if any."""
-    if case.operator_name.startswith("ACTIVATION_"):
-        return case.operator_name, case.inputs().get("InputTensor")
-    fused = case.desc.get("FusedActivation")
-    if fused is None:
-        return "", None
-    alone = replace(case, desc={**case.desc, "FusedActivation": None})
-    return fused["operator"], evaluate(alone)["OutputTensor"]
 
 
 @of_operators("ACTIVATION_ELU")

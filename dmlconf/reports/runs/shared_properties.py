@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis.
@@ -219,10 +220,7 @@ def alike(shown: ShownFailure) -> str:
 
 def _spread(failures: Sequence[Verdict]) -> list[Verdict]:
     """Return the failures of a group, alternating between its operators."""
-    by_operator: dict[str, list[Verdict]] = {}
-    for verdict in failures:
-        by_operator.setdefault(verdict.operator, []).append(verdict)
-    return list(_alternating(list(by_operator.values())))
+    return list(_alternating(list(verdicts_by_operator(failures).values())))
 
 
 def _alternating(lists: Sequence[Sequence[Verdict]]) -> Iterator[Verdict]:
