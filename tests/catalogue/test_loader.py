@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from dmlconf.catalogue.loader import (
     operator_names,
 )
 from dmlconf.resources import schemas_directory
+from tests.cli.process import printed_by
 
 
 def test_has_a_file_for_every_name() -> None:
@@ -73,15 +71,7 @@ def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None
 def digest_of_copy(directory: Path) -> str:
     """The digest as a process has it that uses a copy of the package and its schemas."""
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(directory)},
-    )
-    return done.stdout.strip()
+    return printed_by(script, directory).strip()
 
 
 def test_digest_changes_with_any_file(tmp_path: Path) -> None:
