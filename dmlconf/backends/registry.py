@@ -8,11 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.backends.options import BOTH, choose
-from dmlconf.backends.plugins import (
-    installed_plugins,
-    require_one,
-    some_installed,
-)
+from dmlconf.backends.plugins import installed_plugins, require_one, some_installed
 from dmlconf.backends.protocol import Backend, BackendError
 from dmlconf.backends.subject import REFERENCE
 

@@ -28,11 +28,7 @@ from dmlconf.certification.acceptance import (
     waived_by_sender,
 )
 from dmlconf.certification.certificate import Certificate, read_certificate
-from dmlconf.certification.contents import (
-    read_log_member,
-    read_statement_file,
-    waivers_of_run,
-)
+from dmlconf.certification.contents import read_log_member, read_statement_file, waivers_of_run
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.findings import Finding, FindingKind, Verification, excused_cases
 from dmlconf.certification.keys import PublicKey
@@ -47,12 +43,7 @@ from dmlconf.certification.profiles import (
     required_cases,
     shortcomings,
 )
-from dmlconf.certification.replay import (
-    OUTCOMES,
-    OUTPUTS,
-    Evidence,
-    judge_again,
-)
+from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Entries

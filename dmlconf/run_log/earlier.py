@@ -13,11 +13,7 @@ from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.run_log.consistency import LoggedVerdict, contradiction
-from dmlconf.run_log.lines import (
-    InvalidLogError,
-    LogLine,
-    log_lines,
-)
+from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines
 from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict
 

@@ -41,14 +41,7 @@ from dmlconf.workers.process import (
     wait_for_messages,
 )
 from dmlconf.workers.scratch import ScratchFolder
-from dmlconf.workers.worker import (
-    Raised,
-    Ready,
-    Refused,
-    Results,
-    Task,
-    outcomes,
-)
+from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcomes
 
 __all__ = ["WorkerPool"]
 

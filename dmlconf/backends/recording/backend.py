@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.protocol import (
-    Breakdown,
-    BreakdownKind,
-    Capabilities,
-    Environment,
-    Outcome,
-)
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Capabilities, Environment, Outcome
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.recording.store import StoredRecording, recording_path
 from dmlconf.cases.model import Case

@@ -45,12 +45,7 @@ from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
 from dmlconf.permitted.graphs.jumps import elements_at_jumps
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
-from dmlconf.permitted.graphs.samples import (
-    RANDOM_SAMPLES,
-    fused_samples,
-    samples,
-    unrounded,
-)
+from dmlconf.permitted.graphs.samples import RANDOM_SAMPLES, fused_samples, samples, unrounded
 from dmlconf.permitted.graphs.signs import never_negative
 from dmlconf.permitted.graphs.steps import of_choices, steps_of
 from dmlconf.permitted.numbers.rounding import anything_where, truncated
