@@ -19,7 +19,7 @@ def test_a_list_that_is_cut_off_says_how_many_more_there_are() -> None:
     assert first_names("abc", 3) == "a, b, c"
     assert first_names("abc", 2) == "a, b and 1 more"
     assert first_lines("abc", 3) == ["  a", "  b", "  c"]
-    assert first_lines("abc", 1) == ["  a", "  and 2 more"]
+    assert first_lines("abc", 2) == ["  a", "  b", "  and 1 more"]
 
 
 def test_a_hint_names_the_most_similar_name_or_else_all() -> None:
