@@ -131,7 +131,7 @@ class _Evaluation:
         return value
 
     def range(self, *bounds: int) -> tuple[int, ...]:
-        """Return what `range()` gives: the same tuple each time."""
+        """Return the numbers of `range()`, as the same tuple each time."""
         values = self._ranges.get(bounds)
         if values is None:
             values = self._ranges[bounds] = _range(*bounds)

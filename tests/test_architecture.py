@@ -17,6 +17,7 @@ from typing import Final
 import dmlconf
 from dmlconf.judging.figure_cache import JUDGING_SOURCES
 from dmlconf.resources import cases_directory, schemas_directory, sources
+from tests.cli.process import printed_by
 from tests.each import for_each
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
@@ -321,15 +322,7 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
 def modules_after(statement: str) -> set[str]:
     """The modules that a fresh process has after a statement."""
     script = f"import sys; {statement}; print(*sys.modules, sep='\\n')"
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    return set(done.stdout.split())
+    return set(printed_by(script, PACKAGE.parent).split())
 
 
 HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlconf.backends.protocol import BackendError
-from dmlconf.documents.problems import nearest, printable
+from dmlconf.documents.problems import name_hint, printable
 
 __all__ = [
     "AmbiguousBackendError",
@@ -41,8 +41,7 @@ class UnknownChoiceError(OptionError):
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         self.what, self.name, self.known = what, name, tuple(known)
-        near = nearest(name, self.known)
-        advice = f"did you mean {near}?" if near else f"use one of {', '.join(self.known)}"
+        advice = name_hint(name, self.known, f"use one of {', '.join(self.known)}")
         super().__init__(f"there is no {what} {name!r}: {advice}")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -8,11 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.backends.options import BOTH, choose
-from dmlconf.backends.plugins import (
-    installed_plugins,
-    require_one,
-    some_installed,
-)
+from dmlconf.backends.plugins import installed_plugins, require_one, some_installed
 from dmlconf.backends.protocol import Backend, BackendError
 from dmlconf.backends.subject import REFERENCE
 
@@ -160,7 +156,7 @@ def variants(backend: BackendName) -> Mapping[str, BackendName]:
 
 
 def survey_adapters(path: str | None = None) -> Survey:
-    """Return what DirectML can do on each adapter of this machine.
+    """Return a survey of this machine's adapters: what DirectML can do on each.
 
     Args:
         path: the file of DirectML, or None to search for it.

@@ -147,7 +147,10 @@ class _Graph:
         return value
 
     def _outputs(self, inside: set[str]) -> Mapping[str, str]:
-        """Return what of these nodes others read, or the graph returns, or nothing reads."""
+        """Return the outputs of these nodes that leave the block, by name.
+
+        Another node reads such an output, the graph returns it, or nothing reads it.
+        """
         own = self._parts["outputs"].values()
         returned = {
             each for value in own for each in ([value] if isinstance(value, str) else value)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from dmlconf.capture.journal import JournalError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
+from dmlconf.documents.wording import counted
 
 __all__ = [
     "Captured",
@@ -141,14 +142,10 @@ class Captured:
         nodes = sum(len(graph.parts["nodes"]) for graph in self.graphs)
         parts = []
         if self.graphs:
-            parts.append(f"{_count(len(self.graphs), 'graph')} of {_count(nodes, 'node')}")
+            parts.append(f"{counted(len(self.graphs), 'graph')} of {counted(nodes, 'node')}")
         if compiled or not parts:
-            parts.append(f"{_count(compiled, 'operator')}{' of their own' if parts else ''}")
+            parts.append(f"{counted(compiled, 'operator')}{' of their own' if parts else ''}")
         return " and ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,17 +22,20 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.wording import first_names
 
 __all__ = [
     "DATA",
     "FILE",
     "Entry",
+    "File",
     "Written",
     "execution_tags",
     "operator_entries",
     "sound_entries",
     "with_data",
     "write_cases",
+    "written",
 ]
 
 FILE: Final = "captured"
@@ -65,6 +68,9 @@ class Written:
 Entry = Mapping[str, Any]
 """An entry of a case file, or the rest of the file."""
 
+File = tuple[Path, Entry, list[Entry]]
+"""The path of a case file, its content without the entries, and the entries."""
+
 
 def write_cases(
     folder: Path, captured: Captured, source: Path | None = None, block_nodes: int | None = None
@@ -82,19 +88,36 @@ def write_cases(
     Raises:
         OSError: a file cannot be written.
     """
-    files: list[Path] = []
+
+    def with_weights() -> Iterator[File]:
+        for path, head, entries, weights in _files(folder, captured, block_nodes):
+            if source is not None:
+                _copy(weights, source, path.parent / DATA)
+            yield path, head, entries
+
+    return written(with_weights())
+
+
+def written(files: Iterable[File]) -> Written:
+    """Write case files of the entries that load, and say what was left out.
+
+    Args:
+        files: the path, the head and the entries of each file.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    paths: list[Path] = []
     left_out: dict[str, str] = {}
     cases = 0
-    for path, head, entries, weights in _files(folder, captured, block_nodes):
-        if source is not None:
-            _copy(weights, source, path.parent / DATA)
+    for path, head, entries in files:
         sound = sound_entries(head, entries, path, left_out)
         if sound:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
-            files.append(path)
+            paths.append(path)
             cases += len(sound)
-    return Written(tuple(files), cases, left_out)
+    return Written(tuple(paths), cases, left_out)
 
 
 def _copy(names: Collection[str], source: Path, target: Path) -> None:
@@ -184,11 +207,9 @@ def _operator_note(member: CapturedOperator) -> str:
     if member.nodes:
         graphs = sorted({graph for graph, _ in member.nodes})
         names = list(dict.fromkeys(name for _, name in member.nodes))
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         where = f"graph {graphs[0]}" if len(graphs) == 1 else f"{len(graphs)} graphs"
-        listed = ", ".join(names[:_MOST_NAMED])
         count = "A node" if len(member.nodes) == 1 else f"{len(member.nodes):,} nodes"
-        parts.append(f"{count} of {where}: {listed}{more}.")
+        parts.append(f"{count} of {where}: {first_names(names, _MOST_NAMED)}.")
     return " ".join(parts)
 
 

@@ -40,7 +40,7 @@ def graph_line(decoded: DecodedGraph, flags: int) -> Line:
 
 
 def _data(array: Array) -> Mapping[str, Any]:
-    """Return what a case file says of a constant's data: a number that is repeated stands once.
+    """Return a constant's data as in a case file, where a repeated number stands once.
 
     Applications hold one number and see it with strides of 0 as a tensor of many elements.
     """

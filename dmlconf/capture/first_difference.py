@@ -18,6 +18,7 @@ from dmlconf.capture.onnx_sessions import OnnxRuntimeError, OpenSession
 from dmlconf.capture.output_difference import OutputDifference, output_difference
 from dmlconf.limits import LARGEST_INTERMEDIATES
 from dmlconf.tensors.datatypes import Array
+from dmlconf.workers.memory import parts_that_fit
 
 __all__ = ["FirstDifference", "Search", "first_difference", "search_lines"]
 
@@ -91,17 +92,12 @@ def first_difference(
 def _batches(nodes: Sequence[OnnxNode], sizes: Mapping[str, int]) -> Iterator[Sequence[OnnxNode]]:
     """Yield nodes in order, as many at a time as fit into memory."""
     unknown = LARGEST_INTERMEDIATES // _MOST_NODES_OF_UNKNOWN_SIZE
-    batch: list[OnnxNode] = []
-    total = 0
-    for node in nodes:
-        size = sum(sizes.get(name, unknown) for name in node.outputs)
-        if batch and (len(batch) == _MOST_NODES_AT_A_TIME or total + size > LARGEST_INTERMEDIATES):
-            yield batch
-            batch, total = [], 0
-        batch.append(node)
-        total += size
-    if batch:
-        yield batch
+    return parts_that_fit(
+        nodes,
+        lambda node: sum(sizes.get(name, unknown) for name in node.outputs),
+        _MOST_NODES_AT_A_TIME,
+        LARGEST_INTERMEDIATES,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +129,7 @@ class _Runs:
     def described(
         self, node: OnnxNode, output: str, difference: OutputDifference
     ) -> FirstDifference:
-        """Return what else is known of the first difference."""
+        """Return the first difference, with those of the node's inputs and of the node alone."""
         read = [name for name in dict.fromkeys(node.inputs) if name not in self.graph.constants]
         computed = [name for name in read if name not in self.inputs]
         try:
@@ -168,7 +164,7 @@ class _Runs:
 
 
 def search_lines(search: Search) -> Iterator[str]:
-    """Yield what a search found, in words."""
+    """Yield the result of a search as lines of text."""
     first = search.first
     if first is None:
         yield (

@@ -136,8 +136,7 @@ class _Reader:
         tensors: dict[tuple[str, str], TensorDesc] = {}
         for raw in nodes:
             if raw.operator is not None:
-                kinds = FieldKind.INPUT, FieldKind.OUTPUT
-                for name, _, tensor in tensors_of(raw.operator, raw.desc, *kinds):
+                for name, _, tensor in tensors_of(raw.operator, raw.desc):
                     tensors[raw.name, name] = tensor
         numbers = sorted({edge[0] for edge in inputs})
         input_names = {number: self._names.unique("", f"input-{number}") for number in numbers}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.building.attributes import array_length, read_attribute
+from dmlconf.cases.building.attributes import read_attribute, set_counts
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.tensor_entry import read_tensor
 from dmlconf.catalogue.desc import Desc, TensorDesc
@@ -29,7 +29,7 @@ _NOT_DESC: Final = ("from", "values", "fill")
 def input_data(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, seed: int
 ) -> Mapping[str, Any]:
-    """Return what a case file says about the data of an input.
+    """Return the data of an input as a case file states it: a fill with a seed.
 
     Args:
         operator: the operator that reads it.
@@ -70,6 +70,5 @@ def desc_of(operator: Operator, entry: Mapping[str, Any]) -> Desc:
             desc[field.name] = tuple(tensor(item) for item in value)
         else:
             desc[field.name] = tensor(value)
-    for count, arrays in operator.count_fields.items():
-        desc[count] = array_length(count, desc, arrays)
+    set_counts(operator, desc)
     return desc

@@ -17,15 +17,15 @@ from dmlconf.capture.captured import Captured, CapturedOperator
 from dmlconf.capture.case_files import (
     FILE,
     Entry,
+    File,
     Written,
     execution_tags,
     operator_entries,
-    sound_entries,
     with_data,
+    written,
 )
 from dmlconf.capture.plain_graphs import shortened
 from dmlconf.cases.selecting.selection import CAPTURED_NOTE, MODEL_TAG
-from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["MOST_ELEMENTS", "MOST_NODES_OF_BLOCKS", "write_models"]
@@ -43,16 +43,8 @@ def write_models(folder: Path, captured: Mapping[str, Captured]) -> Written:
     Raises:
         OSError: a file cannot be written.
     """
-    files: list[Path] = []
-    left_out: dict[str, str] = {}
-    cases = 0
-    for path, head, entries in (*_operators(folder, captured), _blocks(folder, captured)):
-        sound = sound_entries(head, [*map(_tagged, entries)], path, left_out)
-        if sound:
-            path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
-            files.append(path)
-            cases += len(sound)
-    return Written(tuple(files), cases, left_out)
+    files = (*_operators(folder, captured), _blocks(folder, captured))
+    return written((path, head, [*map(_tagged, entries)]) for path, head, entries in files)
 
 
 MOST_ELEMENTS: Final = 4_000_000
@@ -70,9 +62,6 @@ def _tagged(entry: Entry) -> Entry:
         "tags": tags,
         **{key: value for key, value in entry.items() if key not in ("name", "note", "tags")},
     }
-
-
-File = tuple[Path, Entry, list[Entry]]
 
 
 def _operators(folder: Path, captured: Mapping[str, Captured]) -> Iterable[File]:

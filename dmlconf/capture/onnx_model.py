@@ -20,12 +20,7 @@ import numpy as np
 
 from dmlconf.capture.first_difference import first_difference, search_lines
 from dmlconf.capture.onnx_graph import read_graph
-from dmlconf.capture.onnx_sessions import (
-    ModelError,
-    OnnxRuntimeError,
-    OnnxSession,
-    SessionSettings,
-)
+from dmlconf.capture.onnx_sessions import ModelError, OnnxRuntimeError, OnnxSession, SessionSettings
 from dmlconf.capture.output_difference import output_difference
 from dmlconf.limits import LARGEST_MODEL_INPUTS
 from dmlconf.tensors.datatypes import Array

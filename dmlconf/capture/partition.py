@@ -18,7 +18,7 @@ from dmlconf.backends.directml.api.decoding import shortest
 from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.entries import graph_line
 from dmlconf.capture.graph_decoding import DecodedGraph, Names
-from dmlconf.cases.building.attributes import array_length
+from dmlconf.cases.building.attributes import set_counts
 from dmlconf.cases.errors import CaseError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
@@ -313,8 +313,7 @@ class _Partition:
         if attributes:
             unknown = ", ".join(map(_quoted, attributes))
             raise PartitionError(f"{operator.name} has no field {unknown}")
-        for count, arrays in operator.count_fields.items():
-            desc[count] = array_length(count, desc, arrays)
+        set_counts(operator, desc)
         return Node(name, operator.name, desc)
 
     def _attribute(self, field: Field, table: _Table | None, desc: Mapping[str, Any]) -> Any:

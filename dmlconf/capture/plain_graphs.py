@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dmlconf.cases.writing.graph_entry import reference
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.graphs.model import CONSTANT_TENSOR
 
 __all__ = ["OWN_DATA", "shortened"]
 
@@ -30,7 +30,7 @@ def shortened(parts: Mapping[str, Any]) -> dict[str, Any]:
         for field in catalogue.operator(node["operator"]).of_kind(FieldKind.OUTPUT):
             written = node["desc"].get(field.name)
             if isinstance(written, Mapping):
-                tensors[_reference(name, field.name)] = written
+                tensors[reference(name, field.name)] = written
             for index, item in enumerate(written if isinstance(written, list) else ()):
                 tensors[f"{name}.{TensorRef(field.name, index)}"] = item
     nodes = {name: _node(node, tensors, held) for name, node in parts["nodes"].items()}
@@ -72,7 +72,3 @@ def _input(
     ):
         return written
     return source if tensor == inherited else written
-
-
-def _reference(node: str, tensor: str) -> str:
-    return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"

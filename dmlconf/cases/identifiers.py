@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from dmlconf.cases.handles import cases_of_handle
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+from dmlconf.documents.wording import first_names
 
 __all__ = [
     "AmbiguousNameError",
@@ -115,10 +116,8 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
             ends = sorted(each for each in exact if each.endswith(f"/{name}"))
             ends = ends or sorted(cases_of_handle(name, identifiers))
             if len(ends) > 1:
-                more = f" and {len(ends) - 5:,} more" if len(ends) > 5 else ""
-                raise AmbiguousNameError(
-                    f"several cases are called {name}: {', '.join(ends[:5])}{more}"
-                )
+                message = f"several cases are called {name}: {first_names(ends, 5)}"
+                raise AmbiguousNameError(message)
             full += ends
             unknown += [] if ends else [name]
     return full, unknown

@@ -55,7 +55,7 @@ def _fields(operator_name: str) -> Mapping[str, Field]:
 
 
 def _misfit(field: Field, value: Any) -> str | None:
-    """Return what a field's value must be, in words; None if the value is that."""
+    """Return the kind of value that a field needs, in words; None if the value is of that kind."""
     items = value if isinstance(value, list) else [value]
     if field.is_tensor:
         if isinstance(value, list) != field.is_array or not all(map(is_tensor, items)):

@@ -278,8 +278,7 @@ class Case:
         return types
 
     def _data_types(self) -> frozenset[DataType]:
-        kinds = FieldKind.INPUT, FieldKind.OUTPUT
-        return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc, *kinds))
+        return frozenset(t.DataType for _, _, t in tensors_of(self.entry, self.desc))
 
     def rule(self, output: str) -> PrecisionRule:
         """Return the precision rule of an output tensor; the case's own if it gives a reason."""
@@ -330,7 +329,7 @@ class Case:
         return replace(self, desc=desc)
 
     def constraint_error(self) -> CaseError:
-        """Return what is wrong with a case that breaks constraints and expects no rejection."""
+        """Return the error of a case that breaks constraints although it expects no rejection."""
         from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
 
         errors = []

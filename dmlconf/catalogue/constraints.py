@@ -12,7 +12,13 @@ from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import Namespace, namespace
 
-__all__ = ["GENERAL_CONSTRAINTS", "broken_by_tensor", "constraint_names", "violations"]
+__all__ = [
+    "GENERAL_CONSTRAINTS",
+    "broken_by_tensor",
+    "common_constraint_names",
+    "constraint_names",
+    "violations",
+]
 
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
@@ -30,8 +36,12 @@ GENERAL_CONSTRAINTS: Final = {
 def constraint_names(operator: Operator) -> frozenset[str]:
     """Return the names of all constraints on the operator."""
     own = (constraint.name for constraint in operator.constraints)
-    common = (constraint.name for constraint in tensor_constraints())
-    return frozenset({*GENERAL_CONSTRAINTS, *own, *common})
+    return frozenset({*own, *common_constraint_names()})
+
+
+def common_constraint_names() -> tuple[str, ...]:
+    """Return the names of the constraints that every operator has."""
+    return *GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())
 
 
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
@@ -45,7 +55,7 @@ def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> t
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     tables = tables_that_hold(operator, desc, names)
-    for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+    for _, field, tensor in tensors_of(operator, desc):
         broken.update(dict.fromkeys(broken_by_tensor(field.kind, tensor)))
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         extra = operator.undocumented_data_types.get(field.name, ())

@@ -86,8 +86,14 @@ class TensorDesc:
 def tensors_of(
     entry: Entry, desc: Desc, *kinds: FieldKind
 ) -> Iterator[tuple[str, Field, TensorDesc]]:
-    """Yield the present tensors of these kinds in struct order, arrays as `InputTensors[0]`."""
-    for field in entry.of_kind(*kinds):
+    """Yield the present tensors in struct order, each with its name, such as `InputTensors[0]`.
+
+    Args:
+        entry: the operator, or a graph's entry.
+        desc: the desc.
+        kinds: the kinds of tensors; inputs and outputs if none is given.
+    """
+    for field in entry.of_kind(*(kinds or (FieldKind.INPUT, FieldKind.OUTPUT))):
         value = desc.get(field.name)
         if isinstance(value, TensorDesc):
             yield field.name, field, value

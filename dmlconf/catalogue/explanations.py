@@ -6,16 +6,25 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dmlconf.catalogue.constraints import broken_by_tensor, violations
 from dmlconf.catalogue.desc import Desc, tensors_of
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
-from dmlconf.catalogue.model import Constraint, FieldKind, Operator
+from dmlconf.catalogue.model import Constraint, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Namespace, namespace
 
-__all__ = ["Explanation", "alternatives", "explanations", "is_equation", "paths", "sides"]
+__all__ = [
+    "Explanation",
+    "alternatives",
+    "explanations",
+    "is_equation",
+    "paths",
+    "sides",
+    "syntax_tree",
+]
 
 _LONGEST_SIDE: Final = 60
 """Characters of what is compared, and of its value, beyond which it is not named."""
@@ -37,7 +46,7 @@ class Explanation:
 
 
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
-    """Return what is wrong with a desc that breaks enforced constraints.
+    """Return explanations of the enforced constraints that a desc breaks.
 
     Constraints that cannot be evaluated because a field is missing are left out.
 
@@ -76,9 +85,9 @@ def _of_constraint(
 def _of_tensors(
     name: str, operator: Operator, desc: Desc, names: Namespace
 ) -> Iterator[Explanation]:
-    """Yield what is wrong with each tensor that breaks a constraint on all tensors."""
+    """Yield an explanation for each tensor that breaks a constraint on all tensors."""
     tables = tables_that_hold(operator, desc, names)
-    for label, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+    for label, field, tensor in tensors_of(operator, desc):
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         if name == "supported-data-type":
             listed = [data_type for row in rows for data_type in row.data_types]
@@ -100,7 +109,7 @@ def _of_tensors(
 
 
 def _listed(listed: Iterable[object]) -> str:
-    """Return what the applicable support tables list."""
+    """Return the end of a sentence: the names that the applicable support tables list."""
     names = dict.fromkeys(map(str, listed))
     if not names:
         return ", and no support table applies to these attributes"
@@ -146,7 +155,7 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
 
 
 def _unmet(require: Expression, names: Namespace) -> str:
-    """Return what an expression asks for, and the values that it compares."""
+    """Return why a requirement is not met: its text, and the values that it compares."""
     # Where an optional field is present, what is asked for is the rest.
     asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
     if len(asked) == 1:
@@ -184,17 +193,23 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+@lru_cache(maxsize=8192)
+def syntax_tree(source: str) -> ast.expr:
+    """Return the syntax tree of a valid expression; nobody may change it."""
+    return ast.parse(source.strip(), mode="eval").body
+
+
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
     """Return the operands of an `or`, in order; the expression alone if it is none."""
-    body = _body(expression)
+    body = syntax_tree(str(expression))
     if isinstance(body, ast.BoolOp) and isinstance(body.op, ast.Or):
         return tuple(_part(expression, operand) for operand in body.values)
     return (expression,)
 
 
 def sides(expression: Expression) -> tuple[Expression, ...]:
-    """Return what is compared, in order: the sides of a comparison, or what is to be `same`."""
-    match _body(expression):
+    """Return the expressions that are compared, in order: the sides, or the argument of `same`."""
+    match syntax_tree(str(expression)):
         case ast.Compare(left=left, comparators=others):
             return tuple(_part(expression, side) for side in (left, *others))
         case ast.Call(func=ast.Name(id="same"), args=[values]):
@@ -204,14 +219,15 @@ def sides(expression: Expression) -> tuple[Expression, ...]:
 
 def is_equation(expression: Expression) -> bool:
     """Return whether the expression asks for two sides to be equal."""
-    body = _body(expression)
+    body = syntax_tree(str(expression))
     return isinstance(body, ast.Compare) and [type(op) for op in body.ops] == [ast.Eq]
 
 
 def paths(expression: Expression) -> tuple[Expression, ...]:
     """Return the fields, and properties of fields, that an expression reads, in order."""
     names = expression.names - FUNCTIONS.keys()
-    return tuple(dict.fromkeys(Expression(path) for path in _paths(_body(expression), names)))
+    found = _paths(syntax_tree(str(expression)), names)
+    return tuple(dict.fromkeys(map(Expression, found)))
 
 
 def _paths(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
@@ -221,10 +237,6 @@ def _paths(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
         case _:
             for child in ast.iter_child_nodes(node):
                 yield from _paths(child, names)
-
-
-def _body(expression: Expression) -> ast.expr:
-    return ast.parse(str(expression), mode="eval").body
 
 
 def _part(expression: Expression, node: ast.expr) -> Expression:

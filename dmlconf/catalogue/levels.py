@@ -29,6 +29,7 @@ from dmlconf.catalogue.support import (
     tables_that_list,
     tensor_forms,
 )
+from dmlconf.documents.wording import counted
 
 __all__ = [
     "LevelNeed",
@@ -156,7 +157,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _new_of(form: Form, rows: list[Support]) -> str | None:
-    data_type, rank = f"{form.data_type}", f"{form.rank} dimension{'s' if form.rank != 1 else ''}"
+    data_type, rank = f"{form.data_type}", counted(form.rank, "dimension")
     if any(form.fits(row) for row in rows):
         return None
     if not any(form.data_type in row.data_types for row in rows):

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.catalogue import loader
-from dmlconf.catalogue.model import (
-    FEATURE_LEVELS,
-    FeatureLevel,
-)
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.catalogue.problems import operator_problems, repeated, unknown_level
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.schema import checked_document, problems_in
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
 
@@ -180,8 +177,4 @@ def _unreadable_precision(document: Document) -> Iterator[Problem]:
 
 
 def _schema(path: Path, schema: str) -> list[Problem]:
-    try:
-        document = read_document(path)
-    except InvalidFilesError as error:
-        return list(error.problems)
-    return schema_problems(document, validator(bundled_schema(schema)), document.data)
+    return problems_in(lambda: checked_document(path, schema))

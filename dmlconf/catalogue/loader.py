@@ -63,15 +63,16 @@ class UnknownOperatorError(LookupError):
 
     Attributes:
         name: the unknown name.
-        suggestion: the nearest known name, or None.
+        hint: a hint at the nearest known name, or None.
     """
 
     def __init__(self, name: str, others: Iterable[str] = ()) -> None:
         """Take the unknown name, and other names than the catalogue's that it may resemble."""
         self.name = name
-        self.suggestion = nearest(name, operator_names()) or nearest(name, others)
-        hint = f"; did you mean {self.suggestion}?" if self.suggestion else ""
-        super().__init__(f"the catalogue has no operator {name}{hint}")
+        near = nearest(name, operator_names()) or nearest(name, others)
+        self.hint = f"did you mean {near}?" if near else None
+        told = f"; {self.hint}" if near else ""
+        super().__init__(f"the catalogue has no operator {name}{told}")
 
 
 def operator_files() -> list[Path]:

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from dmlconf.catalogue.desc import Desc, tensors_of
-from dmlconf.catalogue.model import FieldKind, Operator, Support, SupportTable
+from dmlconf.catalogue.model import Operator, Support, SupportTable
 from dmlconf.expressions import Namespace
 from dmlconf.tensors.datatypes import DataType
 
@@ -20,8 +20,6 @@ __all__ = [
     "tables_that_list",
     "tensor_forms",
 ]
-
-_TENSORS = (FieldKind.INPUT, FieldKind.OUTPUT)
 
 
 class Form(NamedTuple):
@@ -47,7 +45,7 @@ def tensor_forms(operator: Operator, desc: Desc) -> frozenset[Form]:
     """Return the forms of the tensors that a desc has."""
     return frozenset(
         Form(field.name, tensor.DataType, tensor.DimensionCount)
-        for _, field, tensor in tensors_of(operator, desc, *_TENSORS)
+        for _, field, tensor in tensors_of(operator, desc)
     )
 
 

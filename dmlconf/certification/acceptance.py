@@ -12,6 +12,7 @@ from dmlconf.backends.subject import REFERENCE
 from dmlconf.certification.certificate import Certificate
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.waived_limit import WaivedLimit
+from dmlconf.documents.wording import counted
 from dmlconf.excuses.waivers import Waiver
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
@@ -79,11 +80,11 @@ def too_many_waived(limit: WaivedLimit | None, verdicts: Mapping[str, Verdict]) 
 def share_text(count: int, of: int) -> str:
     """Return `3 of 1,234 cases (0.24%)`."""
     share = 100 * count / of if of else 0.0
-    return f"{count:,} of {of:,} case{'s' if of != 1 else ''} ({share:.3g}%)"
+    return f"{count:,} of {counted(of, 'case')} ({share:.3g}%)"
 
 
 def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator[str]:
-    """Yield what must be known about who made a certificate, and of what."""
+    """Yield notes on who signed a certificate, and on which device and run it is about."""
     predicate = certificate.predicate
     if not certificate.signers:
         yield "it is not signed: nobody vouches for its origin"
@@ -109,7 +110,7 @@ def notes_on_origin(certificate: Certificate, *, demands_keys: bool) -> Iterator
 
 
 def notes_on_dates(log: RunLog, now: datetime) -> Iterator[str]:
-    """Yield what is odd about the times of a run, which are those of the sender's clock."""
+    """Yield notes on implausible times of a run, which the sender's clock gave."""
     assert log.footer is not None
     try:
         started = datetime.fromisoformat(log.header.started)
@@ -138,7 +139,7 @@ def notes_on_target(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
 def notes_on_waivers(
     waivers: Sequence[Waiver], verdicts: Mapping[str, Verdict], started: str, now: datetime
 ) -> Iterator[str]:
-    """Yield what the sender's waivers excuse, how much they permit, and how long.
+    """Yield notes on the sender's waivers: what they excuse, how much they permit, and how long.
 
     Args:
         waivers: those that apply to the device.

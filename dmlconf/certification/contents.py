@@ -14,9 +14,7 @@ from dmlconf.backends.protocol import Environment
 from dmlconf.backends.subject import device_details
 from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.errors import RefusedError
-from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.documents.reader import read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.schema import checked_document
 from dmlconf.excuses.waivers import Waiver, Waivers, effective_waivers
 from dmlconf.run_log.log import Footer, Header, InvalidLogError, LogWriter, RunLog, read_log
 from dmlconf.verdicts.verdict import Status, Verdict
@@ -110,21 +108,13 @@ def read_log_member(
         path.unlink()
 
 
-_STATEMENT_SCHEMA: Final = "vendor-statement"
-
-
 def read_statement_file(path: Path) -> Mapping[str, Any]:
     """Return the content of a vendor's statement.
 
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
-    document = read_document(path)
-    checker = Checker(bundled_schema(_STATEMENT_SCHEMA))
-    problems = schema_problems(document, checker, document.data)
-    if problems:
-        raise InvalidFilesError(problems)
-    data: Mapping[str, Any] = document.data
+    data: Mapping[str, Any] = checked_document(path, "vendor-statement").data
     return data
 
 

@@ -15,11 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.certification.errors import (
-    CertificationError,
-    RefusedError,
-    UnwritableJournalError,
-)
+from dmlconf.certification.errors import CertificationError, RefusedError, UnwritableJournalError
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.certification.outcomes import StoredOutcome, restored
 from dmlconf.documents.problems import printable

@@ -20,7 +20,7 @@ from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.waived_limit import WaivedLimit
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.resources import schemas_directory
@@ -124,7 +124,7 @@ def refusal(profile: Profile, verdict: Verdict) -> str | None:
 
 
 def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks that the profile demands: a feature level or data types."""
+    """Return a sentence for each thing that a device lacks: the feature level, data types."""
     lacking = []
     if capabilities.feature_level < profile.feature_level:
         lacking.append(
@@ -173,8 +173,7 @@ def read_profile(name: str) -> Profile:
     profile = certification_profile(name)
     if profile is None:
         known = profile_names()
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"the profiles are {', '.join(known)}"
+        hint = name_hint(name, known, f"the profiles are {', '.join(known)}")
         raise UnknownProfileError(f"there is no profile {name}; {hint}")
     return profile
 

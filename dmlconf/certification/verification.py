@@ -28,11 +28,7 @@ from dmlconf.certification.acceptance import (
     waived_by_sender,
 )
 from dmlconf.certification.certificate import Certificate, read_certificate
-from dmlconf.certification.contents import (
-    read_log_member,
-    read_statement_file,
-    waivers_of_run,
-)
+from dmlconf.certification.contents import read_log_member, read_statement_file, waivers_of_run
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.findings import Finding, FindingKind, Verification, excused_cases
 from dmlconf.certification.keys import PublicKey
@@ -47,12 +43,7 @@ from dmlconf.certification.profiles import (
     required_cases,
     shortcomings,
 )
-from dmlconf.certification.replay import (
-    OUTCOMES,
-    OUTPUTS,
-    Evidence,
-    judge_again,
-)
+from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Entries
@@ -291,7 +282,9 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
 
 
 def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
-    """Return what determines the verdicts; write the outcomes to the folder for the processes.
+    """Return the evidence that determines the verdicts, and write the outcomes to a folder.
+
+    Processes that judge cases read the outcomes there.
 
     Raises:
         RefusedError: a file that came with the certificate is invalid.
@@ -391,7 +384,7 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield what anyone who accepts the certificate must know, the gravest first."""
+    """Yield notes for everybody who accepts the certificate, the gravest first."""
     predicate, now = certificate.predicate, datetime.now(UTC)
     yield from notes_on_origin(certificate, demands_keys=bool(demand.keys))
     yield from notes_on_target(verdicts)

@@ -19,11 +19,7 @@ from dmlconf.cli.output.console import output_error, say, silenced_when_closed
 from dmlconf.cli.output.workflow_commands import disarm_workflow_commands
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.workers.interrupts import treat_termination_as_interrupt
-from dmlconf.workers.tuning import (
-    collect_garbage_seldom,
-    compute_in_one_thread,
-    lasting_values,
-)
+from dmlconf.workers.tuning import collect_garbage_seldom, compute_in_one_thread, lasting_values
 
 __all__ = ["cli", "main"]
 

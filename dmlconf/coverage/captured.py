@@ -83,7 +83,7 @@ class CapturedUses:
             self._models.setdefault(feature, set()).update(named_models(note))
 
     def coverage(self, plan: Iterable[PlannedCase], graphs: GraphCoverage) -> CapturedCoverage:
-        """Return what captured cases use.
+        """Return how often captured cases use each feature, and how often others do.
 
         Args:
             plan: cases, of which the captured graphs count.
@@ -119,7 +119,7 @@ def _neighbours(pair: tuple[str, str]) -> Feature:
 def _features(case: Case) -> Iterator[Feature]:
     name = case.operator_name
     yield "operator", name
-    for tensor, _, desc in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):
+    for tensor, _, desc in tensors_of(case.operator, case.desc):
         yield "data type", f"{name} {tensor.partition('[')[0]} {desc.DataType}"
     for entry in case.operator.of_kind(FieldKind.ATTRIBUTE):
         if entry.attribute_kind not in _CHOICES or entry.is_array:

@@ -71,7 +71,7 @@ def measure(
     recorded: Callable[[Case], bool],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, OperatorCoverage]:
-    """Return what the cases cover of each operator, by name.
+    """Return the coverage of each operator by the cases, by the operator's name.
 
     Args:
         operators: those to measure.
@@ -168,7 +168,7 @@ def _shown(case: Case) -> Iterator[Part]:
         if case.expectation.constraint:
             yield Part("constraint", case.expectation.constraint)
         return
-    tensors = list(tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT))
+    tensors = list(tensors_of(case.entry, case.desc))
     for table in tables_in_effect(case.operator, case.desc):
         for _, entry, tensor in tensors:
             yield _cell(table, entry.name, tensor.DataType, tensor.DimensionCount)

@@ -22,7 +22,7 @@ _MOST_SLOTS: Final = 8
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:
-    """Yield what an operator may nest, such as `ActivationDescs[1] ACTIVATION_TANH`."""
+    """Yield operators that another may nest, such as `ActivationDescs[1] ACTIVATION_TANH`."""
     for field in operator.fields:
         if not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR:
             permitted = [name for name in operator_names() if _permitted(operator, field, name)]
@@ -31,7 +31,7 @@ def nested_operators(operator: Operator) -> Iterator[str]:
 
 
 def nested_of_case(operator: Operator, desc: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a desc nests, as `nested_operators` names it."""
+    """Yield the operators that a desc nests, named as by `nested_operators`."""
     for field in operator.fields:
         if field.is_tensor or field.attribute_kind is not AttributeKind.OPERATOR:
             continue

@@ -22,9 +22,9 @@ from dmlconf.catalogue.problems import expression_problems
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.coverage.data_classes import DATA_CLASSES, DataClass
 from dmlconf.coverage.valid_cases import valid_cases
-from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.problems import Problem
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
@@ -72,7 +72,7 @@ class Question:
     derived: str = ""
 
     def parts(self, operator: Operator) -> Iterator[str]:
-        """Yield what is to be asked of an operator."""
+        """Yield the parts of the question for an operator, such as one for each data type."""
         if self.operators is not None and operator.name not in self.operators:
             return
         names = {each.name for each in operator.fields}
@@ -114,7 +114,7 @@ class Question:
         elif self.derived == "in_place":
             yield from (f"{output} as {source}" for output, source in case.in_place.items())
         elif self.derived == "dimensions":
-            tensors = tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            tensors = tensors_of(operator, case.desc)
             yield from {f"{t.DimensionCount} dimensions": None for _, _, t in tensors}
         else:
             names = _names(case)
@@ -149,10 +149,7 @@ def _ranks(operator: Operator) -> list[int]:
 
 
 def _names(case: Case) -> dict[str, Any]:
-    tensors: list[TensorDesc] = [
-        tensor
-        for _, _, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
-    ]
+    tensors: list[TensorDesc] = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     names = {**_ABSENT, **names_of(case, _NO_DATA)}
     names["AxisSizes"] = tuple({size: None for t in tensors for size in t.Sizes})
     filters = case.desc.get("FilterTensor")
@@ -172,12 +169,7 @@ def read_questions() -> tuple[Question, ...]:
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
-    document = read_document(schemas_directory() / "questions.yaml")
-    problems = schema_problems(document, validator(bundled_schema("questions")), document.data)
-    if not problems:
-        problems = list(_problems(document))
-    if problems:
-        raise InvalidFilesError(problems)
+    document = checked_document(schemas_directory() / "questions.yaml", "questions", _problems)
     return tuple(map(_question, document.data["questions"]))
 
 
@@ -234,7 +226,7 @@ def measure_questions(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, QuestionCoverage]:
-    """Return what the cases ask of each operator, by name; graphs are asked as `GRAPHS`.
+    """Return which questions the cases ask of each operator, by its name; graphs are `GRAPHS`.
 
     Args:
         operators: those to ask.

@@ -106,7 +106,7 @@ class Bench:
         return Conclusion(self.against, tested.faults, half=half).judge(case, outcome)
 
     def outputs(self, case: Case) -> Mapping[str, Array] | None:
-        """Return what a case that runs alone gives; None if it gives no outputs.
+        """Return the outputs of a case that runs alone; None if it has none.
 
         Raises:
             BackendError: the backend cannot be used.
@@ -115,7 +115,7 @@ class Bench:
         return outcome.arrays if isinstance(outcome, Outputs) else None
 
     def outputs_one_by_one(self, case: Case) -> Mapping[str, Array] | None:
-        """Return what the nodes of a graph give one by one; None if one gives no outputs.
+        """Return the outputs of a graph whose nodes run one by one; None if a node has none.
 
         Raises:
             BackendError: the backend cannot be used.

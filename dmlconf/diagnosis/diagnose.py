@@ -99,7 +99,7 @@ def diagnose(
     on_smaller: Callable[[Case], None] = lambda case: None,
     own: Mutant | None = None,
 ) -> Diagnosis:
-    """Return what is known of a failing case.
+    """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
         case: the case.

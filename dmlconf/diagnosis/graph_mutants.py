@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from dmlconf.cases.model import Fill
-from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge, Slot
+from dmlconf.graphs.relations import alike_descs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.tensors.datatypes import Array
 
@@ -172,10 +172,6 @@ def _fed_by(
     )
 
 
-def _alike(one: TensorDesc, other: TensorDesc) -> bool:
-    return replace(one, Flags=()) == replace(other, Flags=())
-
-
 def _overwritten(graph: Graph) -> Iterator[Mutant]:
     """Yield graphs in which a node writes over its operand, which another one reads later."""
     nodes = graph.by_name
@@ -184,7 +180,7 @@ def _overwritten(graph: Graph) -> Iterator[Mutant]:
         if not isinstance(nodes[link.from_node], Node):
             continue
         for name, tensor in writer.outputs.items():
-            if not _alike(tensor, nodes[operand[0]].outputs[operand[1]]):
+            if not alike_descs(tensor, nodes[operand[0]].outputs[operand[1]]):
                 continue
             result = writer.name, name
             others = frozenset(
@@ -211,7 +207,7 @@ def _other_outputs(graph: Graph) -> Iterator[Mutant]:
     """Yield graphs in which readers of one output of a node get another output of it."""
     for node in graph.operator_nodes:
         for one, other in combinations(node.outputs, 2):
-            if not _alike(node.outputs[one], node.outputs[other]):
+            if not alike_descs(node.outputs[one], node.outputs[other]):
                 continue
             for wrong, right in ((one, other), (other, one)):
                 yield Mutant(
@@ -228,7 +224,7 @@ def _swapped(graph: Graph) -> Iterator[Mutant]:
     """Yield graphs in which two inputs of a node are exchanged."""
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):
-            if not _alike(node.inputs[first], node.inputs[second]):
+            if not alike_descs(node.inputs[first], node.inputs[second]):
                 continue
             swap = {(node.name, first): second, (node.name, second): first}
 
@@ -259,7 +255,7 @@ def _left_out(graph: Graph) -> Iterator[Mutant]:
         for name, tensor in node.outputs.items():
             for given, own in node.inputs.items():
                 source = sources.get((node.name, given))
-                if isinstance(source, tuple) and _alike(tensor, own):
+                if isinstance(source, tuple) and alike_descs(tensor, own):
                     yield Mutant(
                         f"{node.name} is left out, and what reads it gets its {given}",
                         "remove-copy",
@@ -275,7 +271,7 @@ def _reused(graph: Graph) -> Iterator[Mutant]:
         own = link.from_node, link.from_tensor
         tensor = nodes[own[0]].outputs[own[1]]
         for other in slots:
-            if other != own and _alike(nodes[other[0]].outputs[other[1]], tensor):
+            if other != own and alike_descs(nodes[other[0]].outputs[other[1]], tensor):
                 readers = frozenset({(link.to_node, link.to_tensor)})
                 yield Mutant(
                     f"{other[0]} writes where {link.to_node} reads {link.to_tensor}",

@@ -13,6 +13,7 @@ from dmlconf.diagnosis.atoms import AtomTable
 from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.search import Explanation, explain
 from dmlconf.tensors.datatypes import Array
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict, failing_variants
 
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
@@ -65,14 +66,10 @@ class OperatorFailures:
 
 def operator_failures(verdicts: Sequence[Verdict]) -> Iterator[OperatorFailures]:
     """Yield the groups of each operator that has failures."""
-    by_operator: dict[str, list[Verdict]] = {}
-    failing = {verdict.operator for verdict in verdicts if verdict.status.fails_run}
-    for verdict in verdicts:
-        judged = verdict.status.fails_run or verdict.status is Status.PASSED
-        if judged and verdict.operator in failing:
-            by_operator.setdefault(verdict.operator, []).append(verdict)
-    for operator, members in by_operator.items():
-        yield _of_operator(operator, members)
+    judged = (each for each in verdicts if each.status.fails_run or each.status is Status.PASSED)
+    for operator, members in verdicts_by_operator(judged).items():
+        if any(verdict.status.fails_run for verdict in members):
+            yield _of_operator(operator, members)
 
 
 def _of_operator(operator: str, verdicts: Sequence[Verdict]) -> OperatorFailures:

@@ -90,7 +90,7 @@ class OrderResult:
 
 
 def symptoms(log: RunLog) -> list[Symptom]:
-    """Return what a log says has failed: verdicts, and then breakdowns that no case explains."""
+    """Return the failures of a run: failing verdicts, and then breakdowns that no case explains."""
     failures = [
         Symptom((verdict.case,), _before(log, verdict), verdict, _breakdown(verdict))
         for verdict in log.verdicts

@@ -95,28 +95,32 @@ def _computed(case: Case) -> Outputs | None:
 
 
 def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether what was computed has each of the outputs, and is alike there."""
+    """Return whether what was computed has each of the outputs, and is alike there.
+
+    Args:
+        alike: compares arrays of floats with the same sizes and type; integers must be equal.
+        computed: what was computed.
+        outputs: the outputs.
+    """
+
+    def fits(one: Array, other: Array) -> bool:
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        return alike(one, other) if one.dtype.kind == "f" else np.array_equal(one, other)
+
     return computed.keys() >= outputs.keys() and all(
-        alike(computed[name], array) for name, array in outputs.items()
+        fits(computed[name], array) for name, array in outputs.items()
     )
 
 
 def _same_bits(one: Array, other: Array) -> bool:
     """Return whether all elements have the same bits; any NaN is like any other."""
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.dtype.kind != "f":
-        return np.array_equal(one, other)
     nan = np.isnan(one)
     bits = one.view(f"u{one.dtype.itemsize}") == other.view(f"u{one.dtype.itemsize}")
     return bool(np.all((nan & np.isnan(other)) | bits))
 
 
 def _near(one: Array, other: Array) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if one.dtype.kind != "f":
-        return np.array_equal(one, other)
     finite = np.isfinite(one)
     if not np.array_equal(finite, np.isfinite(other)):
         return False

@@ -29,6 +29,7 @@ EXACT_BONUS: Final = 10.0
 """The number of bits by which an exact condition may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
+"""A condition has few exceptions if it holds for this share of the failures and few passes."""
 
 _FEW: Final = 0.05
 """Nearly every case fails if there are at most this many passes for each failure: 20 for 400."""

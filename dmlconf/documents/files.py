@@ -8,7 +8,14 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Final
 
-__all__ = ["UnreadableFileError", "open_regular", "read_bytes", "read_stream", "resolved"]
+__all__ = [
+    "UnreadableFileError",
+    "is_folder",
+    "open_regular",
+    "read_bytes",
+    "read_stream",
+    "resolved",
+]
 
 _MOST_AT_ONCE: Final = 1 << 20
 """Maximum bytes to read at a time of a file that is longer than its size was."""
@@ -32,6 +39,17 @@ def resolved(path: Path) -> Path:
         return path.resolve()
     except OSError:
         return path
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; not one that cannot be looked up.
+
+    The name may be too long, or, before Python 3.14, the folder above may not be searched.
+    """
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ExpectedError", "InvalidFilesError", "Problem", "nearest", "printable"]
+__all__ = ["ExpectedError", "InvalidFilesError", "Problem", "name_hint", "nearest", "printable"]
 
 
 def printable(text: str) -> str:
@@ -29,6 +29,24 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     by_folded = {candidate.casefold(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[matches[0]] if matches else None
+
+
+def name_hint(
+    name: object, known: Iterable[str], otherwise: str | None = None, *, mark: str = ""
+) -> str:
+    """Return a hint at the right name in place of an unknown one, such as `did you mean GEMM?`.
+
+    Args:
+        name: the unknown name.
+        known: the known names.
+        otherwise: the hint if none of them is similar; by default, `one of GEMM, GRU` lists them.
+        mark: what encloses the name, such as a backquote for a field of a file.
+    """
+    names = list(known)
+    near = nearest(str(name), names)
+    if near is not None:
+        return f"did you mean {mark}{near}{mark}?"
+    return f"one of {', '.join(names)}" if otherwise is None else otherwise
 
 
 @dataclass(frozen=True, slots=True)

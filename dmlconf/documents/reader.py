@@ -20,14 +20,9 @@ import yaml
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.limits import (
-    DEEPEST_DOCUMENT,
-    LARGEST_DOCUMENT,
-    LONGEST_NUMBER,
-    MOST_DOCUMENT_VALUES,
-)
+from dmlconf.limits import DEEPEST_DOCUMENT, LARGEST_DOCUMENT, LONGEST_NUMBER, MOST_DOCUMENT_VALUES
 
-__all__ = ["Document", "read_document"]
+__all__ = ["Document", "line_problem", "read_document"]
 
 _TOO_DEEP: Final = f"nested deeper than {DEEPEST_DOCUMENT} levels"
 
@@ -302,6 +297,14 @@ def _decoded(path: Path) -> str:
         raise InvalidFilesError(
             [Problem(path, message, line, column, source, hint="save the file as UTF-8")]
         ) from error
+
+
+def line_problem(path: Path, line: int, message: str, hint: str | None = None) -> Problem:
+    """Return a problem that points at a whole line of a file, counted from 1."""
+    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+    text = source.strip()
+    column = source.index(text) + 1
+    return Problem(path, message, line, column, source=source, width=len(text), hint=hint)
 
 
 def read_document(path: Path) -> Document:

@@ -51,7 +51,7 @@ _SOURCE_NAMES: Final = frozenset(
 
 
 def recognised(path: Path) -> str | None:
-    """Return what a file is, in words, if nobody would want it overwritten; else None.
+    """Return the kind of a file that nobody wants overwritten, such as a run log; else None.
 
     Reports are not among these, nor are files that are empty, absent or not regular.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dmlconf.documents.fitting import fits
-from dmlconf.documents.problems import Problem, nearest
-from dmlconf.documents.reader import Document
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
+from dmlconf.documents.reader import Document, read_document
 from dmlconf.resources import schemas_directory
 
 if TYPE_CHECKING:
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 _ValidationError = Any
 """jsonschema's; its stubs declare every attribute as possibly unset, which it never is here."""
 
-__all__ = ["Checker", "bundled_schema", "first_error", "schema_problems", "validator"]
+__all__ = [
+    "Checker",
+    "bundled_schema",
+    "checked_document",
+    "first_error",
+    "problems_in",
+    "schema_problems",
+    "validator",
+]
 
 _TYPES = {
     "array": "a list",
@@ -131,6 +140,37 @@ def schema_problems(
     return list(dict.fromkeys(problems))  # Two parts of a schema may demand the same.
 
 
+def checked_document(
+    path: Path,
+    schema: str,
+    further: Callable[[Document], Iterable[Problem]] = lambda document: (),
+) -> Document:
+    """Read a file that must fit the JSON Schema `schemas/SCHEMA.schema.json`.
+
+    Args:
+        path: the file.
+        schema: the name of the schema.
+        further: returns problems that the schema cannot express, of a file that fits it.
+
+    Raises:
+        InvalidFilesError: the file cannot be read, or has problems.
+    """
+    document = read_document(path)
+    problems = schema_problems(document, Checker(bundled_schema(schema)), document.data)
+    if problems := problems or list(further(document)):
+        raise InvalidFilesError(problems)
+    return document
+
+
+def problems_in(read: Callable[[], object]) -> list[Problem]:
+    """Return the problems in the files that a function reads; empty if it raises no error."""
+    try:
+        read()
+    except InvalidFilesError as error:
+        return list(error.problems)
+    return []
+
+
 def _explained(
     document: Document, error: _ValidationError, where: Sequence[str | int]
 ) -> Iterator[Problem]:
@@ -154,9 +194,8 @@ def _explained(
         yield document.problem(path, f"{subject} must be {_expected(error)}, not {actual}")
     elif rule == "enum":
         known = [str(value) for value in error.validator_value]
-        near = nearest(str(error.instance), known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
-        yield document.problem(path, f"{subject} cannot be {_shown(error.instance)}", hint)
+        message = f"{subject} cannot be {_shown(error.instance)}"
+        yield document.problem(path, message, name_hint(error.instance, known))
     elif rule == "pattern":
         demand = error.schema.get("description", f"must match {error.validator_value}")
         yield document.problem(path, f"{subject} is {_shown(error.instance)}: {demand}")
@@ -171,7 +210,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return what a rule with one value demands, and what was found; None for other rules."""
+    """Return the demand of a rule with one value, and the value found; None for other rules."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))
@@ -195,8 +234,8 @@ def _unknown_keys(
     for key in error.instance:
         if key in known or patterns:
             continue
-        near = nearest(key, (name for name in known if name not in error.instance))
-        hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+        absent = (name for name in known if name not in error.instance)
+        hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
             # YAML ends the value at its comma.

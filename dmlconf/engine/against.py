@@ -22,6 +22,7 @@ from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase, Provenance
 from dmlconf.documents.files import resolved
 from dmlconf.documents.store import Entries
+from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.session import OpenBackend, no_expectation, reference, source_digest
 from dmlconf.judging.judge import Against, Recorded
 
@@ -149,13 +150,13 @@ class RecordingAgainst:
         """Return which cases have changed since they were recorded, and what to do about it."""
         if not self.stale:
             return None
-        count = len(self.stale)
-        plural = "s" if count != 1 else ""
+        cases = counted(len(self.stale), "case")
+        stale = "\n".join(first_lines(self.stale, _MOST_NAMED))
         paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
         again = _record_command(paths, self._stored_recording(), self.stale)
         return (
-            f"{self.path} has another desc or other inputs for {count:,} case{plural}"
-            f" and was not used there:\n{_named(self.stale)}\nRecord again: {again}"
+            f"{self.path} has another desc or other inputs for {cases}"
+            f" and was not used there:\n{stale}\nRecord again: {again}"
         )
 
 
@@ -320,14 +321,16 @@ def _require_fresh(
         stored.head()  # Raises where there is no recording at all.
     mismatches = {planned.identifier: stored.mismatch(valid_case(planned)) for planned in plan}
     if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
-        count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
+        count = counted(len(plan), "selected case")
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
     stale = [
         identifier for identifier, mismatch in mismatches.items() if mismatch is Mismatch.STALE
     ]
     if stale:
         again = f"Record again: {_record_command(suite_paths, stored, stale)}"
-        raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")
+        raise StaleRecordingError(
+            path, stale, len(plan), "\n".join([*first_lines(stale, _MOST_NAMED), again])
+        )
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
@@ -369,13 +372,6 @@ class _First:
         if isinstance(answer, Recorded):
             return replace(answer, outcome=whole, right=right.arrays)
         return whole
-
-
-def _named(cases: Sequence[str]) -> str:
-    lines = [f"  {case}" for case in cases[:_MOST_NAMED]]
-    if len(cases) > _MOST_NAMED:
-        lines.append(f"  and {len(cases) - _MOST_NAMED:,} more")
-    return "\n".join(lines)
 
 
 def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:

@@ -17,13 +17,7 @@ import numpy as np
 import dmlconf
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import Exercise, exercises_of
-from dmlconf.backends.protocol import (
-    Backend,
-    BackendError,
-    Capabilities,
-    Environment,
-    Outcome,
-)
+from dmlconf.backends.protocol import Backend, BackendError, Capabilities, Environment, Outcome
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase, Provenance

@@ -23,6 +23,7 @@ from dmlconf.judging.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.judging.judge import Against
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status, VariantResult, Verdict, failing_variants
+from dmlconf.workers.memory import parts_that_fit
 
 __all__ = ["combined", "judged_variants"]
 
@@ -71,23 +72,12 @@ def judged_variants(
 
 def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts whose outputs fit into memory."""
-    part: list[PlannedCase] = []
-    held = 0
-    for planned in plan:
-        size = _output_bytes(valid_case(planned))
-        if part and (len(part) == PART_CASES or held + size > PART_BYTES):
-            yield part
-            part, held = [], 0
-        part.append(planned)
-        held += size
-    if part:
-        yield part
 
+    def output_bytes(planned: PlannedCase) -> int:
+        outputs = valid_case(planned).outputs().values()
+        return sum(math.prod(each.Sizes) * each.DataType.bits // 8 for each in outputs)
 
-def _output_bytes(case: Case) -> int:
-    return sum(
-        math.prod(tensor.Sizes) * tensor.DataType.bits // 8 for tensor in case.outputs().values()
-    )
+    return parts_that_fit(plan, output_bytes, PART_CASES, PART_BYTES)
 
 
 class _Observed:

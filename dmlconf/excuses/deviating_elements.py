@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import prod
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.faults.computed import activation_of
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
@@ -55,7 +55,7 @@ def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
     """Sigmoids with an absolute error, and their products with a number: x 1e-7 for x."""
-    before = _before_activation(case, inputs)
+    before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
         return np.zeros(right.shape, bool)
     with np.errstate(all="ignore"):
@@ -67,20 +67,11 @@ def _sigmoid(
     return within
 
 
-def _before_activation(case: Case, inputs: Mapping[str, Array]) -> Array | None:
-    """Return what an activation is applied to, fused or by itself; None if there is none."""
-    if case.operator_name.startswith("ACTIVATION_"):
-        return inputs["InputTensor"]
-    if case.desc.get("FusedActivation") is None:
-        return None
-    return evaluate(replace(case, desc={**case.desc, "FusedActivation": None}))["OutputTensor"]
-
-
 def _nan_before_activation(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
     """Elements that are NaN before or after a fused activation: infinity minus infinity in RELU."""
-    before = _before_activation(case, inputs)
+    before = activation_of(case)[1]
     if before is None:
         return np.zeros(right.shape, bool)
     nan: Array = np.isnan(before) | np.isnan(right)

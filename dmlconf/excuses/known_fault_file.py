@@ -7,15 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.backends.protocol import (
-    Environment,
-)
+from dmlconf.backends.protocol import Environment
 from dmlconf.backends.subject import tested_environment
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.problems import expression_problems
-from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.schema import checked_document, problems_in
 from dmlconf.excuses.known_faults import (
     NO_KNOWN_FAULTS,
     ConstantCondition,
@@ -101,11 +99,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
-    document = read_document(path or _file())
-    problems = _problems(document)
-    if problems:
-        raise InvalidFilesError(problems)
-    return tuple(map(_fault, document.data["faults"]))
+    return tuple(map(_fault, _document(path).data["faults"]))
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
@@ -114,39 +108,36 @@ def lint_known_faults(path: Path | None = None) -> list[Problem]:
     Args:
         path: another file than dmlconf's own.
     """
-    try:
-        return _problems(read_document(path or _file()))
-    except InvalidFilesError as error:
-        return list(error.problems)
+    return problems_in(lambda: _document(path))
 
 
 def _file() -> Path:
     return schemas_directory() / "known-faults.yaml"
 
 
-def _problems(document: Document) -> list[Problem]:
-    problems = schema_problems(document, validator(bundled_schema("known-faults")), document.data)
-    if problems:
-        return problems
-    problems += document.repeated_names("faults")
+def _document(path: Path | None) -> Document:
+    return checked_document(path or _file(), "known-faults", _problems)
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    yield from document.repeated_names("faults")
     for index, data in enumerate(document.data["faults"]):
         where = ("faults", index)
         first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
         for end in ("first", "last"):
             if data["versions"][end] not in document.data["tested"]:
                 message = f"{data['versions'][end]} is none of the versions under `tested`"
-                problems.append(document.problem((*where, "versions", end), message))
+                yield document.problem((*where, "versions", end), message)
         if first > last:
             message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
-            problems.append(document.problem((*where, "versions"), message))
-        problems += _condition_problems(document, data, where)
-        problems += _condition_problems(document, data.get("node", {}), (*where, "node"))
-        problems += _condition_problems(document, data.get("constant", {}), (*where, "constant"))
+            yield document.problem((*where, "versions"), message)
+        yield from _condition_problems(document, data, where)
+        for part in ("node", "constant"):
+            yield from _condition_problems(document, data.get(part, {}), (*where, part))
         formula = data.get("computed_by")
         if formula is not None and formula not in FORMULAS:
             message = f"dmlconf.faults has no function {formula}{suggestion(formula, FORMULAS)}"
-            problems.append(document.problem((*where, "computed_by"), message))
-    return problems
+            yield document.problem((*where, "computed_by"), message)
 
 
 def _condition_problems(

@@ -288,7 +288,7 @@ class KnownFault:
         return bool(case.nodes) and (unsteady or reason in _OF_VALUES)
 
     def computed(self, case: Case) -> Computed | None:
-        """Return what one operator gives because of the fault; None if that is what is right."""
+        """Return the outputs of one operator with the fault; None if the fault does not apply."""
         if self.formula is None or case.operator_name not in self.operators:
             return None
         if self.when is not None and not Scope(None, None, self.when).covers(case):
@@ -388,7 +388,7 @@ class KnownFaults:
         return None
 
     def _together(self, case: Case, outcome: Outputs) -> KnownFault | None:
-        """Return what explains a graph of which several nodes have a fault each."""
+        """Return the faults of several nodes as one, if together they explain a graph."""
         concerned = [
             fault
             for fault in self.faults

@@ -8,7 +8,7 @@ reason of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.problems import expression_problems
-from dmlconf.documents.problems import InvalidFilesError, nearest
-from dmlconf.documents.reader import read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.problems import Problem, nearest
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document
 from dmlconf.excuses.scope import Scope
 from dmlconf.expressions import Expression
 from dmlconf.tensors.datatypes import DataType
@@ -81,10 +80,9 @@ class Limit:
     def _concerns(self, case: Case) -> bool:
         if self.data_types is None:
             return True
-        kinds = FieldKind.INPUT, FieldKind.OUTPUT
         return all(
             tensor.DataType in self.data_types[field.name]
-            for _, field, tensor in tensors_of(case.entry, case.desc, *kinds)
+            for _, field, tensor in tensors_of(case.entry, case.desc)
             if field.name in self.data_types
         )
 
@@ -122,24 +120,21 @@ def read_substrate(path: Path) -> Substrate:
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
     """
-    document = read_document(path)
-    problems = schema_problems(document, validator(bundled_schema("substrate")), document.data)
-    for index, data in enumerate([] if problems else document.data["limits"]):
+    data = checked_document(path, "substrate", _problems).data
+    return Substrate(data["substrate"], tuple(map(_limit, data["limits"])))
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    for index, data in enumerate(document.data["limits"]):
         for name, types in data["data_types"].items() if data["data_types"] != "any" else ():
             for at, each in enumerate(types):
                 if each not in DataType.__members__:
                     location = ("limits", index, "data_types", name, at)
                     near = nearest(each, DataType.__members__)
                     hint = f"did you mean {near}?" if near else None
-                    problems.append(
-                        document.problem(location, f"there is no data type {each}", hint)
-                    )
+                    yield document.problem(location, f"there is no data type {each}", hint)
         condition = data.get("where", "True")
-        problems += expression_problems(document, ("limits", index, "where"), condition)
-    if problems:
-        raise InvalidFilesError(problems)
-    limits = tuple(_limit(data) for data in document.data["limits"])
-    return Substrate(document.data["substrate"], limits)
+        yield from expression_problems(document, ("limits", index, "where"), condition)
 
 
 def _limit(data: Mapping[str, Any]) -> Limit:

@@ -13,6 +13,7 @@ import yaml
 from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.identifiers import unique_name
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.excuses.scope import parse_version
 from dmlconf.excuses.waiver_file import NO_LINK, REJECTIONS, UNEXPLAINED
 from dmlconf.run_log.log import Header, RunLog
@@ -104,7 +105,7 @@ def _waiver(
     _, kind, rejection = key
     first = verdicts[0].reason
     assert first is not None
-    count = f"{len(verdicts):,} case{'s' if len(verdicts) != 1 else ''}"
+    count = counted(len(verdicts), "case")
     waiver: dict[str, Any] = {
         "name": name,
         "reason": printable(f"{UNEXPLAINED} {count}; the first: {first.message}"),

@@ -16,9 +16,9 @@ from dmlconf.cases.identifiers import is_pattern
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_name
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document
 from dmlconf.documents.store import Entries
 from dmlconf.excuses.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.excuses.waivers import Bound, Devices, Waiver
@@ -105,8 +105,8 @@ def _unknown(
 ) -> Problem:
     if is_pattern(name):
         return document.problem(where, f"no case matches {name}", "`dmlconf list` names the cases")
-    near = nearest(name, [*known, *{identifier.partition("[")[0] for identifier in known}])
-    hint = f"did you mean {near}?" if near else "`dmlconf list` names the cases"
+    names = [*known, *{identifier.partition("[")[0] for identifier in known}]
+    hint = name_hint(name, names, "`dmlconf list` names the cases")
     return document.problem(where, f"there is no case {name}", hint)
 
 
@@ -117,12 +117,7 @@ def read_waivers(path: Path) -> WaiverFile:
         InvalidFilesError: the file cannot be read or does not fit its schema, an operator or a
             name in a condition is unknown, or a date or a range is invalid.
     """
-    document = read_document(path)
-    problems = schema_problems(document, Checker(bundled_schema("waivers")), document.data)
-    if not problems:
-        problems = list(_problems(document))
-    if problems:
-        raise InvalidFilesError(problems)
+    document = checked_document(path, "waivers", _problems)
     lines = document.item_lines["waivers"]
     return WaiverFile(
         document,
@@ -184,8 +179,7 @@ def _problems_of_operators(
         owners = [each for each in operators if name in _names_of(each)]
         if operators and not owners:
             known = {known for each in operators for known in _names_of(each)}
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else "`dmlconf operators NAME` lists the fields"
+            hint = name_hint(name, known, "`dmlconf operators NAME` lists the fields")
             message = f"{' and '.join(operators)} has no {name}"
             yield document.problem((*where, "where"), message, hint)
 

@@ -21,6 +21,7 @@ from dmlconf.cases.loading.loader import Suite, valid_case
 from dmlconf.cases.model import Case, CaseTemplate, ExpectedOutputs, ExpectedRejection, PlannedCase
 from dmlconf.cases.selecting.selection import MODEL_TAG
 from dmlconf.documents.problems import Problem
+from dmlconf.documents.reader import line_problem
 from dmlconf.documents.store import Entries
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
@@ -168,17 +169,8 @@ def _message(found: Sequence[tuple[str, Contradiction]]) -> str:
 
 
 def _problem(template: CaseTemplate, finding: _Finding) -> Problem:
-    path, line = template.about.location.path, template.about.location.line
-    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
-    return Problem(
-        path,
-        finding.message,
-        line,
-        column=len(source) - len(source.lstrip()) + 1,
-        source=source,
-        width=len(source.strip()),
-        hint=finding.hint,
-    )
+    location = template.about.location
+    return line_problem(location.path, location.line, finding.message, finding.hint)
 
 
 def _key(path: Path, operator: str, recordings: Sequence[RecordingAgainst]) -> str | None:

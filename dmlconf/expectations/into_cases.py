@@ -89,7 +89,7 @@ _REFUSED: Final = (
 
 
 def device_name(environment: Mapping[str, Any]) -> str:
-    """Return what computed the outputs, as a case's `recorded` names it: `DirectML 1.15.4`."""
+    """Return the name of what computed the outputs, for a case's `recorded`: `DirectML 1.15.4`."""
     name = str(environment["backend"])
     shown = "DirectML" if name == "directml" else name
     return f"{shown} {environment.get('version') or ''}".strip()

@@ -20,7 +20,7 @@ _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 def clipped(
     case: Case, held: Callable[[str, Array], Array], key: Callable[[Array], Array]
 ) -> Array:
-    """Return what ELEMENT_WISE_CLIP or CLIP1 gives of integers with other bounds or another order.
+    """Return clipped integers whose kernel has other bounds, or compares in another order.
 
     Args:
         case: the operator.
@@ -40,7 +40,7 @@ def clipped(
 
 
 def passed_gradient(case: Case, key: Callable[[Array], Array]) -> Array:
-    """Return what ELEMENT_WISE_CLIP_GRAD or CLIP_GRAD1 gives of integers in another order.
+    """Return the gradient of clipped integers that the kernel compares in another order.
 
     Args:
         case: the operator.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 
 from dmlconf.cases.model import Case
 from dmlconf.precision.allowance import Allowance
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Computed", "Formula", "of_operators"]
+__all__ = ["Computed", "Formula", "activation_of", "of_operators"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,17 @@ Formula = Callable[[Case], Computed | None]
 The case is one operator with its inputs, which may be a node of a graph. A formula for several
 nodes together takes the whole graph.
 """
+
+
+def activation_of(case: Case) -> tuple[str, Array | None]:
+    """Return the activation that an operator is or has, and what it is applied to, if any."""
+    if case.operator_name.startswith("ACTIVATION_"):
+        return case.operator_name, case.inputs().get("InputTensor")
+    fused = case.desc.get("FusedActivation")
+    if fused is None:
+        return "", None
+    alone = replace(case, desc={**case.desc, "FusedActivation": None})
+    return fused["operator"], evaluate(alone)["OutputTensor"]
 
 
 def of_operators(*names: str) -> Callable[[Formula], Formula]:

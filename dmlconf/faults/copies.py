@@ -26,10 +26,10 @@ _KNOWN_DIMENSIONS: Final = 4
 
 
 def window_read_without_gaps(case: Case) -> Computed | None:
-    """Return the outputs of SLICE1 if its output leaves out elements of an axis that is held whole.
+    """Return the outputs of SLICE1 if the output is smaller than the window.
 
-    If the window holds a whole axis with a stride of 1, and the axis before it has a stride of 1
-    too, both are merged into one axis. The output then gets consecutive elements: from
+    If the window spans a whole axis with a stride of 1, and the axis before it has a stride of 1
+    too, the kernel merges both into one axis. It then copies consecutive elements: from
     [[1, 2, 3, 4], [5, 6, 7, 8]] an output of sizes {2, 1} gets [1, 2], not [1, 5].
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
@@ -130,7 +130,7 @@ def lengths_not_clamped(case: Case) -> Computed | None:
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return the outputs of SCATTER_ND if only the input has at most 4 dimensions.
+    """Return the outputs of SCATTER_ND if the input has at most 4 dimensions, and the updates more.
 
     The kernel addresses only the last 4 dimensions of the updates. If the updates are 3 rows of
     2x2x2 blocks, with sizes {3, 1, 2, 2, 2}, it writes only the first row. With the sizes
@@ -152,10 +152,10 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
     """Return the outputs of SCATTER_ND in a graph if IndicesDimensionCount exceeds 4.
 
-    It is as in `scattered_by_other_tuples`, but with strides of 0 along dimensions of 1 element. If
-    each tuple is one number, that is the last dimension of the indices, so each element takes the
-    first tuple: for the indices [2, 0], both rows are written to row 2. An index counts as 0 along
-    a dimension of 1 element.
+    They are those of `scattered_by_other_tuples`, except that dimensions of size 1 have a stride of
+    0. If each tuple is one number, the last dimension of the indices has size 1, so every element
+    takes the first tuple: for the indices [2, 0], both rows are written to row 2. Along a dimension
+    of size 1 of the input, every index is taken for 0.
     """
     desc = case.desc
     if desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:

@@ -90,7 +90,7 @@ def second_value_after_the_first(case: Case) -> Computed | None:
 
 
 def _with_second(case: Case, second: Array | Any, first: Array | Any | None = None) -> Computed:
-    """Return what the operator gives with another second value, and another first one."""
+    """Return the output of ONE_HOT with another second value, and perhaps another first one."""
     inputs = case.inputs()
     if first is None:
         first = inputs["ValuesTensor"].ravel()[0]

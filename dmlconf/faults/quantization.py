@@ -31,7 +31,7 @@ __all__ = [
 
 @of_operators("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
 def infinite_sums_as_the_least_integer(case: Case) -> Computed | None:
-    """Return what a quantized sum gives if an infinite one is the least integer."""
+    """Return a quantized sum whose infinite elements are the least integer, not the greatest."""
     right = evaluate(case)["OutputTensor"]
     least = np.iinfo(right.dtype).min
     infinite = np.isposinf(_quantized_sum(case)[0])
@@ -43,7 +43,7 @@ def infinite_sums_as_the_least_integer(case: Case) -> Computed | None:
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
 )
 def zero_point_before_rounding(case: Case) -> Computed | None:
-    """Return what a quantized operator gives if it rounds after it adds the zero point.
+    """Return the output of a quantized operator that adds the zero point before it rounds.
 
     2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3, since halves are
     rounded to the even number.
@@ -58,10 +58,11 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")
 def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
-    """Return what is right but for integers below the least where the scale is negative.
+    """Return quantized elements that wrap to the greatest integer where the scale is negative.
 
-    They are the greatest, not the least: 5 with the scale -1 and the zero point 0 is 255 as UINT8.
-    In some models they are those that are below it before they are rounded, such as -0.1.
+    Elements below the least integer become the greatest one: 5 with the scale -1 and the zero
+    point 0 becomes 255 as UINT8, not 0. Some models compare before they round, so that -0.1
+    becomes 255, too.
     """
     scale, zero_point = _scales_and_zero_points(case)
     quotient = single_quotient(case.input("InputTensor"), scale)
@@ -79,7 +80,7 @@ def greatest_for_least_of_negative_scales(case: Case) -> Computed | None:
 
 @of_operators("DYNAMIC_QUANTIZE_LINEAR")
 def halves_rounded_up(case: Case) -> Computed | None:
-    """Return what DYNAMIC_QUANTIZE_LINEAR gives if halves become the greater integer: 3 of 2.5."""
+    """Return the outputs of DYNAMIC_QUANTIZE_LINEAR with halves rounded up: 2.5 becomes 3."""
     right = evaluate(case)
     scale, zero_point = right["OutputScaleTensor"], right["OutputZeroPointTensor"]
     with np.errstate(all="ignore"):
@@ -95,9 +96,10 @@ def halves_rounded_up(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_QUANTIZE_LINEAR", "QUANTIZE")
 def unsigned_without_zero_points(case: Case) -> Computed | None:
-    """Return what INT8 is if there is no zero point to say so, and it is taken for UINT8.
+    """Return INT8 elements that a model without a zero point quantizes as UINT8.
 
-    -9 becomes 0, and 200 the INT8 number of the same bits, -56.
+    In ONNX the zero point says which of both types an output has. -9 becomes 0, and 200 becomes
+    the INT8 number with the same bits, -56.
     """
     quotient, zero_point = _single_quotient(case)
     if zero_point is not None or case.desc["OutputTensor"].DataType != DataType.INT8:

@@ -40,11 +40,11 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
 
 
 def sequences_in_place_of_each_other(case: Case) -> Computed | None:
-    """Return what a graph gives whose sequences are written to each other's outputs.
+    """Return the outputs of a graph whose sequences are written to each other's outputs.
 
-    Of the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
-    the second one feeds it. Each is laid out by its own desc. If the output has another one, some
-    elements may not be written, and some of the sequence may be written past its end.
+    With the sequences 1, 3, 5 and 2, 4, 6, output 0 of a graph without inputs is 1, 3, 5, although
+    the second sequence feeds it. Each sequence is laid out by its own desc. If the output has
+    another desc, some elements may not be written, and some of the sequence may lie past its end.
     """
     graph = case.graph
     names = list(graph.outputs)
@@ -106,7 +106,7 @@ class _Image:
         return end > self.seen_as.TotalTensorSizeInBytes
 
     def seen(self, values: Array) -> Array:
-        """Return what is read; zeros where nothing is written.
+        """Return the elements that the output's desc sees; zeros where nothing is written.
 
         Args:
             values: what is written; ends of intervals may be of a wider type.

@@ -1,1 +1,1 @@
-"""Runs that are resumed, split, merged, and spread over many machines."""
+"""Spread a run over many machines with Dask."""

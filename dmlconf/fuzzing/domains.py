@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from dmlconf.catalogue.explanations import syntax_tree
 from dmlconf.catalogue.loader import enumeration, operator_names, operator_sets
 from dmlconf.catalogue.loader import operator as catalogue_operator
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
@@ -177,7 +178,7 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
             continue
         for name in sorted(used & sets.keys()):
             names |= dict.fromkeys(sets[name])
-        for node in ast.walk(ast.parse(constraint.require.source.strip(), mode="eval")):
+        for node in ast.walk(syntax_tree(constraint.require.source)):
             if isinstance(node, ast.Constant) and str(node.value).startswith(
                 ("ACTIVATION_", "ELEMENT_WISE_")
             ):

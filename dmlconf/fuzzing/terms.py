@@ -12,10 +12,10 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.explanations import syntax_tree
 from dmlconf.expressions import FUNCTIONS, Expression
 
 __all__ = [
@@ -133,17 +133,12 @@ def trace(expression: Expression, scope: Scope) -> Term:
     Raises:
         TermError: it cannot be computed.
     """
-    return _trace(_parsed(expression.source), scope)
+    return _trace(syntax_tree(expression.source), scope)
 
 
 def condition_of(expression: Expression, scope: Scope) -> Term:
     """Return the term of a condition; what cannot be computed does not hold."""
-    return _condition(_parsed(expression.source), scope)
-
-
-@lru_cache(maxsize=8192)
-def _parsed(source: str) -> ast.expr:
-    return ast.parse(source.strip(), mode="eval").body
+    return _condition(syntax_tree(expression.source), scope)
 
 
 def _trace(node: ast.expr, scope: Scope) -> Term:

@@ -169,7 +169,7 @@ class Graph:
         return tuple(dict.fromkeys(node.operator_name for node in self.operator_nodes))
 
     def sources(self) -> Mapping[Slot, str | Slot]:
-        """Return what feeds each input tensor: a graph input's name, or a node's output tensor.
+        """Return the source of each input tensor: a graph input's name, or a node's output tensor.
 
         If several edges feed a tensor, the first counts.
         """

@@ -13,17 +13,12 @@ from typing import Final
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.buffers import flagged, node_flagged
-from dmlconf.graphs.model import (
-    Graph,
-    InputEdge,
-    Node,
-    OutputEdge,
-    Slot,
-)
+from dmlconf.graphs.model import Graph, InputEdge, Node, OutputEdge, Slot
 
 __all__ = [
     "Part",
     "Relation",
+    "alike_descs",
     "exported",
     "halves",
     "lacking",
@@ -52,6 +47,11 @@ class Relation(StrEnum):
 
     ORDER = "order"
     """The nodes are listed in the opposite order."""
+
+
+def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
+    """Return whether two descs are equal, whoever owns the tensors."""
+    return replace(one, Flags=()) == replace(other, Flags=())
 
 
 def lacking(graph: Graph, relation: Relation) -> str | None:

@@ -12,7 +12,7 @@ NOTHING: Final = "nothing that is recorded"
 
 
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
-    """Return what changed between two runs between which a verdict changed.
+    """Return the possible causes of a changed verdict: what differs between the two runs.
 
     The suite is named only where the case itself did not visibly change: its data may have. An
     empty result means that nothing changed which a log records.

@@ -54,7 +54,7 @@ class Target:
 
 
 def target_of(environment: Environment) -> Target:
-    """Return what was tested in an environment."""
+    """Return the target of an environment: its backend, version, adapter and driver."""
     return Target(environment.backend, environment.version, environment.adapter, environment.driver)
 
 
@@ -184,7 +184,7 @@ def _totals(timeline: Timeline) -> dict[int, dict[str, Total]]:
 
 
 def news_of(timeline: Timeline) -> tuple[LineNews, ...]:
-    """Return what the latest runs changed, the line with the latest run first."""
+    """Return the changes of verdicts by the latest run of each line, the latest run first."""
     cases = chosen_cases(timeline, Choice(), timeline.failing_cases())
     return _news_among(timeline, list(stories(timeline, cases, counted=False)))
 

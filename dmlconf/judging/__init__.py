@@ -1,1 +1,1 @@
-"""From an outcome and what is expected to a verdict, as pure functions."""
+"""Judge outcomes: pure functions that compare them with expectations and return verdicts."""

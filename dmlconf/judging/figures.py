@@ -21,7 +21,7 @@ def figures_of(
     provenance: Provenance,
     sample: Sample | None = None,
 ) -> Figures:
-    """Return what the log keeps of a comparison.
+    """Return the figures of a comparison that the log keeps.
 
     Args:
         comparison: the comparison of an output.

@@ -30,6 +30,7 @@ from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.documents.wording import counted
 from dmlconf.judging.contradictions import Contradiction, contradiction_of
 from dmlconf.judging.error_map import error_map
 from dmlconf.judging.figure_cache import FigureCache, KnownJudgement
@@ -501,7 +502,7 @@ def _difference_text(name: str, comparison: Comparison, rule: PrecisionRule) -> 
             f"each element of {name} is near enough, but the mean of their squared errors is "
             f"{comparison.spread:,.1f} times what rounding can explain"
         )
-    elements = f"{comparison.elements:,} element{'s' if comparison.elements != 1 else ''}"
+    elements = counted(comparison.elements, "element")
     verb = "differs" if comparison.differing == 1 else "differ"
     count = f"{comparison.differing:,} of {elements} of {name} {verb}"
     if comparison.worst_ulp and rule.kind == RuleKind.ULP and math.isfinite(comparison.worst_ulp):

@@ -35,7 +35,7 @@ _CANCELLED: Final = 2.0**-10
 def suspicions(
     case: Case, name: str, actual: Array, allowance: Allowance
 ) -> Iterator[tuple[ReasonKind, str]]:
-    """Yield what is suspicious about an output that meets its rule.
+    """Yield reasons to mistrust an output that meets its rule, such as zeros everywhere.
 
     Args:
         case: the case.

@@ -63,7 +63,7 @@ class SumErrors:
     spans: tuple[Interval, ...] = ()
 
     def at(self, indices: Array | slice) -> SumErrors:
-        """Return what concerns some elements, in one row; a slice of whole rows is cut out."""
+        """Return the errors of some elements, in one row; a slice cuts out whole rows."""
 
         def part(array: Array | None) -> Array | None:
             if array is None:

@@ -54,7 +54,7 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
 
 
 def arguments(entry: Entry, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
-    """Return what the functions of an operator take: the desc's fields, with arrays as inputs."""
+    """Return the arguments of an operator's functions: the desc's fields, with arrays as inputs."""
     taken: dict[str, Any] = {}
     counts = entry.count_fields
     for field in entry.fields:
@@ -135,7 +135,7 @@ def _special_case(
 
 
 def _described(value: Any) -> Any:
-    """Return what expressions may read of a field's value: of an array its data type and sizes."""
+    """Return a field's value as expressions see it: an array as its data type and sizes."""
     if isinstance(value, np.ndarray):
         return TensorDesc(DataType(value.dtype.name.upper()), value.shape)
     return value

@@ -57,7 +57,7 @@ def evaluate_nodes(
     store: Store | None = None,
     known: NodeValues | None = None,
 ) -> NodeValues:
-    """Return what the nodes compute, each from what the edges hold.
+    """Return the outputs of all nodes, each computed from the tensors that its edges hold.
 
     Args:
         case: the graph, which breaks no rule of wiring.
@@ -113,7 +113,7 @@ def _same(values: Array, known: Array | None) -> bool:
 def _inputs_of(
     node: Node, graph: Graph, arrays: Mapping[str, Array], held: Mapping[Slot, Array]
 ) -> dict[str, Array]:
-    """Return what a node reads, by its input tensors."""
+    """Return the arrays that a node reads, by input tensor."""
     data = {}
     for name, tensor in node.inputs.items():
         source = graph.sources()[node.name, name]
@@ -128,7 +128,7 @@ def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Arra
 
 
 def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Array:
-    """Return what the consumer of an edge reads of the buffer that its producer wrote.
+    """Return the elements that an edge's consumer reads from the buffer that its producer wrote.
 
     Args:
         array: the elements, shaped like the producer's Sizes.

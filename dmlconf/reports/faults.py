@@ -9,7 +9,7 @@ from typing import Any, Final
 from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.reports.markdown_text import table
 
-__all__ = ["condition_of", "fault_entry", "fault_lines", "faults_json", "faults_page"]
+__all__ = ["condition_of", "fault_entry", "fault_lines", "render_json", "render_markdown"]
 
 
 def condition_of(fault: KnownFault) -> str:
@@ -57,7 +57,7 @@ def fault_entry(fault: KnownFault) -> dict[str, Any]:
 
 
 def fault_lines(fault: KnownFault) -> Iterator[str]:
-    """Yield what explains a fault, for the terminal."""
+    """Yield the lines that explain a fault in the terminal."""
     yield fault.name
     yield f"  {fault.span} {fault.title}"
     yield f"  operators  {', '.join(sorted(fault.operators))}"
@@ -108,7 +108,7 @@ be absent where a driver's metacommand replaces the kernel.
 """
 
 
-def faults_page(faults: Iterable[KnownFault]) -> str:
+def render_markdown(faults: Iterable[KnownFault]) -> str:
     """Return the page of the docs."""
     known = list(faults)
     rows = ((f"[{each.name}](#{each.name})", each.releases, each.title) for each in known)
@@ -116,7 +116,7 @@ def faults_page(faults: Iterable[KnownFault]) -> str:
     return f"{_HEAD}{listed}\n" + "".join(map(_section, known))
 
 
-def faults_json(faults: Iterable[KnownFault]) -> str:
+def render_json(faults: Iterable[KnownFault]) -> str:
     """Return faults as JSON."""
     return json.dumps({"format": 1, "faults": [fault_entry(each) for each in faults]}, indent=1)
 
@@ -141,7 +141,7 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return what repeats a fault in the Wine lab, on the last release that has it."""
+    """Return the command that shows a fault in the Wine lab, on the last release with it."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _OWN else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

@@ -43,6 +43,7 @@ __all__ = [
     "formats",
     "late",
     "parse_report",
+    "rendered",
 ]
 
 Content = TypeVar("Content")
@@ -125,6 +126,11 @@ def late(module: str, function: str = "render") -> Callable[[Any], Any]:
     return call
 
 
+def rendered(module: str, *names: str) -> Formats[Any]:
+    """Return formats that one module renders: `json` by its function `render_json`, and so on."""
+    return formats(*(Format(name, late(module, f"render_{name}")) for name in names))
+
+
 RUN_FORMATS: Final[Formats[RunLog]] = formats(
     Format("html", late("runs.html")),
     Format("json", late("runs.json_report", "render_parts")),
@@ -140,47 +146,30 @@ RUN_FORMATS: Final[Formats[RunLog]] = formats(
     ),
 )
 
-SCOREBOARD_FORMATS: Final[Formats[Scoreboard]] = formats(
-    Format("html", late("comparisons.scoreboard", "render_html")),
-    Format("json", late("comparisons.scoreboard", "render_json")),
-    Format("markdown", late("comparisons.scoreboard", "render_markdown")),
+SCOREBOARD_FORMATS: Final[Formats[Scoreboard]] = rendered(
+    "comparisons.scoreboard", "html", "json", "markdown"
 )
 
-COMPARISON_FORMATS: Final[Formats[Sequence[Compared]]] = formats(
-    Format("html", late("comparisons.html", "render_html")),
-    Format("json", late("comparisons.changes", "render_json")),
-    Format("markdown", late("comparisons.changes", "render_markdown")),
+COMPARISON_FORMATS: Final[Formats[Sequence[Compared]]] = {
+    **rendered("comparisons.html", "html"),
+    **rendered("comparisons.changes", "json", "markdown"),
+}
+
+COVERAGE_FORMATS: Final[Formats[Coverage]] = rendered("suites.coverage", "json", "markdown")
+
+COMBINATION_FORMATS: Final[Formats[Sequence[CombinationCoverage]]] = rendered(
+    "suites.combinations", "json", "markdown"
 )
 
-COVERAGE_FORMATS: Final[Formats[Coverage]] = formats(
-    Format("json", late("suites.coverage", "render_json")),
-    Format("markdown", late("suites.coverage", "render_markdown")),
+QUESTION_FORMATS: Final[Formats[Sequence[QuestionCoverage]]] = rendered(
+    "suites.questions", "json", "markdown"
 )
 
-COMBINATION_FORMATS: Final[Formats[Sequence[CombinationCoverage]]] = formats(
-    Format("json", late("suites.combinations", "render_json")),
-    Format("markdown", late("suites.combinations", "render_markdown")),
-)
+STRENGTH_FORMATS: Final[Formats[Measurement]] = rendered("strength.measurement", "json", "markdown")
 
-QUESTION_FORMATS: Final[Formats[Sequence[QuestionCoverage]]] = formats(
-    Format("json", late("suites.questions", "render_json")),
-    Format("markdown", late("suites.questions", "render_markdown")),
-)
+VERIFICATION_FORMATS: Final[Formats[Verification]] = rendered("verification", "json", "markdown")
 
-STRENGTH_FORMATS: Final[Formats[Measurement]] = formats(
-    Format("json", late("strength.measurement", "render_json")),
-    Format("markdown", late("strength.measurement", "render_markdown")),
-)
-
-VERIFICATION_FORMATS: Final[Formats[Verification]] = formats(
-    Format("json", late("verification", "json_text")),
-    Format("markdown", late("verification", "markdown")),
-)
-
-FAULT_FORMATS: Final[Formats[Sequence[KnownFault]]] = formats(
-    Format("json", late("faults", "faults_json")),
-    Format("markdown", late("faults", "faults_page")),
-)
+FAULT_FORMATS: Final[Formats[Sequence[KnownFault]]] = rendered("faults", "json", "markdown")
 
 
 def parse_report(option: str, known: Formats[Content]) -> Report[Content]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.certification.acceptance import share_text
 from dmlconf.certification.findings import Result, Verification
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.markdown_text import escaped, items
 from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.verdicts.verdict import ReasonKind
@@ -17,7 +18,7 @@ from dmlconf.verdicts.verdict import ReasonKind
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERSION", "facts", "json_text", "markdown", "sentence", "table"]
+__all__ = ["VERSION", "facts", "render_json", "render_markdown", "sentence", "table"]
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
@@ -99,7 +100,7 @@ def _waived(verification: Verification) -> str:
     for name, waived in verification.waived.items():
         counts[name.partition(":")[0]] += len(waived)
     if not counts:
-        return f"none of {cases:,} case{'s' if cases != 1 else ''}"
+        return f"none of {counted(cases, 'case')}"
     parts = [f"{counts[kind]:,} {text}" for kind, text in _EXCUSES.items() if counts[kind]]
     return f"{share_text(counts.total(), cases)}: {', '.join(parts)}"
 
@@ -120,17 +121,14 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
         yield (
             "Excused failures",
             [
-                f"{name}: {len(cases):,} case{'s' if len(cases) != 1 else ''}{_cases(cases)}"
+                f"{name}: {counted(len(cases), 'case')}{_cases(cases)}"
                 for name, cases in verification.waived.items()
             ],
         )
 
 
 def _cases(cases: Any) -> str:
-    if not cases:
-        return ""
-    more = f" and {len(cases) - _MOST_CASES:,} more" if len(cases) > _MOST_CASES else ""
-    return f": {', '.join(cases[:_MOST_CASES])}{more}"
+    return f": {first_names(cases, _MOST_CASES)}" if cases else ""
 
 
 def table(verification: Verification) -> RenderableType:
@@ -156,7 +154,7 @@ def table(verification: Verification) -> RenderableType:
     return Group(*parts)
 
 
-def json_text(verification: Verification) -> str:
+def render_json(verification: Verification) -> str:
     """Return the verification as JSON, of the form `schemas/verification.schema.json`."""
     predicate = verification.predicate
     data = {
@@ -196,7 +194,7 @@ def json_text(verification: Verification) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def markdown(verification: Verification) -> str:
+def render_markdown(verification: Verification) -> str:
     """Return the verification as one page of Markdown."""
     return "\n".join(_page(verification)) + "\n"
 

@@ -13,11 +13,7 @@ from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LONGEST_LOG_LINE
 from dmlconf.run_log.consistency import LoggedVerdict, contradiction
-from dmlconf.run_log.lines import (
-    InvalidLogError,
-    LogLine,
-    log_lines,
-)
+from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines
 from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict
 
@@ -63,7 +59,7 @@ class EarlierRun:
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
-    """Return what a run left in its log; None where it died before it wrote anything.
+    """Return the logged part of an earlier run; None if the run died before it wrote anything.
 
     `not run` verdicts are not kept. After a power cut the end of a file may never have
     reached the disk: the log is read up to there.

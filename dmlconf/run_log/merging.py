@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted, first_lines
 from dmlconf.run_log.headers import environment_differences, plan_differences
 from dmlconf.run_log.lines import InvalidLogError, log_lines
 from dmlconf.run_log.log import Footer, Header, LogWriter, read_log, verdict_of
@@ -237,11 +238,8 @@ class _Overlap:
         count = len(self._disagreements)
         if not count:
             return
-        lines = [f"  {each}" for each in self._disagreements[:_MOST_NAMED]]
-        if count > _MOST_NAMED:
-            lines.append(f"  and {count - _MOST_NAMED:,} more")
-        cases = f"{count:,} case{'s' if count != 1 else ''}"
-        raise MergeError(_printed([f"the logs disagree on {cases}:", *lines]))
+        lines = first_lines(self._disagreements, _MOST_NAMED)
+        raise MergeError(_printed([f"the logs disagree on {counted(count, 'case')}:", *lines]))
 
 
 def _shard_name(header: Header) -> str:

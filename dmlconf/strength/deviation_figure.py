@@ -55,7 +55,7 @@ def measure_deviations(
     advance: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> DeviationFigure:
-    """Return what the deviations of each target excuse of the perturbations of some cases.
+    """Return how many perturbations of some cases the deviations of each target excuse.
 
     Args:
         plan: the cases; those that expect a rejection are not used.

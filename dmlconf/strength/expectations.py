@@ -88,7 +88,7 @@ class ExpectationFigure:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What permits some spoilings.
+    """The source of a rule that permits some spoiled outputs.
 
     Attributes:
         text: the source of a rule.
@@ -101,7 +101,7 @@ class Source:
 
 @cache
 def sources() -> Mapping[tuple[str, str], Sequence[Source]]:
-    """Return the sources of rules that permit some spoilings, by operator and kind."""
+    """Return the sources of rules that permit spoiled outputs, by operator and perturbation."""
     facts = read_document(Path(__file__).with_name("perturbations.yaml")).data["permitted"]
     by_key: dict[tuple[str, str], list[Source]] = {}
     for entry in facts:
@@ -118,7 +118,7 @@ def measure_expectations(
     advance: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> ExpectationFigure:
-    """Return what cases notice of their own expectations, each output spoiled in each way.
+    """Return which spoiled expectations cases notice, each output spoiled in each way.
 
     Args:
         cases: the suite; those that state nothing and were not recorded are not used.

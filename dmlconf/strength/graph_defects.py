@@ -17,9 +17,9 @@ import numpy as np
 
 from dmlconf.cases.graph_case import with_graph
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
+from dmlconf.graphs.relations import alike_descs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.permitted.graphs.wider import wider
@@ -107,7 +107,7 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     graph = site.case.graph
     for number, edge in enumerate(graph.input_edges):
         for other, tensor in graph.inputs.items():
-            if other != edge.graph_input and _alike(tensor, graph.inputs[edge.graph_input]):
+            if other != edge.graph_input and alike_descs(tensor, graph.inputs[edge.graph_input]):
                 edges = list(graph.input_edges)
                 edges[number] = replace(edge, graph_input=other)
                 if (outputs := site.rewired(input_edges=tuple(edges))) is not None:
@@ -123,17 +123,15 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
         for node, name in site.intermediates:
             if (node, name) == (link.from_node, link.from_tensor):
                 continue
-            if link.to_node in site.feeders[node] or not _alike(own, nodes[node].outputs[name]):
+            if link.to_node in site.feeders[node] or not alike_descs(
+                own, nodes[node].outputs[name]
+            ):
                 continue
             links = list(graph.intermediate_edges)
             links[number] = IntermediateEdge(node, name, link.to_node, link.to_tensor)
             if (outputs := site.rewired(intermediate_edges=tuple(links))) is not None:
                 yield f"{link.to_node}.{link.to_tensor} reads {node}.{name}", outputs
                 break
-
-
-def _alike(one: TensorDesc, other: TensorDesc) -> bool:
-    return replace(one, Flags=()) == replace(other, Flags=())
 
 
 def _dropped_nodes(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
@@ -146,7 +144,7 @@ def _dropped_nodes(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
         for name, tensor in node.outputs.items():
             slot = node.name, name
             for source, given in node.inputs.items():
-                if _alike(tensor, given):
+                if alike_descs(tensor, given):
                     outputs = dict(site.stored(slot, _always(inputs[source])))
                     if slot in ends:
                         outputs[ends[slot]] = inputs[source]
@@ -196,7 +194,7 @@ def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     for node in graph.operator_nodes:
         names = list(node.inputs)
         for first, second in pairwise(names):
-            if not _alike(node.inputs[first], node.inputs[second]):
+            if not alike_descs(node.inputs[first], node.inputs[second]):
                 continue
             swap = {first: second, second: first}
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.injection import Site
@@ -89,7 +88,7 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
     """Return the output for other inputs as FLOAT64, without rounding to the output's type."""
-    tensors = tensors_of(site.case.entry, site.case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    tensors = tensors_of(site.case.entry, site.case.desc)
     wide = {
         name: TensorDesc(DataType.FLOAT64, tensor.Sizes)
         for name, _, tensor in tensors

@@ -198,9 +198,7 @@ class _Builder:
         wide = {name: _widened(value) for name, value in desc.items()}
         inner = dict(slots)
         outputs = {}
-        for name, field, tensor in tensors_of(
-            catalogue.operator(operator), desc, FieldKind.INPUT, FieldKind.OUTPUT
-        ):
+        for name, field, tensor in tensors_of(catalogue.operator(operator), desc):
             if tensor.DataType is not DataType.FLOAT16 or name not in slots:
                 continue
             inner[name] = self.fresh()

@@ -135,7 +135,7 @@ def _fields(kind: type[Any]) -> tuple[_Field, ...]:
 
 
 def _conversions(hint: Any) -> tuple[_Convert | None, _Convert | None]:
-    """Return what writes and what reads a value of a type."""
+    """Return the functions that write and read a value of a type; None for a plain value."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         mark = hint.__metadata__[0]

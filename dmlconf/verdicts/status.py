@@ -39,7 +39,7 @@ class Status(StrEnum):
     traits: StatusTraits
 
     def __new__(cls, name: str, traits: StatusTraits | None = None) -> Status:
-        """Make the member of a name; finding one, as in `Status("passed")`, needs no traits."""
+        """Make a member; looking one up, as `Status("passed")` does, needs no traits."""
         assert traits is not None
         member = str.__new__(cls, name)
         member._value_ = name

@@ -103,7 +103,7 @@ class _Process:
 def _mapped(
     processes: Sequence[_Process], function: Callable[[_Item], _Result], items: Sequence[_Item]
 ) -> Iterator[_Result]:
-    """Yield what a function returns for each item, in their order."""
+    """Yield the results of a function for each item, in the items' order."""
     at_work: dict[_Process, int] = {}
     results: dict[int, _Result] = {}
     idle, given = list(processes), 0

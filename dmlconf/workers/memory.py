@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.workers.control_groups import memory_limit
 
 __all__ = [
@@ -21,10 +21,13 @@ __all__ = [
     "killed_for_memory",
     "machine_memory",
     "may_take_much",
+    "parts_that_fit",
     "shortage",
     "sizes_of",
     "tensor_bytes",
 ]
+
+_Item = TypeVar("_Item")
 
 _COPIES: Final = 4
 """How many times its tensors' bytes a case may need in a process."""
@@ -55,8 +58,7 @@ def sizes_of(case: Case) -> tuple[int, int]:
 
 
 def _sizes(case: Case) -> tuple[int, int]:
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     return sum(map(_bytes, tensors)), sum(tensor.ElementCount for tensor in tensors)
 
 
@@ -86,8 +88,32 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
     return None
 
 
+def parts_that_fit(
+    items: Iterable[_Item], size_of: Callable[[_Item], int], most_items: int, most_bytes: int
+) -> Iterator[list[_Item]]:
+    """Yield items in order, as many at a time as fit into memory; at least one.
+
+    Args:
+        items: the items.
+        size_of: returns how many bytes one takes.
+        most_items: how many items a part has at most.
+        most_bytes: how many bytes the items of a part take at most, unless one takes more.
+    """
+    part: list[_Item] = []
+    held = 0
+    for item in items:
+        size = size_of(item)
+        if part and (len(part) == most_items or held + size > most_bytes):
+            yield part
+            part, held = [], 0
+        part.append(item)
+        held += size
+    if part:
+        yield part
+
+
 def killed_for_memory(ending: str) -> str:
-    """Return what to add about a process that may have been killed because memory ran out.
+    """Return a remark if a process may have been killed because memory ran out; else no text.
 
     Args:
         ending: how the process ended; the system gives no other reason than SIGKILL.

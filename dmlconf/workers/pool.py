@@ -41,14 +41,7 @@ from dmlconf.workers.process import (
     wait_for_messages,
 )
 from dmlconf.workers.scratch import ScratchFolder
-from dmlconf.workers.worker import (
-    Raised,
-    Ready,
-    Refused,
-    Results,
-    Task,
-    outcomes,
-)
+from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcomes
 
 __all__ = ["WorkerPool"]
 
@@ -303,7 +296,7 @@ class WorkerPool:
                 yield from self._receive(worker, queue)
 
     def _reached(self) -> Iterator[_Reached[Any]]:
-        """Yield what workers have reached by now; it ends after `GRACE_SECONDS` at the latest."""
+        """Yield the outcomes that workers have by now, for `GRACE_SECONDS` at the longest."""
         asked = [worker for worker in self._workers if worker.batch and worker.stop()]
         while asked:
             for worker in wait_for_messages(asked):

@@ -36,11 +36,7 @@ from dmlconf.backends.protocol import (
     WaitsForDevice,
 )
 from dmlconf.cases.model import Case
-from dmlconf.workers.boundary import (
-    checked_capabilities,
-    checked_environment,
-    checked_outcome,
-)
+from dmlconf.workers.boundary import checked_capabilities, checked_environment, checked_outcome
 from dmlconf.workers.tuning import collect_garbage_seldom
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import Status
+from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf
-from tests.workers.test_pool import plugin
 
 ADDITIONS = cases_directory() / "element_wise_add"
 CHOICE = "FLOAT32 and (layouts or documented)"
@@ -21,26 +21,15 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert code.startswith('"""my_package.py: ')
-    plugin(tmp_path, monkeypatch, "my_package", code)
-    entries = tmp_path / "plugin" / "my_package-1.0.dist-info" / "entry_points.txt"
-    entries.write_text("[dmlconf.backends]\nmine = my_package:create\n", encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "plugin"))
-    done = dmlconf(
-        tmp_path,
-        "run",
-        ADDITIONS,
-        "-k",
-        CHOICE,
-        "-b",
-        "mine",
-        "--log",
-        "x.jsonl",
-    )
+    folder = tmp_path / "plugin"
+    install_plugin(folder, "mine", module="my_package", code=code)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    done = dmlconf(tmp_path, "run", ADDITIONS, "-k", CHOICE, "-b", "mine", "--log", "x.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "x.jsonl").verdicts
     assert {verdict.status for verdict in verdicts} == {Status.PASSED}
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = code.replace("np.add(a, b", "np.subtract(a, b")
-    (tmp_path / "plugin" / "my_package.py").write_text(wrong, encoding="utf-8")
+    (folder / "my_package.py").write_text(wrong, encoding="utf-8")
     again = dmlconf(tmp_path, "run", ADDITIONS, "-k", "boundary", "-b", "mine")
     assert again.returncode == 1

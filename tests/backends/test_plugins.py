@@ -8,23 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, environment, write
 
 
 def install(folder: Path, distribution: str, backend: str) -> None:
     """Install a distribution whose plugin is the backend `faulty:zeros`."""
-    module = distribution.replace("-", "_")
-    information = folder / f"{module}-1.2.dist-info"
-    information.mkdir(parents=True)
-    text = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
-    (information / "METADATA").write_text(text, encoding="utf-8")
-    entry = f"[dmlconf.backends]\n{backend} = {module}:create\n"
-    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
-    (folder / f"{module}.py").write_text(
+    code = (
         "from dmlconf.backends.registry import create as other, parse\n"
-        "def create(options):\n    return other(parse('faulty:zeros'))\n",
-        encoding="utf-8",
+        "def create(options):\n    return other(parse('faulty:zeros'))\n"
     )
+    module = distribution.replace("-", "_")
+    named = {"module": module, "distribution": distribution, "version": "1.2"}
+    install_plugin(folder, backend, code=code, **named)
 
 
 @pytest.fixture

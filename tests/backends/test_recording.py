@@ -29,12 +29,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.backends.recording import file
 from dmlconf.backends.recording.digest import case_digest, outputs_problem
-from dmlconf.backends.recording.file import (
-    manifest_of,
-    read_head,
-    read_recording,
-    recording_bytes,
-)
+from dmlconf.backends.recording.file import manifest_of, read_head, read_recording, recording_bytes
 from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.backends.recording.store import StoredRecording
 from dmlconf.cases.building.build import build

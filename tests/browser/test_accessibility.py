@@ -18,14 +18,7 @@ from dmlconf.reports.history.site import Site
 from dmlconf.reports.runs import html
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.status import Status
-from tests.browser.runs import (
-    VERDICTS,
-    comparison_page,
-    opened,
-    run_log,
-    scoreboard_page,
-    verdict,
-)
+from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page, verdict
 from tests.reports.test_history_pages import HOSTILE, nights, overview
 
 pytestmark = pytest.mark.browser

@@ -14,7 +14,7 @@ import pytest
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
-from tests.documents import refusals
+from tests.documents.refusals import refused
 
 TILE = """\
 operator: TILE
@@ -32,10 +32,6 @@ def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
     path = folder / "cases.yaml"
     path.write_text(TILE % (data_type, name, data_type))
     return path
-
-
-def refusal(path: Path) -> str:
-    return refusals.refusal(lambda: load_suite([path]), path.parent)
 
 
 def built(path: Path) -> Case:
@@ -87,8 +83,8 @@ def test_refuses_what_is_no_file_below_the_case_files_folder(
     np.save(tmp_path / "outside.npy", ELEMENTS)
     (tmp_path / "cases/link.npy").symlink_to(tmp_path / "outside.npy")
     (tmp_path / "cases/folder.npy").mkdir()
-    assert message in refusal(path)
-    assert "cases.yaml:4:" in refusal(path)
+    assert message in refused(path)
+    assert "cases.yaml:4:" in refused(path)
 
 
 def saved(array: Any, **options: Any) -> bytes:
@@ -123,10 +119,10 @@ def test_refuses_what_is_not_the_tensors_array(
 ) -> None:
     path = case_file(tmp_path, "a.npy")
     (tmp_path / "a.npy").write_bytes(content)
-    assert message in refusal(path)
+    assert message in refused(path)
 
 
 def test_refuses_bytes_that_are_no_4_bit_numbers(tmp_path: Path) -> None:
     path = case_file(tmp_path, "a.npy", "UINT4")
     np.save(tmp_path / "a.npy", np.array([[0, 1, 15], [16, 2, 3]], np.uint8))
-    assert "has numbers from 0 to 16, which UINT4 does not hold" in refusal(path)
+    assert "has numbers from 0 to 16, which UINT4 does not hold" in refused(path)

@@ -15,7 +15,7 @@ from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.judging.judge import judge
 from dmlconf.run_log.log import verdict_data
 from dmlconf.verdicts.verdict import Status, Verdict
-from tests.documents import refusals
+from tests.documents.refusals import refused
 
 SINE = """\
 operator: ELEMENT_WISE_SIN
@@ -31,10 +31,6 @@ def path_of(folder: Path, *lines: str) -> Path:
     path = folder / "sine.yaml"
     path.write_text(SINE + "".join(f"    {line}\n" for line in lines))
     return path
-
-
-def refusal(path: Path) -> str:
-    return refusals.refusal(lambda: load_suite([path]), path.parent)
 
 
 def case_of(folder: Path, *lines: str) -> Case:
@@ -91,15 +87,15 @@ def test_an_origin_replaces_documented(tmp_path: Path) -> None:
 )
 def test_refuses_tolerances_that_do_not_make_sense(tmp_path: Path, line: str, message: str) -> None:
     path = path_of(tmp_path, line)
-    assert message in refusal(path)
-    assert "sine.yaml:7:" in refusal(path)
+    assert message in refused(path)
+    assert "sine.yaml:7:" in refused(path)
 
 
 def test_refuses_an_origin_without_expected_values(tmp_path: Path) -> None:
     path = path_of(tmp_path, "origin: elsewhere")
     path.write_text(path.read_text().replace("    expect: {OutputTensor: [0, 1]}\n", ""))
-    assert "there are none" in refusal(path)
+    assert "there are none" in refused(path)
 
 
 def test_refuses_an_origin_beside_a_recording(tmp_path: Path) -> None:
-    assert refusal(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))
+    assert refused(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))

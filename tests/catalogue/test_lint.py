@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from dmlconf.catalogue.loader import operator_files
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import schemas_directory
 from tests.cases.suites import changed
+from tests.cli.process import printed_by
 from tests.documents.refusals import shown, write
 from tests.each import for_each
 
@@ -147,15 +146,9 @@ def test_finds_each_broken_copy_of_a_bundled_operator(tmp_path: Path) -> None:
 def catalogue_problems(directory: Path) -> list[str]:
     """The problems of a copy of the catalogue, as a process finds them that uses the copy."""
     script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(directory)},
+    lines = (
+        printed_by(script, directory).replace(str(directory / "schemas"), "schemas").splitlines()
     )
-    lines = done.stdout.replace(str(directory / "schemas"), "schemas").splitlines()
     return [line for line in lines if line.startswith("schemas")]
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from dmlconf.catalogue.loader import (
     operator_names,
 )
 from dmlconf.resources import schemas_directory
+from tests.cli.process import printed_by
 
 
 def test_has_a_file_for_every_name() -> None:
@@ -64,23 +62,16 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
 def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         operator(name)
-    assert (caught.value.name, caught.value.suggestion) == (name, suggestion)
-    hint = f"; did you mean {suggestion}?" if suggestion else ""
-    assert str(caught.value) == f"the catalogue has no operator {name}{hint}"
+    hint = f"did you mean {suggestion}?" if suggestion else None
+    assert (caught.value.name, caught.value.hint) == (name, hint)
+    told = f"; {hint}" if hint else ""
+    assert str(caught.value) == f"the catalogue has no operator {name}{told}"
 
 
 def digest_of_copy(directory: Path) -> str:
     """The digest as a process has it that uses a copy of the package and its schemas."""
     script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(directory)},
-    )
-    return done.stdout.strip()
+    return printed_by(script, directory).strip()
 
 
 def test_digest_changes_with_any_file(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ import base64
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +18,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dmlconf.certification.archive import archive_bytes
+from tests.certification.suite import VENDOR, verified
 
-__all__ = ["Forgery", "Json", "taken_apart"]
+__all__ = ["Forgery", "Json", "forged", "members", "taken_apart"]
 
 Json = dict[str, Any]
 
@@ -142,15 +144,29 @@ def _line(record: Json) -> bytes:
     return json.dumps(record).encode() + b"\n"
 
 
+def members(archive: Path | bytes) -> dict[str, bytes]:
+    """Return the members of an archive by name, read with Python's own means."""
+    with zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def forged(
+    folder: Path, change: Callable[[Forgery], object], *options: str
+) -> CompletedProcess[str]:
+    """Verify a certificate that the vendor changed, and signed."""
+    forgery = taken_apart(folder / "it.dmlcert")
+    change(forgery)
+    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+    return verified(folder, "--key", "vendor.pub.pem", *options, file="forged.dmlcert")
+
+
 def taken_apart(certificate: Path | bytes) -> Forgery:
-    """Return the parts of a certificate, read with Python's own means."""
-    source = io.BytesIO(certificate) if isinstance(certificate, bytes) else certificate
-    with zipfile.ZipFile(source) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    envelope = json.loads(members.pop("attestation.json"))
-    log = [json.loads(line) for line in members.pop("run.jsonl").splitlines()]
-    outcomes = [json.loads(line) for line in members.pop("outcomes.jsonl").splitlines()]
-    outputs, blobs, end = members.pop("outputs.bin"), {}, 0
+    """Return the parts of a certificate."""
+    parts = members(certificate)
+    envelope = json.loads(parts.pop("attestation.json"))
+    log = [json.loads(line) for line in parts.pop("run.jsonl").splitlines()]
+    outcomes = [json.loads(line) for line in parts.pop("outcomes.jsonl").splitlines()]
+    outputs, blobs, end = parts.pop("outputs.bin"), {}, 0
     for line in outcomes[1:]:
         for _, output in sorted(line.get("outputs", {}).items()):
             stored = output.get("stored", output["sha256"])
@@ -161,4 +177,4 @@ def taken_apart(certificate: Path | bytes) -> Forgery:
                 end += size
     assert end == len(outputs)
     statement = json.loads(base64.b64decode(envelope["payload"]))
-    return Forgery(statement, log, outcomes, blobs, members, envelope["signatures"])
+    return Forgery(statement, log, outcomes, blobs, parts, envelope["signatures"])

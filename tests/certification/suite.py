@@ -132,5 +132,5 @@ def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> Compl
 
 
 def spoken(done: CompletedProcess[str]) -> str:
-    """Return what a command printed, as if the terminal had no end to its right."""
+    """Return the text that a command printed, without its line breaks."""
     return " ".join(done.stdout.split())

@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.certification.forging import taken_apart
+from tests.certification.forging import members, taken_apart
 from tests.certification.suite import (
     BACKEND,
     PROFILE,
@@ -28,11 +27,6 @@ from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, tex
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return furnished(tmp_path / "place")
-
-
-def members(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_what_it_certifies_holds(folder: Path) -> None:

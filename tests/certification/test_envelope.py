@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import zipfile
 from pathlib import Path
 
 import in_toto_attestation.v1.statement_pb2 as statement_pb
@@ -25,7 +24,7 @@ from dmlconf.certification.envelope import (
     read_envelope,
 )
 from dmlconf.certification.errors import RefusedError
-from tests.certification.forging import taken_apart
+from tests.certification.forging import members, taken_apart
 from tests.certification.suite import OUTSIDER, VENDOR, certified, furnished, spoken, verified
 
 
@@ -36,13 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def members(folder: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(folder / "it.dmlcert") as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def attestation(folder: Path) -> bytes:
-    return members(folder)["attestation.json"]
+    return members(folder / "it.dmlcert")["attestation.json"]
 
 
 def test_the_encoding_is_that_of_the_specification() -> None:
@@ -67,7 +61,10 @@ def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
     payload = base64.b64decode(json.loads(attestation(folder))["payload"])
     envelope = OtherEnvelope(payload, PAYLOAD_TYPE, {})
     envelope.sign(CryptoSigner(VENDOR))
-    others = {**members(folder), "attestation.json": json.dumps(envelope.to_dict()).encode()}
+    others = {
+        **members(folder / "it.dmlcert"),
+        "attestation.json": json.dumps(envelope.to_dict()).encode(),
+    }
     del others["signers.pem"]
     (folder / "other.dmlcert").write_bytes(archive_bytes(others))
     assert verified(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0

@@ -25,14 +25,7 @@ from dmlconf.cli.common.cache import user_store
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import DataType
-from dmlconf.verdicts.verdict import (
-    Identity,
-    Judgement,
-    Reason,
-    ReasonKind,
-    Status,
-    Verdict,
-)
+from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.graphs.suites import TWO_NODES, graph_file

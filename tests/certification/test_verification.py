@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from subprocess import CompletedProcess
 
 import pytest
 from markdown_it import MarkdownIt
 
 from dmlconf.certification.archive import archive_bytes
 from dmlconf.documents.schema import bundled_schema, validator
-from tests.certification.forging import Forgery, taken_apart
+from tests.certification.forging import Forgery, forged, members, taken_apart
 from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
 from tests.cli.process import TILE
 from tests.hostile.stranger_cheats import STRANGER
@@ -29,23 +26,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def forged(folder: Path, change: Callable[[Forgery], object]) -> CompletedProcess[str]:
-    """Verify a certificate that the vendor changed, and signed."""
-    forgery = taken_apart(folder / "it.dmlcert")
-    change(forgery)
-    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-    return verified(folder, "--key", "vendor.pub.pem", file="forged.dmlcert")
-
-
 def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "it.dmlcert") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    outputs = bytearray(members["outputs.bin"])
+    parts = members(folder / "it.dmlcert")
+    outputs = bytearray(parts["outputs.bin"])
     # The first output is that of the first case.
     first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
     outputs[3] ^= 1
-    members["outputs.bin"] = bytes(outputs)
-    (folder / "flipped.dmlcert").write_bytes(archive_bytes(members))
+    parts["outputs.bin"] = bytes(outputs)
+    (folder / "flipped.dmlcert").write_bytes(archive_bytes(parts))
     done = verified(folder, file="flipped.dmlcert")
     assert done.returncode == 3
     assert "outputs.bin is not what the statement says" in spoken(done)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 from tests.certification import suite
-from tests.certification.forging import Forgery, taken_apart
-from tests.certification.suite import VENDOR, arguments, certified, furnished, spoken
+from tests.certification.forging import Forgery, forged
+from tests.certification.suite import arguments, certified, furnished, spoken
 from tests.cli.process import dmlconf_here
 
 CASE = "tile/matrix/stated-again"
@@ -45,13 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def forged(folder: Path, change: Callable[[Forgery], object]) -> CompletedProcess[str]:
-    forgery = taken_apart(folder / "it.dmlcert")
-    change(forgery)
-    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
-    return verified(folder, "--key", "vendor.pub.pem", file="forged.dmlcert")
-
-
 def test_a_waived_failure_is_certified_and_named(folder: Path) -> None:
     done = verified(folder, "--key", "vendor.pub.pem")
     assert done.returncode == 0, done.stdout
@@ -70,7 +62,7 @@ def test_without_its_waiver_there_is_no_certificate(folder: Path) -> None:
 
 
 def test_waivers_that_are_taken_out_leave_a_failure(folder: Path) -> None:
-    done = forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"))
+    done = forged(folder, lambda forgery: forgery.others.pop("waivers.yaml"), *LIMIT)
     assert done.returncode == 1
     assert "the log says `waived` for `waiver`; the outcome is `failed`" in spoken(done)
 
@@ -80,7 +72,7 @@ def test_a_waiver_that_had_ended_on_the_day_of_the_run_is_stale(folder: Path) ->
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2020-12-31")
 
-    done = forged(folder, change)
+    done = forged(folder, change, *LIMIT)
     assert done.returncode == 1
     assert "`waiver expired`" in spoken(done)
 
@@ -91,7 +83,7 @@ def test_a_waiver_that_ended_since_is_reported(folder: Path) -> None:
         forgery.others["waivers.yaml"] = text.replace(b"2099-12-31", b"2024-12-31")
         forgery.log[0]["started"] = forgery.log[-1]["finished"] = "2024-12-31T00:00:00+00:00"
 
-    done = forged(folder, change)
+    done = forged(folder, change, *LIMIT)
     assert done.returncode == 0, done.stdout
     assert "was valid on the day of the run, but ended 2024-12-31" in spoken(done)
 
@@ -100,7 +92,7 @@ def test_waivers_of_other_devices_excuse_nothing(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] += b'    devices: {adapters: ["Contoso*"]}\n'
 
-    assert forged(folder, change).returncode == 1
+    assert forged(folder, change, *LIMIT).returncode == 1
 
 
 def test_a_failure_beyond_the_bound_is_stale(folder: Path) -> None:
@@ -108,7 +100,7 @@ def test_a_failure_beyond_the_bound_is_stale(folder: Path) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"elements: 4", b"elements: 3")
 
-    done = forged(folder, change)
+    done = forged(folder, change, *LIMIT)
     assert done.returncode == 1
     assert "`fails worse than waived`" in spoken(done)
     assert "by a-tenth-off (waivers.yaml:4)" in spoken(done)
@@ -160,7 +152,7 @@ def test_the_largest_bounds_are_named(folder: Path) -> None:
         text = forgery.others["waivers.yaml"]
         forgery.others["waivers.yaml"] = text.replace(b"{elements: 4}", b"{ulp: 1000000000}")
 
-    noted = spoken(forged(folder, change)).partition("Before you accept it:")[2]
+    noted = spoken(forged(folder, change, *LIMIT)).partition("Before you accept it:")[2]
     assert "any number of wrong elements in an output, off by up to 1e+09 ULP" in noted
 
 
@@ -168,7 +160,7 @@ def test_a_file_that_is_no_list_of_waivers_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.others["waivers.yaml"] = b"format: 1\nwaivers: all\n"
 
-    done = forged(folder, change)
+    done = forged(folder, change, *LIMIT)
     assert done.returncode == 3
     assert "waivers.yaml:2" in spoken(done)
 
@@ -177,4 +169,4 @@ def test_a_day_that_is_none_is_refused(folder: Path) -> None:
     def change(forgery: Forgery) -> None:
         forgery.log[0]["started"] = "not a T day Z"
 
-    assert forged(folder, change).returncode == 3
+    assert forged(folder, change, *LIMIT).returncode == 3

@@ -123,6 +123,24 @@ def text_of(path: Path) -> str:
         return ""
 
 
+def printed_by(script: str, directory: Path) -> str:
+    """Return what Python code prints in a process whose modules come from a directory."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(directory)},
+    ).stdout
+
+
+def whole_lines(log: Path) -> list[bytes]:
+    """Return the lines of a log that another process has finished; none if there is no log."""
+    content = log.read_bytes() if log.exists() else b""
+    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
 def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

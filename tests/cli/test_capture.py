@@ -21,14 +21,7 @@ from dmlconf.capture.journal import JournalError, JournalWriter, read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.graphs.model import (
-    Constant,
-    Graph,
-    InputEdge,
-    IntermediateEdge,
-    Node,
-    OutputEdge,
-)
+from dmlconf.graphs.model import Constant, Graph, InputEdge, IntermediateEdge, Node, OutputEdge
 from dmlconf.limits import LONGEST_JOURNAL_LINE
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.cli.process import dmlconf_here

@@ -1,4 +1,4 @@
-"""Input from strangers that once cost gigabytes, minutes or a traceback ends with a message."""
+"""Hostile input ends with a message: it costs neither gigabytes nor minutes nor a traceback."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.cli.output.workflow_commands import Disarmed
+from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, write
 
 PLUGIN = """
@@ -49,12 +50,7 @@ def obeyed(output: str) -> list[str]:
 
 def test_a_message_of_a_plugin_is_no_command(tmp_path: Path) -> None:
     write(tmp_path)
-    (tmp_path / "speaking.py").write_text(PLUGIN, encoding="utf-8")
-    information = tmp_path / "speaking-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Name: speaking\nVersion: 1.0\n", encoding="utf-8")
-    entry = "[dmlconf.backends]\nspeaking = speaking:create\n"
-    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
+    install_plugin(tmp_path, "speaking", code=PLUGIN)
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     root = str(Path(__file__).resolve().parents[2])
     arguments = ("run", "tile.yaml", "-b", "speaking", "--report", "github", "-v")

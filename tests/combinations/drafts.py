@@ -29,7 +29,7 @@ from tests.combinations.scatter import distinct_indices, with_other_tuples
 from tests.combinations.shapes import with_other_shapes
 from tests.combinations.sizes import SIZES
 from tests.combinations.starts import starts
-from tests.combinations.tensors import KINDS, with_tensors
+from tests.combinations.tensors import with_tensors
 from tests.combinations.windows import has_windows, with_other_windows
 
 __all__ = [
@@ -216,7 +216,7 @@ def bases(operator: Operator, cases: Sequence[Case]) -> tuple[list[Draft], Pool]
                     nested.setdefault(item["operator"], item)
             if value is not None and not isinstance(value, Mapping):
                 values.setdefault(each.name, {}).setdefault(repr(value), value)
-        if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc, *KINDS)) > 4096:
+        if sum(t.ElementCount for _, _, t in tensors_of(operator, case.desc)) > 4096:
             continue
         desc = with_tensors(operator, case.desc, lambda _, t: TensorDesc(t.DataType, t.Sizes))
         data = {name: entry for name in case.data if (entry := _kept(case, name))}
@@ -234,7 +234,7 @@ def _templates(operator: Operator, drafts: Sequence[Draft]) -> list[Draft]:
     """Return drafts to take data types and flags from: of real numbers, with many tensors."""
 
     def rank(draft: Draft) -> tuple[bool, int]:
-        tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc, *KINDS)]
+        tensors = [tensor for _, _, tensor in tensors_of(operator, draft.desc)]
         return not any(each.DataType.is_float for each in tensors), -len(tensors)
 
     return sorted(drafts, key=rank)[:1]
@@ -455,9 +455,7 @@ def _owned(operator: Operator, desc: Desc, owned: set[str]) -> Desc:
 
 def _typed(operator: Operator, draft: Draft, parameter: Parameter, value: str) -> Draft:
     tensors = {each.field for each in parameter.assigned(value)}
-    before = {
-        t.DataType for n, f, t in tensors_of(operator, draft.desc, *KINDS) if f.name in tensors
-    }
+    before = {t.DataType for n, f, t in tensors_of(operator, draft.desc) if f.name in tensors}
     desc = with_tensors(
         operator,
         draft.desc,
@@ -544,7 +542,7 @@ def _family(operator: Operator, draft: Draft, name: str, value: str, pool: Pool)
 
 def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
     """Yield drafts with other axes, with outputs of size 1 along these and without."""
-    source = next(t for _, _, t in tensors_of(operator, draft.desc, *KINDS))
+    source = next(t for _, _, t in tensors_of(operator, draft.desc))
     rank = source.DimensionCount
     axes = {
         "all": tuple(range(rank)),
@@ -572,7 +570,7 @@ def _reduced(operator: Operator, draft: Draft, value: str) -> Iterator[Draft]:
 def _resized(
     operator: Operator, draft: Draft, sizes: Sequence[int], leading: int | None = None
 ) -> Iterator[Draft]:
-    tensors = [t for _, _, t in tensors_of(operator, draft.desc, *KINDS)]
+    tensors = [t for _, _, t in tensors_of(operator, draft.desc)]
     seen: set[tuple[Any, ...]] = set()
     places = {
         (at - len(t.Sizes), size) for t in tensors for at, size in enumerate(t.Sizes[:leading])
@@ -592,7 +590,7 @@ def _resized(
                     ),
                 )
                 desc = with_tensors(operator, desc, partial(_laid_out, draft.desc))
-                key = tuple(t.Sizes for _, _, t in tensors_of(operator, desc, *KINDS))
+                key = tuple(t.Sizes for _, _, t in tensors_of(operator, desc))
                 if key not in seen:
                     seen.add(key)
                     yield replace(draft, desc=desc)

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Final
 
 from dmlconf.catalogue.desc import tensors_of
-from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.model import Operator
 from dmlconf.coverage.combinations.measure import Combination, CombinationCoverage
 from dmlconf.coverage.combinations.parameters import Parameter, values_of
 from dmlconf.judging.unjudged import judges_nothing
@@ -78,7 +78,7 @@ class _Search:
         seen: set[tuple[_Values, tuple[tuple[int, ...], ...]]] = set()
         for draft in drafts:
             values = self.values(draft)
-            tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            tensors = tensors_of(self.operator, draft.desc)
             sizes = tuple(tensor.Sizes for _, _, tensor in tensors)
             if values is not None and (values, sizes) not in seen:
                 seen.add((values, sizes))
@@ -89,7 +89,7 @@ class _Search:
         """Return the values of a draft; None if the catalogue refuses it or it is too large."""
         try:
             case = case_of(self.operator, draft)
-            tensors = tensors_of(self.operator, draft.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+            tensors = tensors_of(self.operator, draft.desc)
             if sum(tensor.ElementCount for _, _, tensor in tensors) > MOST_ELEMENTS:
                 return None
             if scores(self.operator, draft.desc) > MOST_SCORES:

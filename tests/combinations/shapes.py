@@ -12,7 +12,7 @@ from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, Operator
-from tests.combinations.tensors import KINDS, with_tensors
+from tests.combinations.tensors import with_tensors
 
 __all__ = ["with_other_shapes"]
 
@@ -37,7 +37,7 @@ def with_other_shapes(
         rank: how many sizes; by default as many as it has.
         last: the last sizes to try; by default the one that it has, or another one.
     """
-    tensors = [tensor for _, _, tensor in tensors_of(operator, desc, *KINDS)]
+    tensors = [tensor for _, _, tensor in tensors_of(operator, desc)]
     shapes = {tensor.Sizes for tensor in tensors if tensor.ElementCount > 1}
     ranks = {tensor.DimensionCount for tensor in tensors}
     if len(shapes) != 1 or len(ranks) != 1:

@@ -16,7 +16,7 @@ from dmlconf.comparison.timing import ALL_OPERATORS, retimed, timing, timing_lin
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.comparisons.changes import render_json, render_markdown
 from dmlconf.reports.comparisons.html import render_html
-from dmlconf.run_log.log import Footer, LogWriter, RunLog
+from dmlconf.run_log.log import Footer, RunLog
 from dmlconf.verdicts.verdict import Verdict
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
@@ -174,21 +174,10 @@ def test_reports_of_a_comparison_name_slower_operators() -> None:
     assert "Slower than noise allows" in render_html([pair])
 
 
-def write_log(path: Path, run: RunLog) -> Path:
-    with path.open("w", encoding="utf-8") as stream:
-        writer = LogWriter(stream)
-        writer.header(run.header)
-        for place, verdict in enumerate(run.verdicts):
-            writer.verdict(verdict, place)
-        assert run.footer is not None
-        writer.footer(run.footer)
-    return path
-
-
 @pytest.mark.parametrize(("factor", "code"), [("3x", 1), ("5", 0)])
 def test_compare_fails_by_time_only_where_asked(tmp_path: Path, factor: str, code: int) -> None:
-    base = write_log(tmp_path / "a.jsonl", log(1))
-    new = write_log(tmp_path / "b.jsonl", log(2, {"TILE": 4.0}))
+    base = logs.write(tmp_path / "a.jsonl", log(1))
+    new = logs.write(tmp_path / "b.jsonl", log(2, {"TILE": 4.0}))
     assert dmlconf_here(tmp_path, "compare", base, new).returncode == 0
     done = dmlconf_here(tmp_path, "compare", base, new, "--fail-slower", factor)
     assert done.returncode == code
@@ -196,7 +185,7 @@ def test_compare_fails_by_time_only_where_asked(tmp_path: Path, factor: str, cod
 
 
 def test_run_says_where_no_time_can_be_compared(tmp_path: Path) -> None:
-    base = write_log(tmp_path / "a.jsonl", log(1))
+    base = logs.write(tmp_path / "a.jsonl", log(1))
     write(tmp_path, TILE)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--slower-than", base)
     assert "so no times were compared" in done.stderr

@@ -56,8 +56,7 @@ class PlantedBackend:
         self._when = compile(defect.when, defect.name, "eval")
 
     def meets(self, case: Case) -> bool:
-        kinds = FieldKind.INPUT, FieldKind.OUTPUT
-        tensors = [t for _, _, t in tensors_of(case.entry, case.desc, *kinds)]
+        tensors = [t for _, _, t in tensors_of(case.entry, case.desc)]
         outputs = [t for _, _, t in tensors_of(case.entry, case.desc, FieldKind.OUTPUT)]
         names: dict[str, Any] = {
             "d": case.desc,

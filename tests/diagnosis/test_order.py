@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.diagnosis.order import minimal
+from tests.backends.installing import install_plugin
 from tests.cli.process import dmlconf, environment
 
 PLUGIN = '''
@@ -66,11 +67,7 @@ def write_cases(folder: Path, names: Sequence[str]) -> None:
 def variables(tmp_path: Path) -> dict[str, str]:
     """A plugin with state, cases, and the environment in which it can be imported."""
     folder = tmp_path / "plugins"
-    information = folder / "keeping-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: keeping\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[dmlconf.backends]\nkeeping = keeping:create\n")
-    (folder / "keeping.py").write_text(PLUGIN)
+    install_plugin(folder, "keeping", code=PLUGIN)
     write_cases(tmp_path, NAMES)
     inherited = environment(tmp_path)["PYTHONPATH"]
     return {"PYTHONPATH": os.pathsep.join((str(folder), inherited))}

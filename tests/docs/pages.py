@@ -13,7 +13,7 @@ from dmlconf.cli.commands.running.operators import markdown_table
 from dmlconf.cli.entry_point import cli
 from dmlconf.excuses.findings import all_findings
 from dmlconf.excuses.known_fault_file import read_known_faults
-from dmlconf.reports.faults import faults_page
+from dmlconf.reports.faults import render_markdown
 from dmlconf.reports.findings import findings_page
 from dmlconf.reports.runtimes import runtimes_page
 from dmlconf.resources import schemas_directory
@@ -132,7 +132,7 @@ def operators() -> str:
 
 def faults() -> str:
     """Return the page of DirectML's own faults."""
-    return faults_page(read_known_faults())
+    return render_markdown(read_known_faults())
 
 
 def findings() -> str:

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from dmlconf.cases.loading.loader import load_suite
 from dmlconf.documents.problems import InvalidFilesError
 
 NAME = "f.yaml"
@@ -27,6 +28,11 @@ def refusal(call: Callable[[], object], directory: Path) -> str:
     message = str(caught.value)
     assert message == "\n".join(map(str, caught.value.problems))
     return message.replace(f"{directory}/", "").replace(f"{directory}\\", "")
+
+
+def refused(path: Path) -> str:
+    """Return the message with which a case file is refused."""
+    return refusal(lambda: load_suite([path]), path.parent)
 
 
 def shown(message: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 
 TILE = """
 operator: TILE
@@ -55,6 +56,11 @@ def plan(directory: Path, *names: str) -> list[PlannedCase]:
     """Return the planned cases of the file above, or those of these names."""
     planned = load_suite([write(directory)]).plan()
     return [case for case in planned if not names or case.identifier.split("/")[-1] in names]
+
+
+def case(directory: Path, name: str) -> Case:
+    """Return the case of this name of the file above."""
+    return build(plan(directory, name)[0])
 
 
 def many(directory: Path, count: int) -> list[PlannedCase]:

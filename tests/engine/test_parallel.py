@@ -22,14 +22,7 @@ from dmlconf.engine.against import AUTO, Expectations, expectations
 from dmlconf.engine.parallel import judged_in_processes
 from dmlconf.engine.session import open_backend
 from dmlconf.run_log.log import RunLog, read_log
-from dmlconf.verdicts.verdict import (
-    Identity,
-    Judgement,
-    Reason,
-    ReasonKind,
-    Status,
-    Verdict,
-)
+from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import ONLY_THE_FIRST, many, plan, write
 from tests.engine.runs import logged_run, run_of

@@ -9,14 +9,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.engine.retries import Retries
 from dmlconf.engine.stream import Attempt
 from dmlconf.resources import cases_directory
-from dmlconf.verdicts.verdict import (
-    Identity,
-    Judgement,
-    Reason,
-    ReasonKind,
-    Status,
-    Verdict,
-)
+from dmlconf.verdicts.verdict import Identity, Judgement, Reason, ReasonKind, Status, Verdict
 
 PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
 FIRST, *OTHERS = [planned.identifier for planned in PLAN]

@@ -20,13 +20,7 @@ from dmlconf.engine.variants import judged_variants
 from dmlconf.reports.runs.remarks import variant_lines
 from dmlconf.reports.runs.shared_properties import shared_lines
 from dmlconf.run_log.log import RunLog, verdict_data, verdict_of
-from dmlconf.verdicts.verdict import (
-    ReasonKind,
-    Status,
-    VariantResult,
-    Verdict,
-    failing_variants,
-)
+from dmlconf.verdicts.verdict import ReasonKind, Status, VariantResult, Verdict, failing_variants
 from dmlconf.workers.execution import Limits
 from tests.engine.cases import plan, write
 from tests.reports.logs import HEADER

@@ -16,6 +16,7 @@ from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import DataType
+from tests.backends.installing import install_plugin
 
 __all__ = ["CASES", "COUNT", "FILE", "Witness", "create", "install"]
 
@@ -72,9 +73,4 @@ def create(argument: str) -> Backend:
 
 def install(folder: Path) -> None:
     """Write a distribution that registers the backend `witness` into a folder."""
-    information = folder / "witness-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text("Name: witness\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nwitness = tests.engine.witness:create\n", encoding="utf-8"
-    )
+    install_plugin(folder, "witness", module=__name__)

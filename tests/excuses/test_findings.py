@@ -28,13 +28,18 @@ FILES = sorted((schemas_directory() / "findings").glob("*.yaml"))
 WHERE = "known finding where-loses-the-sign-of-zero "
 
 
-def reason(name: str, outcome: Outputs | Rejection) -> str:
-    conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(CPU))
+def explained(environment: Environment, name: str, outcome: Outputs | Rejection) -> str:
+    """Return the reason of a failure in an environment, which the findings there may explain."""
+    conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(environment))
     of = case(name)
     verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
     assert verdict.status is Status.FAILED  # Whatever explains it.
     assert verdict.reason is not None
     return verdict.reason.message
+
+
+def reason(name: str, outcome: Outputs | Rejection) -> str:
+    return explained(CPU, name, outcome)
 
 
 def test_a_finding_names_its_failures_and_no_others_of_the_same_operator() -> None:

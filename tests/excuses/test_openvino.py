@@ -11,12 +11,10 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Environment, Outputs, Rejection
-from dmlconf.excuses.findings import findings_of
-from dmlconf.judging.conclusion import Conclusion
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.verdicts.verdict import Status
 from tests.backends.finding_checks import defect
-from tests.excuses.test_deviations import ONNX, case
+from tests.excuses.test_deviations import case
+from tests.excuses.test_findings import explained
 
 OPENVINO: Final = Environment(
     "onnxruntime", "1.24.1", details={"target": "onnx", "provider": "OpenVINOExecutionProvider"}
@@ -32,12 +30,7 @@ QUICK_GELU: Final = (
 
 
 def reason(name: str, outcome: Outputs | Rejection) -> str:
-    conclusion = Conclusion(run_case, deviations=ONNX, findings=findings_of(OPENVINO))
-    of = case(name)
-    verdict = conclusion.excused(of, outcome, conclusion.judge(of, outcome))
-    assert verdict.status is Status.FAILED
-    assert verdict.reason is not None
-    return verdict.reason.message
+    return explained(OPENVINO, name, outcome)
 
 
 def test_a_product_that_is_taken_for_the_transposed_one_is_named() -> None:

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.protocol import Outcome, Outputs, Rejection
-from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.excuses.substrate import Substrate, read_substrate
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.engine.cases import plan
+from tests.engine.cases import case
 from tests.graphs.suites import graph_case
 
 FILE = """
@@ -47,10 +46,6 @@ def substrate(tmp_path: Path) -> Substrate:
     path = tmp_path / "substrate.yaml"
     path.write_text(FILE, encoding="utf-8")
     return read_substrate(path)
-
-
-def case(directory: Path, name: str) -> Case:
-    return build(plan(directory, name)[0])
 
 
 def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:

@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from dmlconf.run_log.log import InvalidLogError, read_log
-from tests.cli.process import DMLCONF, environment, write
+from tests.cli.process import DMLCONF, environment, whole_lines, write
 from tests.fleet.lab_backend import install
 from tests.fleet.machines import Machines
 from tests.fleet.suites import MATRIX, untimed
@@ -107,10 +107,10 @@ class Laboratory:
             encoding="utf-8",
             start_new_session=True,
         )
-        while not early and not _lines(log) and process.poll() is None:
+        while not early and not whole_lines(log) and process.poll() is None:
             time.sleep(0.02)
         time.sleep(moment)
-        before = _lines(log)
+        before = whole_lines(log)
         over = process.poll() is not None
         undo = _nothing if over else self._harm(process, random)
         try:
@@ -158,7 +158,7 @@ class Laboratory:
             yield f"exit {code}: {errors[-300:]}"
         if "Traceback" in errors:
             yield f"a traceback: {errors[-1500:]}"
-        after = _lines(log)
+        after = whole_lines(log)
         if after[: len(before)] != before:
             yield "lines of the log were lost or changed"
         if code == 4 and after:
@@ -172,7 +172,7 @@ class Laboratory:
         else:
             reached = [line for line in after if b'"not run"' not in line]
             done = self._run("--resume", "run.jsonl")
-            resumed = _lines(log)
+            resumed = whole_lines(log)
             if done.returncode != 1:
                 yield f"resumed with exit {done.returncode}: {done.stderr[-300:]}"
             if resumed[: len(reached)] != reached:
@@ -224,9 +224,3 @@ class Laboratory:
 
 
 def _nothing() -> None: ...
-
-
-def _lines(log: Path) -> list[bytes]:
-    """Return the whole lines of a log; none where there is none."""
-    content = log.read_bytes() if log.exists() else b""
-    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]

@@ -15,6 +15,7 @@ from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import DataType
+from tests.backends.installing import install_plugin
 
 __all__ = ["LabBackend", "create", "install"]
 
@@ -49,9 +50,4 @@ def create(argument: str) -> Backend:
 
 def install(folder: Path) -> None:
     """Write a distribution that registers the backend `lab` into a folder."""
-    information = folder / "lab-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text("Name: lab\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nlab = tests.fleet.lab_backend:create\n", encoding="utf-8"
-    )
+    install_plugin(folder, "lab", module=__name__)

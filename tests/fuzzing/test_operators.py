@@ -11,7 +11,6 @@ import pytest
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator, operator_names
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.goals import Part, goals_of
@@ -105,7 +104,7 @@ def test_every_documented_part_is_reached(name: str) -> None:
         descs.add(repr(case.desc))
         dressed = {Part.LAYOUT, Part.FLAG}
         reached |= {str(g) for g in goals if g.part not in dressed and g.holds(case.desc)}
-        for _, field, tensor in tensors_of(entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):
+        for _, field, tensor in tensors_of(entry, case.desc):
             reached |= {f"{Part.FLAG} {field.name} {flag}" for flag in tensor.Flags}
             reached |= {f"{Part.LAYOUT} {field.name} {each}" for each in layouts_of(tensor)}
     owned = not any(constraint.name == NOT_OWNED for constraint in entry.constraints)

@@ -29,9 +29,10 @@ from dmlconf.history.tables import case as case_table
 from dmlconf.history.tables import change, outcome
 from dmlconf.history.timeline import Timeline
 from dmlconf.reports.history.site import Site
-from dmlconf.run_log.log import LogWriter, RunLog
+from dmlconf.run_log.log import RunLog
 from tests.cli.process import dmlconf_here
 from tests.history.runs import night, verdict
+from tests.reports import logs
 
 
 def fill(database: str, logs: Iterable[RunLog]) -> list[int]:
@@ -366,15 +367,7 @@ def test_pages_are_the_same_from_each_database(database: str, tmp_path: Path) ->
 
 
 def log_file(folder: Path, log: RunLog, name: str) -> Path:
-    path = folder / name
-    with path.open("w", encoding="utf-8") as stream:
-        writer = LogWriter(stream)
-        writer.header(log.header)
-        for place, each in enumerate(log.verdicts):
-            writer.verdict(each, place)
-        assert log.footer is not None
-        writer.footer(log.footer)
-    return path
+    return logs.write(folder / name, log)
 
 
 def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Final
 from dmlconf.run_log.log import InvalidLogError, read_log
 from dmlconf.verdicts.verdict import Status, Verdict
 from dmlconf.workers.pool import BATCH
-from tests.cli.process import DMLCONF, environment, heed_interrupts
+from tests.cli.process import DMLCONF, environment, heed_interrupts, whole_lines
 from tests.engine import witness
 from tests.workers.processes import running
 
@@ -104,12 +104,12 @@ def kill(seed: int, folder: Path) -> Kill:
             start_new_session=True,
             preexec_fn=heed_interrupts,
         )
-    while not early and not _lines(log) and process.poll() is None:
+    while not early and not whole_lines(log) and process.poll() is None:
         time.sleep(0.01)
     time.sleep(moment)
     victims = _workers(process.pid) if who == "worker" else [process.pid]
     victim = random.choice(victims) if victims else None
-    before = _lines(log)
+    before = whole_lines(log)
     handed_over = set(notes.read_text("utf-8").split()) if notes.exists() else set()
     if victim is not None and process.poll() is None:
         if who == "group":
@@ -129,7 +129,7 @@ def kill(seed: int, folder: Path) -> Kill:
         problems += _problems_of_a_whole_run(folder, code, killed=victim is not None)
     elif number != signal.SIGKILL:
         problems += _problems_of_an_interrupted_run(folder, code)
-    lost = handed_over - _judged(log) if _lines(log) else set()
+    lost = handed_over - _judged(log) if whole_lines(log) else set()
     if len(lost) > (_MOST_LOST if code == -signal.SIGKILL else 0):
         problems.append(f"{len(lost)} outcomes have no verdict: {sorted(lost)[:3]}")
     name = f"{who} by {number.name}" if victim is not None else "nobody"
@@ -141,7 +141,7 @@ def kill(seed: int, folder: Path) -> Kill:
 
 def _judged(log: Path) -> set[str]:
     """Return the cases that a log has a verdict on, other than that they were not run."""
-    records = map(_record, _lines(log))
+    records = map(_record, whole_lines(log))
     return {
         record["case"].replace(" ", "")
         for record in records
@@ -158,7 +158,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
             break
         time.sleep(0.05)
     log = folder / "run.jsonl"
-    lines = _lines(log)
+    lines = whole_lines(log)
     if lines[: len(before)] != before:
         yield "lines of the log were lost or changed"
     cases = Counter(record["case"] for record in map(_record, lines) if "case" in record)
@@ -184,7 +184,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
 
 def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterator[str]:
     """Yield what must not be where the main process lived on."""
-    if code == 4 and killed and not _lines(folder / "run.jsonl"):
+    if code == 4 and killed and not whole_lines(folder / "run.jsonl"):
         return  # The first worker died before the run began, so the backend cannot be used.
     if code not in (0, 1):
         yield f"exit {code}: {(folder / 'err').read_text('utf-8')[-500:]}"
@@ -205,11 +205,11 @@ def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
     died = code in (-signal.SIGTERM, -signal.SIGINT)
     if code not in (0, 6, 8) and not died:
         yield f"exit {code}"
-    if died and _lines(log):
+    if died and whole_lines(log):
         yield "the run died of the signal after its log had begun"
-    if code == 6 and _lines(log) and read_log(log).complete:
+    if code == 6 and whole_lines(log) and read_log(log).complete:
         yield "exit 6 after a complete log"
-    if code in (0, 6, 8) and _lines(log) and read_log(log).footer is None:
+    if code in (0, 6, 8) and whole_lines(log) and read_log(log).footer is None:
         yield "the log lacks its footer"
 
 
@@ -227,12 +227,6 @@ def _start_again(folder: Path) -> None:
         timeout=60,
         env=environment(folder, TMPDIR=str(folder / "temporary")),
     )
-
-
-def _lines(log: Path) -> list[bytes]:
-    """Return the whole lines of a log; none where there is none."""
-    content = log.read_bytes() if log.exists() else b""
-    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def _record(line: bytes) -> dict[str, str]:

@@ -32,6 +32,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import DataType
+from tests.backends.installing import install_plugin
 
 __all__ = ["CASES", "SEED_FILE", "Hostile", "create", "install"]
 
@@ -308,9 +309,4 @@ def create(argument: str) -> Backend:
 
 def install(folder: Path) -> None:
     """Write a distribution that registers the backend `hostile` into a folder."""
-    information = folder / "hostile-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text("Name: hostile\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nhostile = tests.hostile.plugins:create\n", encoding="utf-8"
-    )
+    install_plugin(folder, "hostile", module=__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -26,7 +25,7 @@ from tests.hostile.structure import (
     structured_json,
     toml,
 )
-from tests.reports.logs import everything, text_of
+from tests.reports.logs import log_lines
 
 __all__ = ["STRUCTURED"]
 
@@ -38,13 +37,8 @@ def _written(folder: Path, text: str = TILE, name: str = "tile.yaml") -> str:
     return name
 
 
-@cache
-def _log() -> tuple[bytes, ...]:
-    return tuple(text_of(everything()).encode().splitlines(keepends=True))
-
-
 def _log_mutant(random: Random) -> Mutant:
-    lines = list(_log())
+    lines = list(log_lines())
     place = random.randrange(len(lines))
     record = json.loads(lines[place])
     if random.random() < 0.6 and "facts" in record:
@@ -59,7 +53,7 @@ def _log_mutant(random: Random) -> Mutant:
 def _feed_log(random: Random, path: Path, base: Path) -> str:
     folder, log = path.parent, path.name
     right = "right.jsonl"
-    (folder / right).write_bytes(b"".join(_log()))
+    (folder / right).write_bytes(b"".join(log_lines()))
     report = {random.choice(("html", "json", "junit", "markdown")): folder / "report"}
     commands: tuple[tuple[tuple[str, ...], dict[str, Path]], ...] = (
         (("report", log, "-v"), report),

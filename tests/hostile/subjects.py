@@ -20,6 +20,7 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.excuses.known_fault_file import lint_known_faults, read_known_faults
 from dmlconf.resources import schemas_directory
 from dmlconf.run_log.log import read_log
+from tests.certification import forging
 from tests.cli.process import TILE
 from tests.hostile import certificates
 from tests.hostile.feeding import Subject, complaint, small_files, tree_of
@@ -27,7 +28,7 @@ from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
 from tests.hostile.structured import STRUCTURED
-from tests.reports.logs import everything, text_of
+from tests.reports.logs import log_lines
 
 __all__ = ["SUBJECTS"]
 
@@ -87,14 +88,8 @@ def _feed_case(random: Random, path: Path, base: Path) -> str:
     )
 
 
-@cache
-def _log_lines() -> tuple[bytes, ...]:
-    """Return the log of a run with every status."""
-    return tuple(text_of(everything()).encode().splitlines(keepends=True))
-
-
 def _log_mutant(random: Random) -> Mutant:
-    lines = list(_log_lines())
+    lines = list(log_lines())
     kind = random.random()
     if kind < 0.65:
         for _ in range(random.choice((1, 1, 2, 4))):
@@ -123,10 +118,7 @@ def _feed_log(random: Random, path: Path, base: Path) -> str:
     return complaint(path.parent, "report", path.name, *verbose, reports=reports)
 
 
-@cache
-def _members(path: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+_members = cache(forging.members)
 
 
 def _recording_mutant(random: Random) -> Mutant:

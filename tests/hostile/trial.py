@@ -1,4 +1,4 @@
-"""Mutants by the thousand, in processes that are watched for time, memory and sudden ends."""
+"""Feed thousands of damaged files to dmlconf, in processes whose time and end are watched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 __all__ = ["Finding", "trial"]
 
 MOST_SECONDS: Final = 10
-"""Of processor time, which a machine at other work does not change."""
+"""Processor time, not wall-clock time, since other work on the machine does not change it."""
 
 _MOST_WALL_SECONDS: Final = 300
 _PER_PROCESS: Final = 500
@@ -25,12 +25,12 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mutant that broke a promise.
+    """A damaged file, or mutant, at which dmlconf crashed, hung or took too much memory.
 
     Attributes:
         kind: the kind of file.
-        seed: what makes the mutant again.
-        problem: what was seen.
+        seed: the seed that makes the same mutant again.
+        problem: what dmlconf did.
     """
 
     kind: str
@@ -45,11 +45,11 @@ class Finding:
 def trial(
     kind: str, folder: Path, first: int, count: int, *, most_seconds: float = MOST_SECONDS
 ) -> Iterator[Finding]:
-    """Feed mutants to dmlconf, and yield those that broke a promise.
+    """Feed mutants to dmlconf, and yield those at which it failed.
 
     Args:
         kind: a key of `subjects.SUBJECTS` or of `canaries.CANARIES`.
-        folder: where mutants are written; those that broke a promise stay there.
+        folder: where mutants are written; those at which dmlconf failed stay there.
         first: the first seed.
         count: how many seeds.
         most_seconds: how long dmlconf may work on one of them.

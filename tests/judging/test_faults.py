@@ -9,15 +9,10 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Fault, FaultKind, Outcome, Outputs
-from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.judging.judge import judge
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.engine.cases import plan
-
-
-def case(directory: Path, name: str) -> Case:
-    return build(plan(directory, name)[0])
+from tests.engine.cases import case
 
 
 def no_expectation(case: Case) -> Outcome | None:

@@ -29,12 +29,8 @@ from dmlconf.run_log.log import LogWriter, read_log, verdict_data
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
-from tests.engine.cases import plan, write
+from tests.engine.cases import case, write
 from tests.reports.logs import HEADER
-
-
-def case(directory: Path, name: str) -> Case:
-    return build(plan(directory, name)[0])
 
 
 def no_expectation(case: Case) -> Outcome | None:

@@ -1,4 +1,7 @@
-"""Layers of published networks: with their data, each rule notices a spoiled output."""
+"""Cases made from layers of published networks fail when an output is spoiled.
+
+The data of each layer must be such that its precision rule tells a wrong output from a right one.
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from dmlconf.excuses.known_faults import KnownFaults
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.backends.installing import install_plugin
 
 pytestmark = pytest.mark.lab
 
@@ -116,12 +117,7 @@ def run_sabotaged(directory: Path, deed: str, *arguments: str) -> Verdict:
     """Run four cases and one before which the deed is done; return the verdict on that."""
     write_suite(directory, FINE.format(name="trouble"))
     shutil.copy(HERE / "saboteur" / "saboteur.py", directory)
-    information = directory / "saboteur-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Name: saboteur\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nsaboteur = saboteur:create\n", encoding="utf-8"
-    )
+    install_plugin(directory, "saboteur")
     # With -m Python looks for modules, and so for plugins, in the current directory.
     done = lab(
         "python",

@@ -1,14 +1,50 @@
-"""Find the function of an operator: of its outputs, or of what its rule permits besides."""
+"""Find the functions of an operator, and make numbers to try them with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
+
+import numpy as np
+from hypothesis import strategies as st
 
 from dmlconf.permitted.functions import Part, permitted_function
 from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["function_of"]
+__all__ = ["ATTENTION_TENSORS", "elements", "function_of", "integers"]
+
+ATTENTION_TENSORS: Final = (
+    "QueryTensor",
+    "KeyTensor",
+    "ValueTensor",
+    "StackedQueryKeyTensor",
+    "StackedKeyValueTensor",
+    "StackedQueryKeyValueTensor",
+    "BiasTensor",
+    "MaskTensor",
+    "RelativePositionBiasTensor",
+    "PastKeyTensor",
+    "PastValueTensor",
+    "PastSequenceLengthsTensor",
+    "OutputPresentKeyTensor",
+    "OutputPresentValueTensor",
+)
+"""The optional tensors of MULTIHEAD_ATTENTION1."""
+
+
+def integers(data_type: DataType) -> st.SearchStrategy[int]:
+    """Return a strategy for integers of a data type, many of them near its limits."""
+    least, greatest = int(data_type.minimum), int(data_type.maximum)
+    return (
+        st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
+    )
+
+
+def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
+    """Return a tensor of random integers of a data type, from its least to its greatest."""
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
 
 
 def function_of(operator: str, part: str = "") -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -215,6 +216,12 @@ def text_of(log: RunLog) -> str:
     if log.footer is not None:
         writer.footer(log.footer)
     return stream.getvalue()
+
+
+@cache
+def log_lines() -> tuple[bytes, ...]:
+    """Return the lines of the log of a run with every status."""
+    return tuple(text_of(everything()).encode().splitlines(keepends=True))
 
 
 def write(path: Path, log: RunLog) -> Path:

@@ -11,12 +11,7 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reports.strength.drivers import (
-    driver_data,
-    driver_lines,
-    driver_share,
-    few_lines,
-)
+from dmlconf.reports.strength.drivers import DriverDefects, driver_data, survivor_lines
 from dmlconf.strength.drivers.catalogue import bug_reports, driver_defects
 from dmlconf.strength.drivers.computation import Computation
 from dmlconf.strength.drivers.conditions import condition, features
@@ -298,7 +293,7 @@ def test_what_fewer_than_three_cases_notice_is_named(tmp_path: Path) -> None:
     for entries, count in ((more[:1], "two cases notice"), (more, "")):
         file.write_text(case + "".join(entries), encoding="utf-8")
         line = "cumulative sum beyond 256 elements starts anew: "
-        lines = [each for each in few_lines(figure_of(file)) if line in each]
+        lines = [each for each in DriverDefects(figure_of(file)).remarks() if line in each]
         assert len(lines) == bool(count)
         assert all(f"{line}{count} it" in each for each in lines)
 
@@ -357,10 +352,10 @@ def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> Non
     file = tmp_path / "suite.yaml"
     file.write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     figure = figure_of(file)
-    assert 0 < driver_share(figure) < 100
+    assert 0 < DriverDefects(figure).share < 100
     data = driver_data(figure)
     assert data["caught_in_every_operator"] < data["defects"] == len(figure.by_defect)
-    assert len(list(driver_lines(figure))) == len(figure.survivors) > 0
+    assert len(list(survivor_lines(figure))) == len(figure.survivors) > 0
 
 
 def test_explanations_of_survivors_name_operators_of_their_defect() -> None:
@@ -372,7 +367,7 @@ def test_the_line_of_a_survivor_has_its_explanation(tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(ROUNDING, encoding="utf-8")
     figure = figure_of(file)
-    (line,) = [one for one in driver_lines(figure) if "rounding takes halves to even" in one]
+    (line,) = [one for one in survivor_lines(figure) if "rounding takes halves to even" in one]
     assert line.endswith("explained: DML_ROUNDING_MODE has no constant for halves away from zero")
 
 

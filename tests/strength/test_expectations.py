@@ -13,7 +13,7 @@ from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import Recorded
-from dmlconf.reports.strength.expectations import expectation_lines, permitted_lines, weak_operators
+from dmlconf.reports.strength.expectations import permitted_lines, unnoticed_lines, weak_operators
 from dmlconf.strength.expectations import ExpectationFigure, measure_expectations
 from dmlconf.strength.perturbations import KINDS
 from tests.cli.process import dmlconf_here
@@ -51,7 +51,7 @@ def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
     assert {kind for _, kind in figure.tallies} == set(KINDS)
     assert all(tally.noticed == tally.tried > 0 for tally in figure.tallies.values())
     assert weak_operators(figure, 100) == {}
-    assert list(expectation_lines(figure)) == []
+    assert list(unnoticed_lines(figure)) == []
 
 
 def test_what_the_reference_gives_is_no_expectation_of_the_case(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_rule_without_such_a_source_must_notice(
     monkeypatch.setattr("dmlconf.strength.expectations.sources", dict)
     figure = measured(tmp_path, ABSOLUTE_LIMIT)
     assert weak_operators(figure, 99)["ELEMENT_WISE_COS"] < 99
-    assert any("1,000 ULP in FLOAT32" in line for line in expectation_lines(figure))
+    assert any("1,000 ULP in FLOAT32" in line for line in unnoticed_lines(figure))
 
 
 def test_a_case_that_is_wrong_as_it_is_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlconf.engine.session import no_expectation
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reports.strength.graphs import graph_lines, graph_share
+from dmlconf.reports.strength.graphs import Graphs
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, LEGITIMATE_GRAPH_DIFFERENCES, GraphSite
 from dmlconf.strength.graph_figure import GraphFigure, GraphTally, measure_graphs
 from tests.cli.process import dmlconf_here
@@ -77,7 +77,7 @@ def test_nearly_all_defects_are_noticed_and_no_legitimate_difference_fails(tmp_p
         }
         refused = [tally.unexpected for tally in figure.legitimate.values() if tally.unexpected]
         assert not refused
-        assert graph_share(figure) > 97
+        assert Graphs(figure).share > 97
 
 
 def test_reports_a_defect_that_passes_and_a_legitimate_difference_that_fails() -> None:
@@ -86,11 +86,11 @@ def test_reports_a_defect_that_passes_and_a_legitimate_difference_that_fails() -
         defects={"dropped": GraphTally(4, 3, ["graphs/a: relu"])},
         legitimate={"fused": GraphTally(2, 1, ["graphs/b"])},
     )
-    assert list(graph_lines(figure)) == [
+    assert list(Graphs(figure).remarks()) == [
         "passes: dropped, graphs/a: relu",
         "fails although it is right: fused, graphs/b",
     ]
-    assert graph_share(figure) == 75
+    assert Graphs(figure).share == 75
 
 
 def test_the_command_measures_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.cases.building.build import build
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.reports.strength.perturbations import kind_shares, perturbation_lines, weak_kinds
+from dmlconf.reports.strength.perturbations import Perturbations, kind_shares, weak_kinds
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.perturbations import KINDS
 
@@ -65,7 +65,7 @@ def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
     shares = kind_shares(strength.perturbed)
     assert {one.kind for one in shares} == set(KINDS)
     assert [one.share for one in shares] == [100.0] * len(shares)
-    assert list(perturbation_lines(strength.perturbed)) == []
+    assert list(Perturbations(strength.perturbed, 0).remarks()) == []
     assert strength.mutants == {}
 
 

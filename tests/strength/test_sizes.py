@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.cases.loading.loader import load_suite
-from dmlconf.reports.strength.sizes import size_share
+from dmlconf.reports.strength.sizes import SizeDefects
 from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
 from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
@@ -115,8 +115,9 @@ def test_weights_of_another_case_are_noticed_where_directml_owns_them(tmp_path: 
 
 
 def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:
-    assert size_share(figure_of(tmp_path, negation(17))) == 100
-    assert size_share(figure_of(tmp_path, negation(17, "{constant: {value: 1}}"))) < 100
+    assert SizeDefects(figure_of(tmp_path, negation(17))).share == 100
+    spoiled = negation(17, "{constant: {value: 1}}")
+    assert SizeDefects(figure_of(tmp_path, spoiled)).share < 100
 
 
 def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_path: Path) -> None:

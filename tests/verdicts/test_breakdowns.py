@@ -1,4 +1,4 @@
-"""Breakdowns of processes that no case explains are found."""
+"""A run reports breakdowns of worker processes that no case explains."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_case_that_broke_down_alone_explains_its_earlier_tries() -> None:
     assert unexplained_breakdowns([guilty, verdict("b", lost(1, 8, 2))]) == []
 
 
-def test_of_two_breakdowns_with_a_case_that_of_fewer_cases_counts() -> None:
+def test_of_two_breakdowns_during_a_case_the_one_with_fewer_cases_is_reported() -> None:
     cases = [verdict("a", lost(1, 7, 2), lost(2, 3, 1)), verdict("b", lost(1, 8, 2))]
     [found] = unexplained_breakdowns(cases)
     assert (found.process, found.sequence, found.cases) == (2, 3, ("a",))

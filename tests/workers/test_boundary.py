@@ -10,8 +10,8 @@ import pytest
 
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict
+from tests.backends.installing import plugin
 from tests.cli.process import dmlconf, dmlconf_here
-from tests.workers.test_pool import plugin
 
 CASES = """
 operator: TILE

@@ -11,13 +11,7 @@ import pytest
 
 from dmlconf.backends.registry import parse
 from dmlconf.workers.control_groups import processor_quota
-from dmlconf.workers.execution import (
-    Execution,
-    Limits,
-    execution_of,
-    limits_of,
-    processes_that_pay,
-)
+from dmlconf.workers.execution import Execution, Limits, execution_of, limits_of, processes_that_pay
 from tests.cli.process import environment
 
 NUMPY, FAULTY = parse("numpy"), parse("faulty:zeros")

@@ -1,4 +1,4 @@
-"""Cases that do not fit into memory: unsupported, and never made."""
+"""Cases that do not fit into memory are unsupported, and their tensors are never made."""
 
 from __future__ import annotations
 
@@ -138,7 +138,10 @@ def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
 
 
 def test_a_case_that_may_take_much_runs_in_another_process(tmp_path: Path) -> None:
-    """Here the run's own process would take it; without a temporary folder there is no other."""
+    """A worker process needs a temporary folder: without one, a case of much memory cannot run.
+
+    With more memory the run's own process runs the same case, and needs no such folder.
+    """
     text = LARGE.replace("normal: {least: 0}", "sequence") % (1, 1)
     (tmp_path / "relu.yaml").write_text(text, encoding="utf-8")
     done = dmlconf(tmp_path, "run", "relu.yaml", "--log", "run.jsonl", **{VARIABLE: "200"})
@@ -172,10 +175,7 @@ def test_validate_refuses_a_large_case_without_a_tag(tmp_path: Path) -> None:
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/clear_refs")
 def test_no_case_of_the_suite_takes_more_than_it_may(bundled_suite: Suite) -> None:
-    """The largest case of each entry with sizes is run and judged.
-
-    Measured is how far the process grows meanwhile.
-    """
+    """Run and judge the largest case of each entry with sizes, and measure the peak of memory."""
     numpy = registry.parse("numpy")
     backend = in_process(numpy, registry.create(numpy))
     against, _ = suite_expectations([cases_directory()])

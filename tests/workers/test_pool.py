@@ -18,6 +18,7 @@ from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Ou
 from dmlconf.cases.building.build import build
 from dmlconf.cases.model import Case
 from dmlconf.workers.pool import BATCH, HOPELESS, WorkerPool
+from tests.backends.installing import plugin
 from tests.engine.cases import many
 from tests.workers.processes import running
 
@@ -166,19 +167,6 @@ class Together:
 
 create = Together
 '''
-
-
-def plugin(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
-    """Install a plugin of that name for this test's processes."""
-    folder = directory / "plugin"
-    information = folder / f"{name}-1.0.dist-info"
-    information.mkdir(parents=True)
-    (folder / f"{name}.py").write_text(code, encoding="utf-8")
-    (information / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        f"[dmlconf.backends]\n{name} = {name}:create\n", encoding="utf-8"
-    )
-    monkeypatch.syspath_prepend(folder)
 
 
 @pytest.fixture
@@ -528,12 +516,7 @@ def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) 
 def test_a_process_that_ends_at_its_start_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = tmp_path / "dies-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dies\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[dmlconf.backends]\ndies = dies:create\n")
-    (tmp_path / "dies.py").write_text("import os\ndef create(options): os._exit(7)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    plugin(tmp_path, monkeypatch, "dies", "import os\ndef create(options): os._exit(7)\n")
     with (
         WorkerPool(registry.BackendName("dies", ""), 1, 60) as pool,
         pytest.raises(BackendError, match="its process ended with exit code 7 at the start"),

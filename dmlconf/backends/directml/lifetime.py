@@ -11,8 +11,7 @@ DirectML in use does not define, measurements on DirectML 1.8.0 to 1.15.4.
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -69,7 +68,7 @@ class DeviceUnderTest:
 def _minimum_levels(tested: DeviceUnderTest) -> str:
     """DMLCreateDevice1 accepts every level up to the highest, and refuses higher ones."""
     with _opened(tested) as device:
-        highest = _highest(device, dml.FEATURE_LEVELS)
+        highest = device.highest_of(dml.FEATURE_LEVELS)
         for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
             refusal = None
             try:
@@ -95,12 +94,12 @@ def _minimum_levels(tested: DeviceUnderTest) -> str:
 def _feature_queries(tested: DeviceUnderTest) -> str:
     """CheckFeatureSupport returns the highest level of those queried, the same each time."""
     with _opened(tested) as device:
-        highest = _highest(device, dml.FEATURE_LEVELS)
+        highest = device.highest_of(dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):
             asked = dml.FEATURE_LEVELS[:count]
             for order in (asked, asked[::-1], asked):
                 expected = max(level for level in asked if level <= highest)
-                answer = _highest(device, order)
+                answer = device.highest_of(order)
                 if answer != expected:
                     raise CheckFailedError(
                         f"queried for levels up to {_level(asked[-1])}, it returns "
@@ -208,14 +207,6 @@ def _opened(tested: DeviceUnderTest) -> Iterator[Device]:
         yield device
     finally:
         device.close()
-
-
-def _highest(device: Device, asked: Sequence[int]) -> int:
-    levels = (ctypes.c_uint32 * len(asked))(*asked)
-    query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
-    answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
-    device.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
-    return int(answer.MaxSupportedFeatureLevel)
 
 
 def _refuses_other_sizes(device: Device) -> None:

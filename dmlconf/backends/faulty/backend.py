@@ -29,13 +29,7 @@ import numpy as np
 import dmlconf
 from dmlconf.backends.errors import OptionError
 from dmlconf.backends.faulty.levels import capabilities_of, run_at
-from dmlconf.backends.faulty.modes import (
-    DEFAULT_MODES,
-    MODE_WORDS,
-    SWITCHES,
-    VARIANTS,
-    Modes,
-)
+from dmlconf.backends.faulty.modes import DEFAULT_MODES, MODE_WORDS, SWITCHES, VARIANTS, Modes
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options, variants_of
 from dmlconf.backends.protocol import (

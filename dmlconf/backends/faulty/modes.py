@@ -1,4 +1,8 @@
-"""Modes in which a faulty backend pretends to compile and run, and those with the fault."""
+"""Modes of the faulty backend: how it pretends to compile operators, and when its fault occurs.
+
+With `faulty:negated,metacommands=off,only=metacommands` outputs are right, since the fault needs
+metacommands.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +36,13 @@ MODE_WORDS: Final = tuple(f"{name}={value}" for name, values in _VALUES.items() 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """How operators are compiled, as in the backend `directml`, and when the fault occurs.
+    """How operators are compiled, as in the backend `directml`, and in which mode the fault occurs.
 
     Attributes:
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether each operator is compiled as a graph of one node.
-        only: the mode that the fault needs; empty if none.
+        only: the mode in which the fault occurs, such as `graph`; empty if it always occurs.
     """
 
     metacommands: bool = True

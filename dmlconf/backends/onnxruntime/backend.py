@@ -269,7 +269,7 @@ class OnnxRuntimeBackend:
     def _refused(
         self, stage: str, model: onnx.ModelProto, error: Exception, seconds: float
     ) -> Declined | Rejection:
-        """Return what an error of ONNX Runtime means for a case."""
+        """Return the outcome of a case whose model ONNX Runtime refuses with an error."""
         from dmlconf.backends.onnxruntime.models import operators_of
 
         text = str(error)
@@ -306,7 +306,7 @@ def variants(argument: str) -> Mapping[str, str]:
 
 
 def limit_of(text: str, operators: Collection[str], provider: str) -> str:
-    """Return what an error of ONNX Runtime says that is not supported; empty for any other error.
+    """Return the limit of ONNX Runtime that an error reports; empty for any other error.
 
     An operator that is not the model's own was made by ONNX Runtime's optimiser, so that its
     lack of a kernel is a fault, not a limit.
@@ -342,7 +342,10 @@ def _imported() -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what an error says first, and where that is long, its end, which has the cause."""
+    """Return the first line of an error; where that is long, its begin and the last line.
+
+    The last line of a long error has the cause.
+    """
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__

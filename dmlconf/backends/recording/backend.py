@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.protocol import (
-    Breakdown,
-    BreakdownKind,
-    Capabilities,
-    Environment,
-    Outcome,
-)
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Capabilities, Environment, Outcome
 from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.recording.store import StoredRecording, recording_path
 from dmlconf.cases.model import Case
@@ -49,7 +43,7 @@ class RecordingBackend:
         )
 
     def capabilities(self) -> Capabilities:
-        """Return what the recorded backend could run."""
+        """Return the capabilities of the recorded backend."""
         return self._head.capabilities
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:

@@ -81,7 +81,7 @@ def _beyond_types(data_type: str, identifier: str, capabilities: Capabilities) -
 
 
 def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
-    """Return what outputs there are, each with the first case that has it."""
+    """Return the kinds of recorded outputs, each with the first case that has such an output."""
     if isinstance(entries, LazyEntries):
         return entries.kinds
     kinds: dict[Kind, str] = {}

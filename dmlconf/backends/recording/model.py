@@ -50,7 +50,7 @@ class Entry:
 
 
 def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
-    """Return what a recording keeps of a case; for large outputs, a sample."""
+    """Return the entry of a case in a recording; it has a sample of each large output."""
     digest = case_digest(case)
     if isinstance(outcome, Rejection):
         return Entry(digest, outcome)

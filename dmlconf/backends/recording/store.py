@@ -76,7 +76,7 @@ class StoredRecording:
             yield path, read_head(path)
 
     def head(self) -> Recording:
-        """Return what all files of the recording have in common.
+        """Return the recording's head, which all its files share: the environment and capabilities.
 
         Raises:
             BackendError: there is no file, one cannot be read, or they were recorded on different

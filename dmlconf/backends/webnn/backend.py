@@ -151,7 +151,7 @@ class WebNNBackend:
         return [_outcome(self._evaluated([program])[0]) for program in programs]
 
     def _evaluated(self, programs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return what the page makes of programs; fewer results where the browser ended."""
+        """Return the results that the page computes for programs; fewer if the browser ended."""
         timeout = None if self._timeout is None else self._timeout * len(programs)
         try:
             results = self._browser.evaluate(f"runAll({json.dumps(programs)})", timeout)

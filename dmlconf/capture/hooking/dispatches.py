@@ -264,7 +264,10 @@ class Dispatches:
         return [_Dispatch(what, bound, dispatchable, late=late)]
 
     def _initializations(self, owners: Sequence[int], bound: _Table) -> list[_Dispatch]:
-        """Return what an initialiser initialises; its bindings are those of all, in order."""
+        """Return a dispatch for each operator that an initialiser initialises and that owns data.
+
+        The initialiser's table has the bindings of all its operators, in order.
+        """
         found, start = [], 0
         for owner in owners:
             what = self._compiled.get(owner)

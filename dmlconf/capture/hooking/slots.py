@@ -63,7 +63,7 @@ class Range:
 def operator_slots(number: int, flags: int, operator: Operator, desc: Desc) -> Compiled:
     """Return a compiled operator with the slots of its tensors."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = {name: tensor for name, _, tensor in tensors_of(operator, desc, *kinds)}
+    tensors = {name: tensor for name, _, tensor in tensors_of(operator, desc)}
     inputs, outputs = (
         tuple(
             None if name is None else Slot(name, tensors[name])

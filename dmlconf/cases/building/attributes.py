@@ -11,10 +11,10 @@ from dmlconf.cases.errors import CaseError, CaseErrors
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["array_length", "read_attribute", "require_scalars"]
+__all__ = ["array_length", "read_attribute", "require_scalars", "set_counts"]
 
 _WHOLE: Final[Mapping[AttributeKind, DataType]] = {
     AttributeKind.UINT: DataType.UINT32,
@@ -61,6 +61,14 @@ def array_length(
             (*where, count), f"lengths differ: {statements}", f"{count} may be left out"
         )
     return int(next(iter(lengths.values()), 0))
+
+
+def set_counts(
+    operator: Operator, desc: dict[str, Any], where: Sequence[str | int] = ("desc",)
+) -> None:
+    """Set each count field of a desc to the length of its arrays, as `array_length` returns it."""
+    for count, arrays in operator.count_fields.items():
+        desc[count] = array_length(count, desc, arrays, where)
 
 
 def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
@@ -129,8 +137,7 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
         return by_value.get(value, value)
     short = str(value).removeprefix(enumeration.prefix)
     if short not in enumeration.values:
-        near = nearest(short, enumeration.values)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(enumeration.values)}"
+        hint = name_hint(short, enumeration.values)
         raise CaseError(where, f"{field.base_type} has no constant {value!r}", hint)
     return short
 
@@ -155,8 +162,7 @@ def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str
         with errors.collected():
             desc[member.name] = _nested_field(operator, member, fields.get(member.name), where)
     errors.raise_any()
-    for count, arrays in operator.count_fields.items():
-        desc[count] = array_length(count, desc, arrays, where)
+    set_counts(operator, desc, where)
     require_scalars(operator, desc, where)
     return desc
 
@@ -165,15 +171,13 @@ def _operator(name: Any, where: Sequence[str | int]) -> Operator:
     try:
         return catalogue.operator(str(name))
     except catalogue.UnknownOperatorError as error:
-        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
-        raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
+        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
 
 
 def _unknown(operator: Operator, name: str, where: Sequence[str | int]) -> CaseError:
     known = [field.name for field in operator.fields if not field.is_tensor]
-    near = nearest(name, known)
     listed = f"known here: {', '.join(known)}" if known else f"{operator.name} has no attributes"
-    hint = f"did you mean `{near}`?" if near else listed
+    hint = name_hint(name, known, listed, mark="`")
     return CaseError((*where, name), f"unknown field `{name}` in {operator.name}", hint)
 
 

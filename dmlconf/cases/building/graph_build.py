@@ -24,15 +24,9 @@ from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import GRAPH_FACTS, GRAPHS, graph_entry
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.expressions import Budget, Namespace, namespace
-from dmlconf.graphs.model import (
-    Constant,
-    Graph,
-    InputEdge,
-    IntermediateEdge,
-    OutputEdge,
-)
+from dmlconf.graphs.model import Constant, Graph, InputEdge, IntermediateEdge, OutputEdge
 from dmlconf.graphs.relations import Relation, lacking
 from dmlconf.graphs.wiring import WIRING_RULES, wiring_problems
 from dmlconf.limits import MOST_CASE_STEPS
@@ -120,9 +114,7 @@ def read_relation(written: Any) -> Relation | None:
     """
     if written is None or written in list(Relation):
         return None if written is None else Relation(written)
-    near = nearest(str(written), Relation)
-    hint = f"did you mean {near}?" if near else f"one of {', '.join(Relation)}"
-    raise CaseError(("relation",), f"{written!r} is not a relation", hint)
+    raise CaseError(("relation",), f"{written!r} is not a relation", name_hint(written, Relation))
 
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
@@ -319,8 +311,7 @@ def _expectation(
     elif expect is not None:
         errors = CaseErrors()
         for name in expect.keys() - graph.outputs.keys():
-            near = nearest(name, graph.outputs)
-            hint = f"did you mean {near}?" if near else f"outputs: {', '.join(graph.outputs)}"
+            hint = name_hint(name, graph.outputs, f"outputs: {', '.join(graph.outputs)}")
             errors.add(CaseError(("expect", name), f"the graph has no output {name}", hint))
         errors.raise_any()
     return read_expectation(graph_entry((), graph.outputs), entry, expect, desc, files)
@@ -333,8 +324,7 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
     for node in graph.operator_nodes:
         known |= constraint_names(node.operator)
     if constraint not in known:
-        near = nearest(constraint, known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+        hint = name_hint(constraint, sorted(known))
         message = f"neither graphs nor their nodes have a constraint {constraint!r}"
         raise CaseError(("expect", "constraint"), message, hint)
 
@@ -357,9 +347,10 @@ def operators_in(planned: PlannedCase) -> frozenset[str]:
 def _written_operators(
     template: CaseTemplate,
 ) -> tuple[Mapping[str, Any], frozenset[str] | Sequence[Any]]:
-    """Return what the operators of an entry's nodes depend on: the named values, and they.
+    """Return the operators of an entry's nodes, and the named values that they depend on.
 
-    Nearly all entries name them without an expression. They are then the same for each case.
+    Nearly all entries name operators without an expression. The operators are then the same for
+    each case, and no named value counts.
     """
     entry = template.data
     nodes = entry["nodes"].items()

@@ -16,7 +16,7 @@ from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.expressions import Namespace
 from dmlconf.graphs.model import CONSTANT_TENSOR, Node, Slot
 from dmlconf.limits import MOST_NODES
@@ -109,8 +109,7 @@ def _operator(name: Any, where: Where) -> Operator:
     try:
         entry = catalogue.entry_of(str(name))
     except catalogue.UnknownOperatorError as error:
-        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
-        raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
+        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
     if not isinstance(entry, Operator):
         raise CaseError(where, "a graph cannot be a node of a graph", "name an operator")
     return entry
@@ -124,8 +123,7 @@ def _known_fields(
     errors = CaseErrors()
     for name, node in desc.items():
         if name not in known and evaluated(node, names) is not None:
-            near = nearest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+            hint = name_hint(name, known, f"known here: {', '.join(known)}", mark="`")
             message = f"unknown field `{name}` in {operator.name}"
             errors.add(CaseError((*where, "desc", name), message, hint))
     errors.raise_any()
@@ -240,8 +238,7 @@ class NodeReader:
         if self._faulty:
             return (name, tensor) if tensor else name
         known = [*self._inputs, *self._constants, *self._last]
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"known here: {', '.join(known)}"
+        hint = name_hint(name, known, f"known here: {', '.join(known)}")
         raise CaseError(where, f"there is no node, graph input or constant {name}", hint)
 
     def tensor(self, source: Source, where: Where) -> TensorDesc:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.building.attributes import array_length, read_attribute, require_scalars
+from dmlconf.cases.building.attributes import read_attribute, require_scalars, set_counts
 from dmlconf.cases.building.files import CaseFiles
 from dmlconf.cases.building.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.building.tensor_entry import expected_array, read_tensor, require_list
@@ -29,7 +29,7 @@ from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Entry, Field, FieldKind, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.expressions import Budget, Namespace, namespace
 from dmlconf.limits import MOST_CASE_STEPS
 from dmlconf.tensors.datatypes import Array
@@ -140,8 +140,7 @@ def _desc(
         except CaseError as error:
             errors.add(error)
     errors.raise_any()
-    for count, arrays in operator.count_fields.items():
-        desc[count] = array_length(count, desc, arrays)
+    set_counts(operator, desc)
     require_scalars(operator, desc)
     return desc, data
 
@@ -240,7 +239,7 @@ def read_expectation(
     desc: Desc,
     files: CaseFiles,
 ) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what a case expects; None if it does not say.
+    """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
         operator: the operator, or a graph's entry.
@@ -297,7 +296,6 @@ def _check_constraint(operator: Operator, constraint: str | None) -> None:
         return
     known = constraint_names(operator)
     if constraint not in known:
-        near = nearest(constraint, known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+        hint = name_hint(constraint, sorted(known))
         message = f"{operator.name} has no constraint {constraint!r}"
         raise CaseError(("expect", "constraint"), message, hint)

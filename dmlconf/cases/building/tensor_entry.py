@@ -14,7 +14,7 @@ from dmlconf.cases.errors import CaseError
 from dmlconf.cases.model import Fill
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.documents.problems import nearest
+from dmlconf.documents.problems import name_hint
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import FILLS, fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored
@@ -122,8 +122,7 @@ def _data_type(value: Any, where: Sequence[str | int]) -> DataType:
     try:
         return _TYPES[name]
     except KeyError:
-        near = nearest(name, DataType)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(DataType)}"
+        hint = name_hint(name, DataType)
         raise CaseError(where, f"{value!r} is not a data type", hint) from None
 
 
@@ -138,8 +137,7 @@ def _strides(
         message = "`layout` and `Strides` both say where the elements are"
         raise CaseError((*where, "layout"), message, "keep one of them")
     if not isinstance(layout, str) or layout not in LAYOUTS:
-        near = nearest(str(layout), LAYOUTS)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(LAYOUTS)}"
+        hint = name_hint(layout, LAYOUTS)
         raise CaseError((*where, "layout"), f"{layout!r} is not a layout", hint)
     return LAYOUTS[layout](sizes)
 
@@ -187,9 +185,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         raise CaseError(where, "a fill has one name", _FORM)
     name, arguments = next(iter(parts.items()))
     if name not in FILLS:
-        near = nearest(str(name), FILLS)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(FILLS)}"
-        raise CaseError(where, f"there is no fill {name!r}", hint)
+        raise CaseError(where, f"there is no fill {name!r}", name_hint(name, FILLS))
     arguments = arguments or {}
     if not isinstance(arguments, Mapping) or not all(
         isinstance(value, int | float) for value in arguments.values()

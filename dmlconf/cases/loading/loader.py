@@ -44,7 +44,7 @@ from dmlconf.documents.schema import Checker, schema_problems
 from dmlconf.documents.store import Entries
 from dmlconf.limits import LARGEST_DOCUMENT
 
-__all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
+__all__ = ["Suite", "built_case", "case_problems", "load_suite", "require_valid", "valid_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Suite:
 
 
 def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
-    """Return what is wrong with a template's case, each with its location in the file."""
+    """Return the problems of a template's case that cannot be built, each with its location."""
     return _problems(read_document(template.about.location.path), template.index, error)
 
 
@@ -297,9 +297,8 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
         try:
             yield catalogue.operator(name)
         except catalogue.UnknownOperatorError as error:
-            hint = f"did you mean {error.suggestion}?" if error.suggestion else None
             message = f"the catalogue has no operator {name}"
-            problems.append(document.problem(where, message, hint))
+            problems.append(document.problem(where, message, error.hint))
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:
@@ -369,7 +368,7 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield what keeps cases from being built, and collect the first case of each entry."""
+    """Yield the problems of cases that cannot be built, and collect each entry's first case."""
     budget = MatrixBudget()
     for template in templates:
         try:
@@ -415,6 +414,18 @@ def _is_first(suite: Suite, planned: PlannedCase) -> bool:
     """Return whether a case is the first one of its template."""
     expansion = suite.expansions.get(planned.template)
     return expansion is None or planned.parameters == expansion.parameters(0)
+
+
+def built_case(planned: PlannedCase) -> Case:
+    """Return the planned case, which may break constraints.
+
+    Raises:
+        InvalidFilesError: it cannot be built.
+    """
+    try:
+        return build(planned)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
 
 
 def valid_case(planned: PlannedCase, recall: Callable[[Case], None] = lambda case: None) -> Case:

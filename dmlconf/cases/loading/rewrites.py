@@ -1,8 +1,9 @@
 """The catalogue of rewrites of graph compilers, and the rewritten graphs of cases.
 
-`schemas/rewrites.yaml` says what compilers do to graphs and under which conditions that is right. A
-graph case with a `rewrite` is one in which a rewrite is right, or one in which just one condition
-does not hold. It has the nodes that a compiler would run which rewrites nevertheless: the mutant.
+`schemas/rewrites.yaml` says how compilers rewrite graphs, and under which conditions a rewrite is
+right. In a graph case with a `rewrite`, all conditions hold, or exactly one does not. The case also
+has the rewritten nodes, which a compiler runs that applies the rewrite: the mutant. If a condition
+does not hold, the mutant's outputs are wrong, so the case catches such a compiler.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from dmlconf.cases.building.graph_build import build_graph
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import CaseTemplate, PlannedCase
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
-from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.problems import Problem, name_hint
+from dmlconf.documents.reader import Document
+from dmlconf.documents.schema import checked_document, problems_in
 from dmlconf.resources import schemas_directory
 
 __all__ = [
@@ -51,13 +52,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Something that graph compilers do to graphs.
+    """A rewrite: a change that graph compilers make to graphs.
 
     Attributes:
         name: unique in the catalogue, such as `remove-multiplication-by-one`.
         kind: folding, elimination, merging and so on.
-        does: what it replaces by what.
-        conditions: what must hold for it to be right, by name.
+        does: which nodes it replaces, and by which others.
+        conditions: the conditions under which it is right, by name.
         sources: compilers that do it, or reports of it done wrongly.
     """
 
@@ -88,10 +89,6 @@ def rewrites() -> Mapping[str, Rewrite]:
     Raises:
         InvalidFilesError: the file does not fit `schemas/rewrites.schema.json`.
     """
-    document = read_document(_file())
-    problems = _problems(document)
-    if problems:
-        raise InvalidFilesError(problems)
     return {
         entry["name"]: Rewrite(
             entry["name"],
@@ -100,7 +97,7 @@ def rewrites() -> Mapping[str, Rewrite]:
             entry["right_if"],
             tuple(_source(source) for source in entry["sources"]),
         )
-        for entry in document.data["rewrites"]
+        for entry in _document().data["rewrites"]
     }
 
 
@@ -124,19 +121,12 @@ def lint_rewrites(path: Path | None = None) -> list[Problem]:
     Args:
         path: another file than dmlconf's own.
     """
-    try:
-        return _problems(read_document(path or _file()))
-    except InvalidFilesError as error:
-        return list(error.problems)
+    return problems_in(lambda: _document(path))
 
 
-def _file() -> Path:
-    return schemas_directory() / "rewrites.yaml"
-
-
-def _problems(document: Document) -> list[Problem]:
-    problems = schema_problems(document, Checker(bundled_schema("rewrites")), document.data)
-    return problems or list(document.repeated_names("rewrites"))
+def _document(path: Path | None = None) -> Document:
+    file = path or schemas_directory() / "rewrites.yaml"
+    return checked_document(file, "rewrites", lambda document: document.repeated_names("rewrites"))
 
 
 def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
@@ -158,16 +148,15 @@ def case_rewrite(template: CaseTemplate) -> CaseRewrite | None:
 
 def _known(name: str, known: Mapping[str, Any], what: str, where: tuple[str, ...]) -> None:
     if name not in known:
-        near = nearest(name, known)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
-        raise CaseError(where, f"schemas/rewrites.yaml has no {what} {name}", hint)
+        message = f"schemas/rewrites.yaml has no {what} {name}"
+        raise CaseError(where, message, name_hint(name, known))
 
 
 def rewritten(planned: PlannedCase) -> GraphCase:
-    """Return the graph that a compiler runs which does the rewrite of a case.
+    """Return the mutant of a case: the graph that a compiler runs if it applies the rewrite.
 
-    It is the case's own graph with the inputs, constants, nodes and outputs of its `rewrite`
-    instead of those of the same names. Nodes that feed nothing may remain.
+    The inputs, constants, nodes and outputs of the case's `rewrite` replace those of the same
+    names. Nodes that feed nothing may remain.
 
     Raises:
         CaseError: the case has no rewrite, or the nodes do not make a graph.
@@ -199,10 +188,11 @@ _LEFT_OUT: Final = (
     "tolerance",
     "disputes",
 )
+"""Parts of a case's entry that say nothing about its mutant."""
 
 
 def _in_rewrite(error: CaseError, entry: Mapping[str, Any]) -> CaseError:
-    """Return the error with locations below `rewrite` where that has the part."""
+    """Return an error in a mutant with the locations of the parts that `rewrite` replaces."""
     first, *others = [
         CaseError(
             ("rewrite", *each.where) if _is_there(each.where, entry) else each.where,

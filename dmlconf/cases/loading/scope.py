@@ -12,7 +12,7 @@ from dmlconf.catalogue.graph import GRAPHS
 
 __all__ = ["may_hold", "shared_operators"]
 
-# What `_first_line` looks for where a line begins.
+# `_first_line` tries these at the begin of a line.
 _OPERATOR_LINE: Final = re.compile(rb"operator:[ \t]*['\"]?(\w+)")
 _OPERATORS_LINE: Final = re.compile(rb"operators:[ \t]*\[([^\]#]*)\]")
 
@@ -69,9 +69,10 @@ def _first_line(pattern: re.Pattern[bytes], content: bytes, key: bytes) -> re.Ma
 
 
 def _line_begins(content: bytes, key: bytes) -> Iterator[int]:
-    """Yield where the lines begin that begin with a key.
+    """Yield the offsets of the lines that begin with a key.
 
-    A pattern with `^` is tried at every line: in the whole suite, as long as importing NumPy takes.
+    A regular expression with `^` would be tried at every line. For the whole suite that takes as
+    long as importing NumPy does.
     """
     if content.startswith(key):
         yield 0

@@ -20,7 +20,7 @@ from dmlconf.cases.loading.scope import shared_operators
 from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.documents.files import UnreadableFileError, read_bytes, resolved
+from dmlconf.documents.files import UnreadableFileError, is_folder, read_bytes, resolved
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document
 from dmlconf.limits import LARGEST_DOCUMENT
@@ -163,7 +163,7 @@ def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
     Raises:
         OSError: the folder of shared files cannot be read.
     """
-    is_file = path.suffix in (".yaml", ".yml") and not _is_folder(path)
+    is_file = path.suffix in (".yaml", ".yml") and not is_folder(path)
     folder = path.parent if is_file else path
     name = (folder.name if folder.name not in ("", "..") else resolved(folder).name).upper()
     if name not in catalogue.case_folders():
@@ -172,13 +172,6 @@ def _shared_beside(path: Path) -> Iterator[tuple[Path, str]]:
     for file in files_under(beside / SHARED) or ():
         if (not is_file or file.name == path.name) and name in _operators_of(file):
             yield file, name
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # Such as a name that is too long.
-        return False
 
 
 def _operators_of(file: Path) -> frozenset[str]:

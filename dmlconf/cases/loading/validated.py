@@ -95,7 +95,7 @@ class Validated:
         self._changed = False
 
     def get(self, content: bytes) -> StoredFile | None:
-        """Return what is cached for a file with this content; None if nothing is."""
+        """Return the cached contents of a file with these bytes; None if they are not cached."""
         entry = self._store.get(_key(content))
         try:
             data, lines, expansions, valid = entry

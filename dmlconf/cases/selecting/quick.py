@@ -214,7 +214,7 @@ def _of_tensor(name: str, tensor: Mapping[str, Any]) -> Iterator[Feature]:
 
 
 def _words(values: Any) -> Iterator[str]:
-    """Yield what kinds of unusual numbers there are among an entry's values."""
+    """Yield the kinds of unusual numbers among an entry's values, such as `NaN`."""
     if isinstance(values, list | tuple):
         for value in values[:_MOST_VALUES]:
             yield from _words(value)

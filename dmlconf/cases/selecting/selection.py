@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dmlconf.cases.building.build import build
 from dmlconf.cases.building.graph_build import operators_in
-from dmlconf.cases.errors import CaseError
 from dmlconf.cases.identifiers import identifier_matcher
-from dmlconf.cases.loading.loader import case_problems
+from dmlconf.cases.loading.loader import built_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import keyword_matcher
 from dmlconf.cases.selecting.quick import quick_cases
 from dmlconf.cases.selecting.where import Condition
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
-from dmlconf.documents.problems import InvalidFilesError
 
 __all__ = [
     "CAPTURED_NOTE",
@@ -157,8 +154,4 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
     """
     if level == FEATURE_LEVELS[-1]:
         return True  # It has everything, so the case need not be built.
-    try:
-        case = build(planned)
-    except CaseError as error:
-        raise InvalidFilesError(case_problems(planned.template, error)) from error
-    return case.lowest_level <= level
+    return built_case(planned).lowest_level <= level

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dmlconf.cases.building.build import build
-from dmlconf.cases.errors import CaseError
 from dmlconf.cases.facts import names_of
-from dmlconf.cases.loading.loader import case_problems
+from dmlconf.cases.loading.loader import built_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import entry_of, operator_names
-from dmlconf.documents.problems import InvalidFilesError, nearest
+from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Budget, BudgetError, Expression, ExpressionError
 from dmlconf.limits import MOST_SELECTION_STEPS
 
@@ -62,10 +60,7 @@ class Condition:
         name = planned.template.operator_name
         if self._lacking.get(name):
             return False
-        try:
-            case = build(planned)
-        except CaseError as error:
-            raise InvalidFilesError(case_problems(planned.template, error)) from error
+        case = built_case(planned)
         names = names_of(case, self._expression)
         needed = self._expression.names
         if name not in self._lacking:

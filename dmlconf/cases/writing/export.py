@@ -78,7 +78,7 @@ def export_case(
 
 
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a device receives, in the form of a case's entry."""
+    """Return the parts of a case's entry that a device receives: desc or graph, and data."""
     if case.nodes:
         constants = {
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}

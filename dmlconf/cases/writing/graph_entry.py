@@ -11,7 +11,7 @@ from dmlconf.catalogue.model import Field
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.graphs.model import CONSTANT_TENSOR, Graph, Node, Slot
 
-__all__ = ["graph_parts"]
+__all__ = ["graph_parts", "reference"]
 
 
 def graph_parts(
@@ -35,7 +35,7 @@ def graph_parts(
     for edge in graph.input_edges:
         sources.setdefault((edge.node, edge.tensor), []).append(edge.graph_input)
     for link in graph.intermediate_edges:
-        text = _reference(names.get(link.from_node, link.from_node), link.from_tensor)
+        text = reference(names.get(link.from_node, link.from_node), link.from_tensor)
         sources.setdefault((link.to_node, link.to_tensor), []).append(text)
 
     def tensor(node: Node, name: str, desc: TensorDesc) -> dict[str, Any]:
@@ -75,13 +75,14 @@ def graph_parts(
         "outputs": {},
     }
     for out in graph.output_edges:
-        text = _reference(names.get(out.node, out.node), out.tensor)
+        text = reference(names.get(out.node, out.node), out.tensor)
         known = parts["outputs"].get(out.graph_output)
         parts["outputs"][out.graph_output] = text if known is None else [known, text]
     return {key: value for key, value in parts.items() if value or key == "outputs"}
 
 
-def _reference(node: str, tensor: str) -> str:
+def reference(node: str, tensor: str) -> str:
+    """Return a case file's reference to a node's output; that to a constant has no tensor."""
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 
 

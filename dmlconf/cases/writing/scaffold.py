@@ -59,7 +59,7 @@ def _unsuitable_graph(case: Case) -> tuple[bool | int, ...]:
 
 
 def _tensors(case: Case) -> Iterator[tuple[str, Field, TensorDesc]]:
-    return tensors_of(case.entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    return tensors_of(case.entry, case.desc)
 
 
 def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:

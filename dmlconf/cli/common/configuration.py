@@ -20,7 +20,7 @@ import click
 
 from dmlconf.cli.common.command_table import command_module
 from dmlconf.documents.files import UnreadableFileError, read_bytes
-from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.trees import TreeError, parsed_toml
 from dmlconf.limits import LARGEST_CONFIGURATION
 
@@ -290,8 +290,7 @@ class _Reader:
         self, name: str, table: Mapping[str, Any], key: Key, profile: str | None
     ) -> dict[str, Setting]:
         if name not in COMMANDS:
-            near = nearest(name, COMMANDS)
-            hint = f"did you mean {near}?" if near else f"tables are {', '.join(COMMANDS)}, profile"
+            hint = name_hint(name, COMMANDS, f"tables are {', '.join(COMMANDS)}, profile")
             self.refuse((*key, name), table, f"there is no command {name} to configure", hint)
             return {}
         settings: dict[str, Setting] = {}
@@ -305,8 +304,7 @@ class _Reader:
         setting = self.setting((*key, name), value, profile)
         known = configurable_parameters(command)
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"dmlconf {command} --help lists them"
+            hint = name_hint(name, known, f"dmlconf {command} --help lists them")
             self.problems.append(setting.problem(f"{command} has no option {name}", hint))
             return {}
         expected = _misfit(known[name], value)
@@ -358,7 +356,7 @@ def long_name(parameter: click.Parameter) -> str:
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return what the parameter expects, in words, if the value does not fit it; else None."""
+    """Return the kind of value that a parameter takes, in words; None if the value is one."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"
@@ -375,7 +373,7 @@ def _misfit(parameter: click.Parameter, value: Any) -> str | None:
 def settings_of(
     configuration: Configuration, command: click.Command, profile: str | None
 ) -> dict[str, Setting]:
-    """Return what the file sets for a command, by the parameter's name in Python.
+    """Return the settings that the file has for a command, by the parameter's name in Python.
 
     Args:
         configuration: the file.

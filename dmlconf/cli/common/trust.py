@@ -53,7 +53,9 @@ _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
-    """Return what a setting does that its file must be allowed for; None if it does nothing such.
+    """Return the effect for which a setting's file must be trusted, such as `loads a library`.
+
+    None if the setting has no such effect.
 
     Args:
         command: the command that it is for.
@@ -94,7 +96,7 @@ def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, 
 
 
 def _loaded_by(backend: str) -> str | None:
-    """Return what a backend's name loads besides dmlconf; None if it loads nothing else."""
+    """Return the foreign code that a backend's name loads, in words; None if it loads none."""
     from dmlconf.backends.registry import is_built_in  # Few runs have a configuration.
 
     name, _, options = backend.partition(":")
@@ -112,7 +114,7 @@ def _file_of(option: str, value: str) -> str | None:
 
 
 def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
-    """Return what is written outside a folder and the folder of logs; None if all is inside.
+    """Return a remark on the first file outside a folder and the folder of logs, if any.
 
     Links are followed: a checkout may bring a link that leads elsewhere.
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -15,6 +14,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.processors import usable_processors
 
@@ -22,11 +22,11 @@ __all__ = [
     "Number",
     "backend_option",
     "backend_options",
-    "challenge_option",
     "color_option",
     "directml_option",
     "early_end_options",
     "jobs_option",
+    "timeout_option",
     "with_directml",
 ]
 
@@ -92,16 +92,29 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
     )
 
 
-backend_options: Final = options(
-    option(
+def timeout_option(
+    text: str, default: float = 60.0, **attributes: Any
+) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `timeout`, in seconds.
+
+    Args:
+        text: the help.
+        default: the default.
+        attributes: others of the option.
+    """
+    return option(
         "--timeout",
-        default=60.0,
+        default=default,
         show_default=True,
         metavar="SECONDS",
         type=Number(min=0, min_open=True),
-        group=BACKEND_GROUP,
-        help="How long one case may take in a worker process.",
-    ),
+        help=text,
+        **attributes,
+    )
+
+
+backend_options: Final = options(
+    timeout_option("How long one case may take in a worker process.", group=BACKEND_GROUP),
     option(
         "--worker-memory",
         default=WORKER_MEMORY >> 20,
@@ -113,7 +126,7 @@ backend_options: Final = options(
     ),
     option(
         "--substrate",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=EXISTING_FILE,
         envvar="DMLCONF_SUBSTRATE",
         metavar="FILE",
         group=BACKEND_GROUP,
@@ -149,15 +162,6 @@ directml_option: Final = option(
     help="Use this DirectML.dll or libdirectml.so for every directml backend without its own "
     "path= option.",
 )
-
-
-def challenge_option(text: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `challenge`, which is None if the user gives none.
-
-    Args:
-        text: the help.
-    """
-    return option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), help=text)
 
 
 def with_directml(

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from dmlconf.cli.common.command import option
+from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.output.files import OutputError
 
 __all__ = ["block_nodes_option", "folder_error", "folder_option", "require_empty"]
@@ -16,7 +17,7 @@ folder_option: Final = option(
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("captured"),
     show_default=True,
     metavar="FOLDER",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import MODEL_TAG, names_models, without_models
 from dmlconf.cli.output.console import warn
+from dmlconf.documents.wording import counted
 
 __all__ = ["WITHOUT_MODELS", "leave_out_models"]
 
@@ -40,6 +41,6 @@ def leave_out_models(
         return plan
     rest, count = without_models(plan)
     if count:
-        cases = f"{count:,} case{'s' if count != 1 else ''} with the tag `{MODEL_TAG}`"
+        cases = f"{counted(count, 'case')} with the tag `{MODEL_TAG}`"
         warn(f"{cases} left out {why}: select them with --tag {MODEL_TAG}")
     return rest

@@ -12,6 +12,7 @@ from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.backend import Number
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import Footer, RunLog
 from dmlconf.verdicts.verdict import Status
@@ -90,7 +91,7 @@ demand_options: Final = options(
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return what `run_exit_code` does, even for a log that ends early."""
+    """Return the exit code as `run_exit_code` does, even for a log that ends early."""
     footer = log.footer
     if footer is None:
         summary = {str(status): count for status, count in status_counts(log).items()}
@@ -130,7 +131,7 @@ def run_exit_code(
 
 
 def _cases(count: int) -> str:
-    return f"{count:,} case{'s' if count != 1 else ''}"
+    return counted(count, "case")
 
 
 def severity(code: ExitCode) -> int:

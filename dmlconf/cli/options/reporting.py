@@ -14,6 +14,7 @@ import click
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.outputs import require_replaceable
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
@@ -96,7 +97,7 @@ def report_option(formats: Formats[Any]) -> Callable[[_Function], _Function]:
 log_option: Final = option(
     "--log",
     "log_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     group=REPORT_GROUP,
     help="Write the run log here.",

@@ -8,15 +8,12 @@ import click
 
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.run_log.earlier import EarlierRun, read_earlier
-from dmlconf.run_log.headers import (
-    environment_differences,
-    plan_differences,
-    selection_differences,
-)
+from dmlconf.run_log.headers import environment_differences, plan_differences, selection_differences
 from dmlconf.run_log.log import Header
 
 __all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
@@ -24,7 +21,7 @@ __all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
 resume_option = option(
     "--resume",
     "resumed_log",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="LOG",
     group=BACKEND_GROUP,
     help="Continue the run of this log: keep its verdicts, run the remaining cases, and append to "

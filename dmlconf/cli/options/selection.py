@@ -30,10 +30,12 @@ from dmlconf.cli.common.completion import (
 )
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say, warn
 from dmlconf.documents.problems import nearest, printable
+from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from dmlconf.certification.profiles import Profile
 
 __all__ = [
+    "challenge_option",
     "load",
     "load_chosen",
     "load_runnable",
@@ -59,7 +62,18 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _MOST_NAMED: Final = 3
 _ANYWHERE: Final[Scope] = (frozenset(), frozenset())
 
-paths_argument: Final = arguments("paths", type=click.Path(path_type=Path))
+paths_argument: Final = arguments("paths", type=ANY_PATH)
+
+
+def challenge_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `challenge`, which is None if the user gives none.
+
+    Args:
+        text: the help.
+        attributes: others of the option.
+    """
+    number = click.IntRange(1, 2**64 - 1)
+    return option("--challenge", metavar="N", type=number, help=text, **attributes)
 
 
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
@@ -160,13 +174,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             group=CHOICE_GROUP,
             help="Use the options of this profile of the configuration file.",
         ),
-        option(
-            "--challenge",
-            metavar="N",
-            type=click.IntRange(1, 2**64 - 1),
-            group=BACKEND_GROUP,
-            help="Vary the data of all generated cases by this number; documented cases and those "
+        challenge_option(
+            "Vary the data of all generated cases by this number; documented cases and those "
             "that state outputs keep theirs.",
+            group=BACKEND_GROUP,
         ),
     )
     return lambda function: added(_like_the_failed_run(function))
@@ -352,9 +363,7 @@ def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
 
 def _warn_of(missing: Sequence[str], source: CaseList) -> None:
     if missing:
-        named = ", ".join(missing[:_MOST_NAMED])
-        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
-        warn(f"{source.name}: there is no case {named}{more}")
+        warn(f"{source.name}: there is no case {first_names(missing, _MOST_NAMED)}")
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:

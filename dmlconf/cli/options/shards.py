@@ -13,8 +13,10 @@ from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.configuration import CHOICE_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.engine.shards import Selected, Shard, parse_shard, selected
 
 # Few commands read the times of an earlier run.
@@ -50,7 +52,7 @@ shard_options: Final = options(
     option(
         "--shard-by",
         "shard_log",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=EXISTING_FILE,
         metavar="LOG",
         group=CHOICE_GROUP,
         help="Balance the shards by the seconds in this log; give all shards the same log.",
@@ -73,7 +75,7 @@ def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path |
 
 def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
     """Report that no case is in a shard, and return the exit code."""
-    count = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    count = counted(len(plan), "case")
     say(f"Error: no case was selected: none of the {count} is in shard {shard}")
     return ExitCode.NOTHING_SELECTED
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.documents.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -82,7 +83,7 @@ def slower_complaints(
     compared = timing(base, new)
     if not compared.cases:
         return ["no case has a device time in both runs, so no times were compared"], []
-    cases = f"{compared.cases:,} case{'s' if compared.cases != 1 else ''}"
+    cases = counted(compared.cases, "case")
     lines = timing_lines(compared)
     begin = f"Slower than in the earlier run ({cases} timed in both)"
     said = [f"{begin}:", *(f"  {line}" for line in lines)] if lines else [f"{begin}: no operator"]

@@ -10,6 +10,7 @@ from dmlconf.capture.captured import Captured
 from dmlconf.capture.case_files import Written
 from dmlconf.capture.dispatch_cases import FOLDER
 from dmlconf.cli.output.console import say
+from dmlconf.documents.wording import counted
 
 __all__ = ["report_cases", "report_dispatches"]
 
@@ -18,8 +19,8 @@ _MOST_NAMED: Final = 5
 
 def report_cases(folder: Path, captured: Captured, written: Written) -> None:
     """Say what was written, what was left out, and what to do next."""
-    count = f"{written.cases:,} case{'' if written.cases == 1 else 's'}"
-    files = f"{len(written.files):,} file{'' if len(written.files) == 1 else 's'}"
+    count = counted(written.cases, "case")
+    files = counted(len(written.files), "file")
     say(f"Captured {captured.summary()}: {count} in {files} below {folder}")
     refused = {
         graph.hresult for graph in captured.graphs if graph.hresult not in (None, "S_OK")

@@ -20,7 +20,7 @@ _MOST_NAMED: Final = 3
 
 
 def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
-    """Return the cases of a plan about which there can be hints."""
+    """Return the cases of a plan that are not in the bundled suite."""
     bundled = cases_directory().resolve()
     own: dict[Path, bool] = {}
     for planned in plan:
@@ -31,7 +31,9 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
-    """Yield how to get unchecked cases outside the bundled suite checked.
+    """Yield hints on how dmlconf can check the cases that this run left unchecked.
+
+    There are hints about cases outside the bundled suite only.
 
     Args:
         log: the run.
@@ -78,9 +80,9 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether a case's operator is recorded; if so, no device can decide what is unchecked.
+    """Return whether the case's operator has a recording; if so, another one decides no more.
 
-    Recordings are in the operators' folders, beside the one of shared files.
+    The recording is in the operator's folder: `cases/gemm` for a case of GEMM in `cases/shared`.
     """
     file = _file(template)
     suites = (each.parent for each in file.parents if template.shared and each.name == SHARED)

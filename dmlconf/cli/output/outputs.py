@@ -10,18 +10,11 @@ from pathlib import Path
 
 import click
 
-from dmlconf.documents.files import resolved
+from dmlconf.documents.files import is_folder, resolved
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import RUN_LOG, recognised
 
 __all__ = ["prepare_files", "require_replaceable"]
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # Python before 3.14 raises where the folder above may not be searched.
-        return False
 
 
 def require_replaceable(
@@ -39,7 +32,7 @@ def require_replaceable(
     Raises:
         click.UsageError: the file must not be replaced.
     """
-    for each in () if _is_folder(file) else inputs:  # Opening a folder fails by itself.
+    for each in () if is_folder(file) else inputs:  # Opening a folder fails by itself.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))

@@ -28,7 +28,7 @@ def chosen_token() -> str:
     """Return the token of the environment, or a new one of 192 random bits.
 
     Raises:
-        click.UsageError: that of the environment is too short, or unfit for an address.
+        click.UsageError: the token of the environment is too short, or has other characters.
     """
     named = os.environ.get(_VARIABLE)
     if named is None:
@@ -44,10 +44,10 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
     """Answer requests until Ctrl-C.
 
     Args:
-        application: what answers.
+        application: answers the requests.
         host: the address to listen at.
         port: the port; 0 takes one that is free.
-        token: what the printed address has.
+        token: the secret that the printed address contains.
 
     Raises:
         click.UsageError: nobody can listen there, or the server's package is missing.
@@ -76,7 +76,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return a name for addresses: of all interfaces that of the machine, IPv6 in brackets."""
+    """Return the host for a printed address: the machine's name for 0.0.0.0, and [::1] for ::1."""
     if ip_address(host.partition("%")[0]).is_unspecified:
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host

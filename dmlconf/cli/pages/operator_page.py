@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
-from dmlconf.catalogue.loader import tensor_constraints
+from dmlconf.catalogue.constraints import common_constraint_names
 from dmlconf.catalogue.model import Operator, SupportTable
 from dmlconf.cli.pages.operator_text import (
     field_note,
@@ -99,7 +98,7 @@ def _introduction(entry: Operator) -> Iterator[str]:
 
 
 def _other_names(entry: Operator) -> Iterator[str]:
-    """Yield what ONNX and WebNN call operations that the operator computes."""
+    """Yield the names of the operator's operations in ONNX and WebNN."""
     for standard, names in standard_names().items():
         own = [_code(name) for name, operators in names.items() if entry.name in operators]
         if own:
@@ -154,8 +153,7 @@ def _constraints(entry: Operator) -> Iterator[str]:
         )
         yield from _table(("Name", "Condition", "Source", "Note"), rows)
         yield ""
-    general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
-    yield f"Every operator also has these: {', '.join(map(_code, general))}."
+    yield f"Every operator also has these: {', '.join(map(_code, common_constraint_names()))}."
 
 
 def _precision(entry: Operator) -> Iterator[str]:

@@ -44,7 +44,7 @@ def special_case_text(of: Specialisation) -> str:
 
 
 def field_note(field: Field) -> str:
-    """Return what a field is apart from its type: `input, optional`."""
+    """Return the properties of a field apart from its type, such as `input, optional`."""
     notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
     if field.count:
         notes.append(f"{field.count} of them")

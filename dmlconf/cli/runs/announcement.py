@@ -8,6 +8,7 @@ from typing import Final
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.output.progress import spoken
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.heading import expected_by, recording_of
 from dmlconf.run_log.log import Header
 
@@ -63,7 +64,7 @@ def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
     graphs = sum(planned.template.operator_name not in named for planned in plan) if named else 0
     if not graphs:
         return None
-    count = f"{graphs:,} graph{'s' if graphs != 1 else ''}"
+    count = counted(graphs, "graph")
     chosen = header.options.get("keywords")
     without = f"({chosen}) and not graphs" if chosen else "not graphs"
     name = operators[0] if len(operators) == 1 else "OPERATOR"

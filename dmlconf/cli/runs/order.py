@@ -19,6 +19,7 @@ from dmlconf.cli.output.files import OutputError
 from dmlconf.diagnosis.bench import open_bench
 from dmlconf.diagnosis.order import OrderFinding, OrderResult, Symptom, search_order, symptoms
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import ReasonKind
@@ -98,7 +99,7 @@ def diagnose_order(
             _write(folder, number, result, backend, paths, indices)
     if len(failures) > most:
         more = len(failures) - most
-        say(f"{more:,} more failure{'s' * (more != 1)}: --groups looks at more")
+        say(f"{counted(more, 'more failure')}: --groups looks at more")
     if folder is None and every:
         say("With -o FOLDER, each sequence is also written as a list of cases")
     return ExitCode.SUCCESS if every else ExitCode.FAILED
@@ -110,9 +111,7 @@ def _print(result: OrderResult) -> None:
     click.echo(printable(result.case))
     if symptom.verdict is None:
         click.echo(f"  log      {_unexplained(symptom)}")
-    before = (
-        f"{result.before:,} case{'s' * (result.before != 1)} that came before it in its process"
-    )
+    before = f"{counted(result.before, 'case')} that came before it in its process"
     if result.finding is OrderFinding.ALONE:
         click.echo(f"  order    none: it {does} alone in a new process, too")
     elif result.finding is OrderFinding.AFTER_OTHERS:
@@ -126,17 +125,15 @@ def _print(result: OrderResult) -> None:
         whose = "suite has none of the cases that came" if result.missing else "log has no case"
         click.echo(f"  order    it did not {do} alone, and the {whose} before it")
     if result.missing and result.finding is not OrderFinding.ALONE:
-        others = f"{result.missing:,} case{'s' * (result.missing != 1)}"
+        others = counted(result.missing, "case")
         click.echo(f"  note     the suite does not have {others} of the log that came before it")
-    click.echo(f"  runs     {result.runs:,} sequence{'s' * (result.runs != 1)}")
+    click.echo(f"  runs     {counted(result.runs, 'sequence')}")
 
 
 def _print_earlier(result: OrderResult, sentence: str) -> None:
     click.echo(f"  order    {sentence}")
-    for name in result.earlier[:_MOST_NAMED]:
-        click.echo(f"           {printable(name)}")
-    if len(result.earlier) > _MOST_NAMED:
-        click.echo(f"           and {len(result.earlier) - _MOST_NAMED:,} more")
+    for line in first_lines(result.earlier, _MOST_NAMED):
+        click.echo(f"         {printable(line)}")
     if not result.minimal:
         click.echo("  note     time ran out: not all of them may be needed; --time gives more")
 

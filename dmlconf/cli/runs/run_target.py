@@ -21,6 +21,7 @@ from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.announcement import announcement, graphs_note
 from dmlconf.cli.runs.history import add_to_history
 from dmlconf.cli.runs.logged_run import default_log, is_in_memory
+from dmlconf.documents.wording import counted
 from dmlconf.engine.consumers import Consumer, LogKeeper, logging_to, run_through
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Finished, Repeated
@@ -272,7 +273,7 @@ def _dump(folder: Path, log: RunLog, engine: Engine) -> None:
         return
     left = len(failing) - _MOST_DUMPED
     more = f"; {left:,} more failed" if left > 0 else ""
-    say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
+    say(f"{counted(len(paths), 'failing case')} in {folder}{more}")
 
 
 def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:

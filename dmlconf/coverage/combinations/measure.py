@@ -105,7 +105,7 @@ def measure_combinations(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, CombinationCoverage]:
-    """Return what the cases cover of each operator's pairs, by name.
+    """Return the pairs of values that the cases cover of each operator's parameters, by operator.
 
     Args:
         operators: those to measure.

@@ -17,11 +17,7 @@ from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Entry, Field, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
 from dmlconf.catalogue.tensor_ref import TensorRef
-from dmlconf.coverage.combinations.classes import (
-    data_class,
-    data_classes,
-    data_input,
-)
+from dmlconf.coverage.combinations.classes import data_class, data_classes, data_input
 from dmlconf.coverage.combinations.graph_facts import graph_facts
 from dmlconf.coverage.combinations.partial_descs import CLASS, LAYOUT, Assignment, tied
 from dmlconf.coverage.combinations.spaces import spaces_of

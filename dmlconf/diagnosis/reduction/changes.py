@@ -10,7 +10,7 @@ from typing import Any, Final
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
-from dmlconf.diagnosis.reduction.number_ref import counted, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import with_counts, with_sizes
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -99,7 +99,7 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
             )
         else:
             lower[field.name] = _attribute_without(field, value, dimension, rank)
-    return counted(operator, lower)
+    return with_counts(operator, lower)
 
 
 def _tensor_without(tensor: TensorDesc, dimension: int, rank: int) -> TensorDesc:

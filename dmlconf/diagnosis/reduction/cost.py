@@ -8,7 +8,7 @@ from typing import Any, Final
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.diagnosis.reduction.data import data_cost
 from dmlconf.tensors.datatypes import DataType
 
@@ -38,8 +38,7 @@ data types, attributes, and the data."""
 
 def tensors_in(case: Case) -> list[TensorDesc]:
     """Return the tensors of a case, including those of a graph's nodes."""
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     for node in case.nodes:
         tensors += [*node.inputs.values(), *node.outputs.values()]
     return tensors
@@ -47,8 +46,7 @@ def tensors_in(case: Case) -> list[TensorDesc]:
 
 def element_count(case: Case) -> int:
     """Return the total number of elements of a case's inputs and outputs."""
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    return sum(t.ElementCount for _, _, t in tensors_of(case.entry, case.desc, *kinds))
+    return sum(t.ElementCount for _, _, t in tensors_of(case.entry, case.desc))
 
 
 def type_cost(data_type: DataType) -> int:

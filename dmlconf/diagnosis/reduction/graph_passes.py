@@ -36,7 +36,7 @@ from dmlconf.diagnosis.reduction.graph_changes import (
     graph_tensors,
     with_graph_tensors,
 )
-from dmlconf.diagnosis.reduction.number_ref import NumberRef, counted, with_number
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_counts, with_number
 from dmlconf.diagnosis.reduction.passes import reduce_data
 from dmlconf.diagnosis.reduction.search import Search
 from dmlconf.graphs.model import Constant, Graph, Node, Slot
@@ -294,7 +294,7 @@ def _leave_out(search: Search, name: str, field: str) -> None:
     node = graph.by_name.get(name)
     if not isinstance(node, Node) or node.desc.get(field) is None:
         return
-    desc = counted(node.operator, {**node.desc, field: None})
+    desc = with_counts(node.operator, {**node.desc, field: None})
     nodes = tuple(replace(node, desc=desc) if each is node else each for each in graph.nodes)
 
     def stays(end: str, tensor: str) -> bool:
@@ -346,7 +346,7 @@ def _reduce_attribute(search: Search, name: str, field: str) -> bool:
     node = graph.by_name[name]
     assert isinstance(node, Node)
     for simpler in simpler_attributes(node.operator.field(field), node.desc.get(field)):
-        desc = counted(node.operator, {**node.desc, field: simpler})
+        desc = with_counts(node.operator, {**node.desc, field: simpler})
         fixed = {name: frozenset({NumberRef(field)})}
         other = changed_graph(graph, {name: desc}, fixed, search.permitted)
         if other is not None and _attempt(search, other):

@@ -9,7 +9,7 @@ from typing import Any
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Operator
 
-__all__ = ["NumberRef", "counted", "number_at", "size_refs", "with_number", "with_sizes"]
+__all__ = ["NumberRef", "number_at", "size_refs", "with_counts", "with_number", "with_sizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
     return smaller
 
 
-def counted(operator: Operator, desc: Mapping[str, Any]) -> dict[str, Any]:
+def with_counts(operator: Operator, desc: Mapping[str, Any]) -> dict[str, Any]:
     """Return the desc with its count fields set to the lengths of its arrays."""
     counts = {
         count: next((len(desc[name]) for name in arrays if desc.get(name) is not None), 0)

@@ -24,9 +24,9 @@ from dmlconf.diagnosis.reduction.cost import type_cost
 from dmlconf.diagnosis.reduction.data import simpler_values
 from dmlconf.diagnosis.reduction.number_ref import (
     NumberRef,
-    counted,
     number_at,
     size_refs,
+    with_counts,
     with_number,
 )
 from dmlconf.diagnosis.reduction.search import Search
@@ -177,7 +177,7 @@ def _shorten(search: Search, name: str) -> None:
 
 def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
     """Try a desc as it is, and repaired with these numbers fixed."""
-    desc = counted(search.case.operator, desc)
+    desc = with_counts(search.case.operator, desc)
     if search.attempt_desc(desc):
         return True
     valid = search.repaired(desc, frozenset(refs))

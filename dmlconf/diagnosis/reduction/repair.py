@@ -11,16 +11,16 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.explanations import syntax_tree
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.support import desc_values
-from dmlconf.diagnosis.reduction.number_ref import NumberRef, counted, with_sizes
+from dmlconf.diagnosis.reduction.number_ref import NumberRef, with_counts, with_sizes
 from dmlconf.expressions import Expression, ExpressionError, Namespace
 
 __all__ = ["repaired"]
@@ -70,16 +70,11 @@ def _first_change(
     scope = _Scope(operator, desc, names, fixed)
     for constraint in operator.constraints:
         if constraint.name in broken:
-            for target, value in _assignments(_tree(constraint.require.source), scope):
+            for target, value in _assignments(syntax_tree(constraint.require.source), scope):
                 change = scope.assigned(target, value)
                 if change is not None:
                     return change
     return None
-
-
-@lru_cache(maxsize=4096)
-def _tree(source: str) -> ast.expr:
-    return ast.parse(source.strip(), mode="eval").body
 
 
 class _Scope:
@@ -102,7 +97,7 @@ class _Scope:
         if value is None:
             return None
         if isinstance(target, ast.Name) and target.id in self.operator.terms:
-            return self.assigned(_tree(self.operator.terms[target.id].source), value)
+            return self.assigned(syntax_tree(self.operator.terms[target.id].source), value)
         if isinstance(target, ast.BinOp):
             for side, solved in self._inverted(target, value):
                 change = self.assigned(side, solved)
@@ -132,7 +127,7 @@ class _Scope:
         return (desc, refs) if refs else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
-        """Yield what either operand must be."""
+        """Yield assignments to one of the operands that give the operation this value."""
         left, right = self.value(node.left), self.value(node.right)
         if not all(isinstance(each, int) for each in (left, right, value)):
             return
@@ -246,7 +241,7 @@ class _Scope:
             return None
         if old == value or (isinstance(value, int) and value < 0 <= old):
             return None
-        desc = counted(self.operator, {**self.desc, target.id: value})
+        desc = with_counts(self.operator, {**self.desc, target.id: value})
         return desc, frozenset({NumberRef(target.id)})
 
 
@@ -275,7 +270,7 @@ def _assignments(node: ast.expr, scope: _Scope) -> Iterator[_Assignment]:
             for other in others:
                 yield from _of_comparison(first, ast.Eq(), other, scope)
         case ast.Name(id=name) if name in scope.operator.terms:
-            yield from _assignments(_tree(scope.operator.terms[name].source), scope)
+            yield from _assignments(syntax_tree(scope.operator.terms[name].source), scope)
 
 
 def _of_comparison(

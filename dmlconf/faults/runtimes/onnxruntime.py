@@ -43,7 +43,7 @@ _COMBINED: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_IF", "ELEMENT_WISE_NEGATE", "ELEMENT_WISE_ROUND"),
 )
 def zeros_without_sign(case: Case) -> Computed | None:
-    """Return what is right with 0 instead of -0, as a sum with 0 gives it."""
+    """Return the right outputs plus 0, so that -0 becomes 0."""
     right = evaluate(case)
     real = {name: array for name, array in right.items() if array.dtype.kind == "f"}
     return Computed(

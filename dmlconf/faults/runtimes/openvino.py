@@ -28,7 +28,7 @@ __all__ = [
     *("ELEMENT_WISE_LOGICAL_GREATER_THAN", "ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL"),
 )
 def nan_taken_for_greater(case: Case) -> Computed | None:
-    """Return what is right but where NaN is compared: it is greater than any number, and NaN too.
+    """Return the outputs of operators that take NaN for greater than every number and every NaN.
 
     ACTIVATION_RELU_GRAD passes the gradient of a NaN as that of a number above 0, and
     ELEMENT_WISE_CLIP_GRAD takes all numbers for greater than a Min of NaN.
@@ -51,10 +51,10 @@ def nan_taken_for_greater(case: Case) -> Computed | None:
 
 @of_operators("GRU", "LSTM", "RNN")
 def recurrent_parts_left_out(case: Case) -> Computed | None:
-    """Return what GRU, LSTM and RNN give without what is never read.
+    """Return the outputs of GRU, LSTM and RNN without the fields that the runtime ignores.
 
-    It is the peepholes and CoupleInputForget of LSTM, and the activations of the second direction,
-    in whose place those of the first are taken.
+    It ignores the peepholes and CoupleInputForget of LSTM, and applies the activations of the first
+    direction to the second one, too.
     """
     activations = case.desc["ActivationDescs"]
     if case.desc["Direction"] == "BIDIRECTIONAL":
@@ -72,10 +72,10 @@ def recurrent_parts_left_out(case: Case) -> Computed | None:
 
 @of_operators("DEQUANTIZE")
 def interleaved_blocks(case: Case) -> Computed | None:
-    """Return what DEQUANTIZE gives if element i of an axis is of block i modulo their number.
+    """Return the output of DEQUANTIZE if element i of n blocks belongs to block i modulo n.
 
-    That is so along the second axis: with two blocks of three, elements 0, 2 and 4 are of the
-    first.
+    That is so along the second axis: with two blocks of three elements, elements 0, 2 and 4 belong
+    to the first block.
     """
     inputs = case.inputs()
     sizes = inputs["InputTensor"].shape
@@ -93,10 +93,10 @@ def interleaved_blocks(case: Case) -> Computed | None:
 
 @of_operators("LOCAL_RESPONSE_NORMALIZATION")
 def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
-    """Return what LOCAL_RESPONSE_NORMALIZATION gives of even windows and of a Bias of 0.5.
+    """Return the output of LOCAL_RESPONSE_NORMALIZATION with odd windows and a whole Bias.
 
-    A window of four channels has but the three of the window before, whose squares are still
-    divided by four, and Bias loses its fraction.
+    A window of four channels has the squares of three, still divided by four. Bias loses its
+    fraction: 0.5 becomes 0.
     """
     desc = case.desc
     if not desc["CrossChannel"]:
@@ -110,7 +110,7 @@ def odd_windows_with_a_whole_bias(case: Case) -> Computed | None:
 
 @of_operators("REDUCE")
 def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
-    """Return what REDUCE gives along no axis if it gives its input: -4, not 4, for L2 of -4."""
+    """Return the input of REDUCE as its output if it has no axis: L2 of -4 gives -4, not 4."""
     output, tensor = case.desc["OutputTensor"], case.inputs()["InputTensor"]
     if case.desc["AxisCount"] or tensor.dtype != output.DataType.dtype:
         return None
@@ -118,9 +118,9 @@ def reductions_along_no_axis_left_out(case: Case) -> Computed | None:
 
 
 def products_merged_with_the_transposed(case: Case) -> Computed | None:
-    """Return what a graph gives if a product with B is taken for one with B transposed, or back.
+    """Return the outputs of a graph that computes products with B and with B transposed only once.
 
-    That of the same A and C that comes first counts for both.
+    Of two products with the same A, B and C, the first one is taken for both.
     """
     graph = case.graph
     sources = graph.sources()

@@ -8,9 +8,8 @@ from math import log
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.faults.computed import Computed, of_operators
+from dmlconf.faults.computed import Computed, activation_of, of_operators
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "default_for_attributes_of_0",
@@ -23,7 +22,7 @@ __all__ = [
 
 @of_operators("ACTIVATION_HARD_SIGMOID")
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return what ACTIVATION_HARD_SIGMOID gives if 0 stands for ONNX's default, 0.2 or 0.5."""
+    """Return the output of ACTIVATION_HARD_SIGMOID with ONNX's defaults, 0.2 and 0.5, for 0."""
     alpha, beta = case.desc["Alpha"] or 0.2, case.desc["Beta"] or 0.5
     other = replace(case, desc={**case.desc, "Alpha": alpha, "Beta": beta})
     return Computed(evaluate(other), around=other)
@@ -31,7 +30,7 @@ def default_for_attributes_of_0(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_EXP")
 def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_EXP gives if all beyond 2^127.5 is infinite, and of NaN too."""
+    """Return the output of ELEMENT_WISE_EXP with infinity beyond 2^127.5 and for NaN."""
     tensor, by = case.inputs()["InputTensor"].astype(np.float32), case.desc["ScaleBias"]
     if by is not None:
         tensor = tensor * np.float32(by["Scale"]) + np.float32(by["Bias"])
@@ -41,8 +40,8 @@ def exponentials_beyond_2_to_127_5(case: Case) -> Computed | None:
 
 
 def infinite_gelu_as_nan(case: Case) -> Computed | None:
-    """Return what ACTIVATION_GELU gives, alone or fused, if that of infinity is NaN."""
-    activation, before = _activated(case)
+    """Return the output of ACTIVATION_GELU, alone or fused, with NaN for infinity."""
+    activation, before = activation_of(case)
     if activation != "ACTIVATION_GELU" or before is None:
         return None
     right = evaluate(case)["OutputTensor"]
@@ -51,11 +50,12 @@ def infinite_gelu_as_nan(case: Case) -> Computed | None:
 
 
 def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
-    """Return what is right but NaN where an infinity is multiplied by 0, and where NaN is.
+    """Return the outputs of activations that multiply by 0 or 1 instead of choosing.
 
-    That is -infinity of ACTIVATION_THRESHOLDED_RELU and both of ACTIVATION_SHRINK, alone or fused.
+    The product of 0 and infinity is NaN: so are -infinity of ACTIVATION_THRESHOLDED_RELU and both
+    infinities of ACTIVATION_SHRINK, alone or fused. NaN stays NaN.
     """
-    activation, before = _activated(case)
+    activation, before = activation_of(case)
     if before is None or before.dtype.kind != "f":
         return None
     kept = np.isfinite(before)
@@ -67,20 +67,9 @@ def thresholds_of_infinities_as_nan(case: Case) -> Computed | None:
     return Computed({"OutputTensor": np.where(kept, right, right.dtype.type(np.nan))})
 
 
-def _activated(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has, and what it is applied to, if any."""
-    if case.operator_name.startswith("ACTIVATION_"):
-        return case.operator_name, case.inputs().get("InputTensor")
-    fused = case.desc.get("FusedActivation")
-    if fused is None:
-        return "", None
-    alone = replace(case, desc={**case.desc, "FusedActivation": None})
-    return fused["operator"], evaluate(alone)["OutputTensor"]
-
-
 @of_operators("ACTIVATION_ELU")
 def products_of_0_and_infinity(case: Case) -> Computed | None:
-    """Return what ACTIVATION_ELU gives if that of 0 is 0 times an infinite Alpha: NaN."""
+    """Return the output of ACTIVATION_ELU with NaN for 0, times an infinite Alpha."""
     if np.isfinite(case.desc["Alpha"]):
         return None
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]

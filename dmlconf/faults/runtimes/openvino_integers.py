@@ -58,10 +58,10 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
 )
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return what is made of integers by way of their low 32 bits, signed, and of FLOAT32.
+    """Return the outputs of integers that are computed in FLOAT32 from their low 32 bits, signed.
 
-    16777216 of 16777217, the lowest INT32 of sums that it does not hold, and no maximum of UINT32
-    beyond 2^31.
+    16777217 becomes 16777216, and a sum that INT32 does not hold becomes the lowest INT32. UINT32
+    numbers from 2^31 on are negative, so that they are no maximum.
     """
     desc, inputs = case.desc, case.inputs()
     if any(array.dtype.kind not in "iu" for array in inputs.values()):
@@ -97,7 +97,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def powers_in_float32(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_POW gives of INT32 by way of FLOAT32, or the lowest integer."""
+    """Return powers of INT32 in FLOAT32; the lowest INT32 where INT32 does not hold one."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -152,10 +152,10 @@ def remainders_in_float32(case: Case) -> Computed | None:
 
 
 def integers_in_int32(case: Case) -> Computed | None:
-    """Return what an operator gives if INT64 and UINT32 are INT32.
+    """Return the outputs of an operator that computes INT64 and UINT32 in INT32.
 
-    Of an integer the low 32 bits count, as a signed number: -1 for 2^63 - 1 and for 2^32 - 1. Those
-    that the model holds are the nearest INT32 number: 2^31 - 1 for both.
+    An input becomes its low 32 bits, signed: 2^63 - 1 and 2^32 - 1 become -1. A constant of the
+    model becomes the nearest INT32 number: both become 2^31 - 1.
     """
     inputs, tensors = case.inputs(), case.graph.inputs
     wide = {name for name, array in inputs.items() if array.dtype in (np.int64, np.uint32)}
@@ -181,7 +181,7 @@ def _word(array: Array, *, held: bool) -> Array:
 
 @of_operators("ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
 def shifts_by_arithmetic(case: Case) -> Computed | None:
-    """Return what shifts give as products with and quotients by powers of 2.
+    """Return the outputs of shifts that are computed as products with powers of 2, or quotients.
 
     Products of UINT8 saturate: 255 for 200 shifted left by 1. Quotients of UINT32 go through INT32
     and FLOAT32.
@@ -201,7 +201,7 @@ def shifts_by_arithmetic(case: Case) -> Computed | None:
 
 @of_operators(*_LOGICAL)
 def negative_integers_as_false(case: Case) -> Computed | None:
-    """Return what logical operators give if UINT32 numbers from 2^31 on are false."""
+    """Return the outputs of logical operators for which UINT32 numbers from 2^31 on are false."""
     inputs = case.inputs()
     true = {
         name: np.where(array < 2**31, array, array.dtype.type(0))

@@ -22,7 +22,7 @@ __all__ = [
 
 @of_operators("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1")
 def greatest_of_crossed_bounds(case: Case) -> Computed | None:
-    """Return what ELEMENT_WISE_CLIP gives by ONNX if Min exceeds Max: Max everywhere."""
+    """Return the output of ELEMENT_WISE_CLIP by ONNX where Min exceeds Max: Max everywhere."""
     desc = case.desc
     if not desc["Min"] > desc["Max"]:
         return None
@@ -34,9 +34,9 @@ def greatest_of_crossed_bounds(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_SHRINK")
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
-    """Return what ACTIVATION_SHRINK gives by ONNX if Threshold is negative.
+    """Return the output of ACTIVATION_SHRINK by ONNX for a negative Threshold.
 
-    Numbers below -Threshold come first, with x + Bias; of the others, those above Threshold give
+    Numbers below -Threshold give x + Bias, even those above Threshold; others above Threshold give
     x - Bias.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
@@ -50,7 +50,7 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_HARD_SIGMOID", "ACTIVATION_LEAKY_RELU")
 def attributes_of_float16(case: Case) -> Computed | None:
-    """Return what an activation of FLOAT16 gives if its attributes are FLOAT16, too."""
+    """Return the output of a FLOAT16 activation whose attributes are rounded to FLOAT16."""
     tensor, desc = case.inputs()["InputTensor"], case.desc
     if tensor.dtype != np.float16:
         return None
@@ -79,9 +79,9 @@ def logarithms_of_sums_as_written(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def nearest_interpolated_integers(case: Case) -> Computed | None:
-    """Return what interpolation gives of integers if numbers between two become the nearest.
+    """Return interpolated integers that are rounded to the nearest integer, not truncated.
 
-    Halves may become the even one or the greater one.
+    Halves may become the even integer or the greater one.
     """
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind not in "iu" or case.desc["InterpolationMode"] != "LINEAR":

@@ -94,7 +94,7 @@ def _atanh_error(x: Array) -> Array:
 def _log_of_sum_interval(
     one: float, tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
 ) -> Interval:
-    """Return what log(x + sqrt(x^2 + one)) may give, where x^2 may overflow.
+    """Return the permitted interval of log(x + sqrt(x^2 + one)), where x^2 may overflow.
 
     For large negative x, all digits of the sum may be lost.
     """

@@ -64,7 +64,7 @@ def _candidates(
 def _float_candidates(
     dividend: Array, divisor: Array, rounding: np.ufunc, dtype: np.dtype[Any]
 ) -> Sequence[Interval]:
-    """Return what `a - b * rounding(a / b)` of FLOAT32 arithmetic may be.
+    """Return the permitted results of `a - b * rounding(a / b)` in FLOAT32 arithmetic.
 
     If a / b is 2.9999999, FLOAT32 may round it to 3, so that the remainder is about 0 or b, but
     nothing between. If the error of a large quotient spans several whole numbers, all between their

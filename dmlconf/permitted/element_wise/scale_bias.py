@@ -75,7 +75,7 @@ def function_interval(
     domain: tuple[float, float] = (-math.inf, math.inf),
     at_zero: Sequence[float] = (),
 ) -> Interval:
-    """Return what a function of the scaled elements may give.
+    """Return the permitted interval of a function of the scaled elements.
 
     Args:
         function: a function of FLOAT64 numbers; monotone on either side of zero. Where only some

@@ -45,12 +45,7 @@ from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
 from dmlconf.permitted.graphs.jumps import elements_at_jumps
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
-from dmlconf.permitted.graphs.samples import (
-    RANDOM_SAMPLES,
-    fused_samples,
-    samples,
-    unrounded,
-)
+from dmlconf.permitted.graphs.samples import RANDOM_SAMPLES, fused_samples, samples, unrounded
 from dmlconf.permitted.graphs.signs import never_negative
 from dmlconf.permitted.graphs.steps import of_choices, steps_of
 from dmlconf.permitted.numbers.rounding import anything_where, truncated
@@ -181,13 +176,13 @@ class _Evaluations:
     fused: Sequence[Mapping[Slot, Array]]
 
     def own_bands(self, slot: Slot) -> list[Band]:
-        """Return what the node permits in each evaluation, the right one first."""
+        """Return the band that the node permits in each evaluation, the right evaluation first."""
         own = _sample_bands(self.values, slot, self.bands[slot], self.allowance_of)
         cases = [each.cases[slot[0]] for each in self.values]
         return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
 
     def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return what each evaluation permits as a candidate."""
+        """Return the interval that each evaluation permits, as a candidate."""
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
@@ -258,7 +253,7 @@ def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interv
 def _sample_bands(
     samples: Sequence[NodeValues], slot: Slot, right: Band, allowance_of: AllowanceOf
 ) -> list[Band]:
-    """Return what the last node's rule permits in addition to its results from moved inputs."""
+    """Return the bands that the last node's rule permits around its result in each sample."""
     name, tensor = slot
     moved = [sample for sample in samples if sample.outputs[slot] is not right.right]
     cases, values = [each.cases[name] for each in moved], [each.outputs[slot] for each in moved]
@@ -297,7 +292,7 @@ def _is_float(tensor: TensorDesc) -> bool:
 
 
 def _each(bands: Sequence[Band], fused: Sequence[Array]) -> Sequence[Interval]:
-    """Return what each sample permits as a candidate."""
+    """Return the interval of each sample's band, and of each fused result, as candidates."""
     others = [(values, values) for values in fused]
     ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in bands]
     return _distinct([*ends, *others])

@@ -30,7 +30,9 @@ is 0, as measured."""
 
 @dataclass(frozen=True, slots=True)
 class Poles:
-    """What follows from intermediates that may lie on both sides of zero.
+    """The results of a graph whose intermediates may lie on both sides of zero.
+
+    If an intermediate is 1e-8 with an error of 2e-8, its reciprocal may be 5e7, but also infinite.
 
     Attributes:
         zeros: what the nodes compute from +0 and -0 instead, and if an operator has its pole
@@ -49,7 +51,7 @@ def poles_of(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> Poles:
-    """Return what follows from intermediates that may lie on both sides of zero.
+    """Return the poles of a graph: results of intermediates that may be +0 as well as -0.
 
     Args:
         case: the graph.

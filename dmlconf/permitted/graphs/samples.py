@@ -158,7 +158,7 @@ def samples(
     right: NodeValues,
     whole: Unrounded | None,
 ) -> Iterator[Sample]:
-    """Yield what the nodes compute from moved intermediates; empty if none can be moved.
+    """Yield samples: the nodes' results from moved intermediates; none if no one can be moved.
 
     The last `RANDOM_SAMPLES` are the random ones. The first ones move the last intermediates alone:
     where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an
@@ -211,7 +211,7 @@ def samples(
 def _with_truncated_stores(
     case: GraphCase, evaluate: Evaluate, right: NodeValues, whole: Unrounded
 ) -> NodeValues:
-    """Return what the nodes compute where all stores of FLOAT16 are truncated.
+    """Return the nodes' results if every store in FLOAT16 is truncated.
 
     These errors are as DirectML's: each follows from the number that is stored, so that they are
     neither all as large as rules permit nor independent. Measured: DirectML 1.15.4 truncates what
@@ -247,7 +247,7 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
 
 @np.errstate(all="ignore")
 def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
-    """Return what nodes compute where edges of FLOAT16 hold FLOAT32, which is not rounded.
+    """Return the nodes' results if edges of FLOAT16 hold FLOAT32 numbers, without rounding.
 
     First for all edges; then for random elements, while others are rounded up or down, as by
     kernels that fuse some nodes and store between others.

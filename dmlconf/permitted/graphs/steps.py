@@ -104,7 +104,7 @@ def steps_of(
     range_of: Callable[[Slot], Interval],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, StepCandidates]:
-    """Return what follows from the whole numbers that steps may give, by output of a node.
+    """Return the permitted results of the whole numbers that steps may give, by output of a node.
 
     Args:
         case: the graph.
@@ -151,7 +151,7 @@ def of_choices(
     choices: Mapping[Slot, Sequence[Array]],
     unstored: Mapping[Slot, Array],
 ) -> dict[Slot, list[Interval]]:
-    """Return what follows from other indices that are as right, by output of a node.
+    """Return the permitted results of other indices that are as right, by output of a node.
 
     Args:
         case: the graph.
@@ -179,7 +179,7 @@ def _of_each(
     numbers: Mapping[Slot, Sequence[Array]],
     after: Sequence[Slot],
 ) -> dict[Slot, list[Interval]]:
-    """Return what outputs may be, by each of the numbers that they follow from."""
+    """Return the intervals of outputs, one for each of the numbers that they follow from."""
     intervals: dict[Slot, list[Interval]] = {slot: [] for slot in after}
     for choice in range(max(map(len, numbers.values()))):
         values = _evaluated(case, evaluate, right, numbers, choice)
@@ -349,7 +349,7 @@ def _evaluated(
     numbers: Mapping[Slot, Sequence[Array]],
     choice: int,
 ) -> NodeValues:
-    """Return what the nodes compute from one of the whole numbers of each step."""
+    """Return the nodes' results from one of the whole numbers of each step."""
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
         each = numbers.get((node.name, tensor))

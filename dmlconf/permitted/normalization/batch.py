@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _STEPS: Final = 6
-"""What the rule of BATCH_NORMALIZATION counts as terms."""
+"""The number of terms that the precision rule of BATCH_NORMALIZATION adds up."""
 
 
 @of_fields(BatchNormalizationDesc)
@@ -71,11 +71,11 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        # BATCH_NORMALIZATION_TRAINING makes NaN of an input that is the mean so; not tried here.
+        # Measured on BATCH_NORMALIZATION_TRAINING, not here: an infinite factor times 0 is NaN.
         error_scale = error_scale.overflowing_where(overflows(np.abs(factor)))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
-        # A channel's elements take the errors of one root and quotient.
+        # All elements of a channel share one root and one quotient, and the errors of both.
         return replace(error_scale, sums_shared=True)
 
 
@@ -217,9 +217,9 @@ def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moment
 
 
 def _held(moments: _Moments, quotient: Array) -> Array:
-    """Return the errors that stores in FLOAT16 cause in the quotient.
+    """Return the errors of `(x - mean) / deviation` from intermediate results stored in FLOAT16.
 
-    Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
+    Measured: kernels store the mean, `x - mean`, the variance and its root in FLOAT16.
 
     Args:
         moments: the moments of the elements.
@@ -252,7 +252,7 @@ def _sum_error_scale(
         moments.squares.sum(moments.over, keepdims=True),
     )
     error_scale = error_scale.overflowing_where(overflows(intermediate) | moments.overflows)
-    # As in BATCH_NORMALIZATION.
+    # An infinite factor has the same effects as in BATCH_NORMALIZATION.
     error_scale = error_scale.overflowing_where(unbounded(factor, moments.deviation))
     return values, error_scale.overflowing_where(overflows(np.abs(factor)))
 

@@ -18,10 +18,7 @@ from dmlconf.reference.quantization.windows import (
     QuantizedLinearAveragePoolingDesc,
     QuantizedLinearConvolutionDesc,
     by_channel,
-    centred_filter,
-    convolved,
     one_element,
-    with_four_dimensions,
 )
 from dmlconf.reference.windows.sliding import elements, sums, windows
 
@@ -39,11 +36,9 @@ def quantized_linear_convolution_candidates(
     desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
     """Return the candidates of the output, where each operation may round in two ways."""
-    attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
-    filter_ = centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
-    values = centred(with_four_dimensions(desc.InputTensor), one_element(desc.InputZeroPointTensor))
-    sums = convolved(values, filter_, desc.OutputTensor, *attributes)
-    error_scale = convolved(np.abs(values), np.abs(filter_), desc.OutputTensor, *attributes)
+    values, filter_ = desc.centred()
+    sums = desc.convolved(values, filter_)
+    error_scale = desc.convolved(np.abs(values), np.abs(filter_))
     if desc.BiasTensor is not None:
         bias = by_channel(desc.BiasTensor.astype(np.float64))
         sums += bias

@@ -133,7 +133,7 @@ class Kernels:
         return self._held(quantity_of(values), site, False)
 
     def _held(self, quantity: Quantity, site: str, exact: Array | bool) -> Quantity:
-        """Return what `held` does; `exact` says which values are the same in every order."""
+        """Return the quantity as `held` does; `exact` marks sums that are the same in any order."""
         holding = [site in kernel.sites for kernel in self.each]
         if not any(holding):
             return quantity
@@ -152,7 +152,7 @@ class Kernels:
         return quantity_of(values).open_where(where)
 
     def rounded(self, values: Array) -> Array:
-        """Return what each kernel stores of rows {..., rows, n} that it has in FLOAT32.
+        """Return rows {..., rows, n} as each kernel stores them, from FLOAT32.
 
         A tanh of -0.99999999 is -1 in FLOAT32, and is not truncated to -0.9995 in FLOAT16.
         """

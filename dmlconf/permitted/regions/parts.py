@@ -34,7 +34,7 @@ class UncertainPart(Part):
         return inside
 
     def possible_gradient(self) -> Array:
-        """Return what the samples have of the outputs' gradients that are inside or may be so."""
+        """Return the samples' gradients; 0 for samples that are certainly outside the input."""
         corners = [self.reading.inside(y, x) for y, x in product(*self._ends())]
         return np.where(np.logical_or.reduce(corners), self.gradient, 0)
 

@@ -43,11 +43,12 @@ def gather(
     Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where the last
     IndexDimensions coordinates of the indices are i, ...
 
-    Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
-    dimensions, each of which then has indices of its own. All of these are the output's last
-    dimensions, and those before them have size 1; where the output has too few, the leading ones
-    are read at 0. Reads outside of the tensor read its last element; so does what an
-    IndexDimensions of 0 leaves in an output of more elements.
+    The leading dimensions of the indices, which IndexDimensions does not count, have size 1. If
+    they have the sizes of the input's first dimensions instead, each element of these has indices
+    of its own. The result fills the last dimensions of the output; the output's other dimensions
+    have size 1. If the output has fewer dimensions than the result, the result's first dimensions
+    are read at 0. Reads outside of the tensor read its last element. With an IndexDimensions of 0,
+    the output may have more elements than the result; they get the last element, too.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
     dimensions that do not fit, and reads out of range were measured.
@@ -271,7 +272,7 @@ def scatter_elements(
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return what the coordinates along all axes but one add to an offset, as UINT32."""
+    """Return the part of offsets that comes from the coordinates along all axes but one, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
         if other != axis:

@@ -20,7 +20,7 @@ _BLOCK: Final = 1 << 15
 
 
 def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[Any]) -> Array:
-    """Return what a function makes of each element, or of those at the same index.
+    """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
         function: a function of flat arrays of one length, which returns another one of that length.
@@ -51,7 +51,7 @@ def in_slices(
     dtype: np.dtype[Any],
     together: Sequence[int] = (),
 ) -> Array:
-    """Return what a function makes of tensors, computed for slices along one of their axes.
+    """Apply a function to tensors, slice by slice along one of their axes.
 
     Args:
         function: a function of as many tensors, which returns one with the first one's sizes,

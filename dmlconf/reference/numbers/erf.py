@@ -1,4 +1,7 @@
-"""The error function of arrays, and its complement."""
+"""The error function of arrays, and its complement, from tables of Taylor series.
+
+Each node of a table, 1/4096 apart, has the first four Taylor coefficients of the function.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,22 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["erf", "erfc"]
 
 _PER_UNIT: Final = 4096
+"""Nodes of the table between 0 and 1."""
+
 _END: Final = 11
-"""From here on the complement is less than any FLOAT32 number."""
+"""The last node; from here on the complement is less than any FLOAT32 number."""
 
 _FAR: Final = 2.0**30
 """Numbers beyond this count as this one; the table ends long before it."""
 
 _TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
-"""A sum with this is rounded to the nearest node of the table, whose number its last bits hold."""
+"""A number so large that `x + _TO_NODE` is rounded to a multiple of 1/4096, the nearest node.
+
+The last bits of the sum then count the nodes, since one unit in the last place is 1/4096.
+"""
 
 _FIRST: Final = int(np.array(_TO_NODE - _END).view(np.int64))
-"""The bits of that sum at the first node."""
+"""The bits of that sum at the first node, -11, as an integer."""
 
 
 def erf(values: Array) -> Array:
@@ -37,7 +45,12 @@ def erfc(values: Array) -> Array:
 
 
 def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
-    """Return the Taylor series at the nearest node of a table."""
+    """Return the sum of each value's Taylor series at the nearest node.
+
+    Args:
+        values: FLOAT64 numbers.
+        coefficients: those of each node, the highest power first.
+    """
     with np.errstate(all="ignore"):
         if not np.vdot(values, values) < _FAR**2:
             values = np.clip(values, -_FAR, _FAR)
@@ -73,12 +86,12 @@ def _nodes() -> Array:
 
 
 def _slopes() -> tuple[Array, ...]:
-    """Return the coefficients of erf at every node, the highest power first.
+    """Return the Taylor coefficients of erf at every node, of the third to the first power.
 
-    The derivatives are Hermite polynomials times the first of them.
+    The first derivative is `2 / sqrt(pi) * exp(-x^2)`; the next ones are polynomials times it.
     """
     n = _nodes()
     slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
-    # Beyond the ends it is the value alone.
+    # At the ends and beyond them, erf is taken for constant.
     slope[[0, -1]] = 0
     return slope * ((2 * n**2 - 1) / 3), slope * -n, slope

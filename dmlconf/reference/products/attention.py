@@ -100,7 +100,7 @@ class Heads:
 
 
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
-    """Return what the desc's tensors hold, with the bias, and with past keys and values."""
+    """Return queries, keys and values by head, with the bias, and with past keys and values."""
     query, key, value = _unstacked(fields)
     bias = fields["BiasTensor"]
     if bias is not None:
@@ -175,14 +175,14 @@ def attention_scores(parts: Heads, fields: Mapping[str, Any]) -> Array:
 def score_terms(
     parts: Heads, fields: Mapping[str, Any]
 ) -> tuple[Array, Array | None, Array | None]:
-    """Return what is added up to scores: products, the bias of positions, and the mask."""
+    """Return the terms of the scores: the products, the bias of positions, and the mask."""
     query = parts.query * single(fields["Scale"])
     fit = query @ parts.spread(parts.key).swapaxes(2, 3)
     return fit, *_added(fields, fit.shape)
 
 
 def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
-    """Return what is added to each score for its position, and to exclude it.
+    """Return the numbers added to each score: the bias of its position, and the mask.
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
     lengths and of ranges for each batch replace the bias. Where these exclude every key, they

@@ -42,7 +42,7 @@ def exact_product(a: Array, b: Array) -> Array:
 def exact_convolution(
     values: Array, filter_: Array, sizes: tuple[int, ...], window: FilterGeometry
 ) -> Array:
-    """Return what `forward` does with centred bytes, FLOAT64."""
+    """Return the convolution of centred bytes, which `forward` gives as well, FLOAT64."""
     channels, in_kernel = filter_.shape[1], prod(filter_.shape[2:])
     if in_kernel > _TERMS:
         return forward(values, filter_, sizes, window)

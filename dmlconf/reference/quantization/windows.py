@@ -92,6 +92,17 @@ class QuantizedLinearConvolutionDesc:
     EndPadding: Sequence[int]
     GroupCount: int
 
+    def centred(self) -> tuple[Array, Array]:
+        """Return the input and the filter without their zero points, FLOAT64."""
+        tensor = with_four_dimensions(self.InputTensor)
+        filter_ = centred_filter(self.FilterTensor, self.FilterZeroPointTensor)
+        return centred(tensor, one_element(self.InputZeroPointTensor)), filter_
+
+    def convolved(self, values: Array, filter_: Array) -> Array:
+        """Return the convolution of an input with a filter, with the attributes of the desc."""
+        spatial = self.Strides, self.Dilations, self.StartPadding, self.GroupCount
+        return convolved(values, filter_, self.OutputTensor, *spatial)
+
     def scales(self) -> tuple[Array, Array, Array]:
         """Return the scales of the input, the filter and the output, broadcast to sums."""
         of_filter = by_channel(self.FilterScaleTensor)
@@ -118,10 +129,7 @@ def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
     Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding and the scale of the
     bias were measured.
     """
-    attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
-    filter_ = centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
-    values = centred(with_four_dimensions(desc.InputTensor), one_element(desc.InputZeroPointTensor))
-    sums = convolved(values, filter_, desc.OutputTensor, *attributes)
+    sums = desc.convolved(*desc.centred())
     if desc.BiasTensor is not None:
         sums += by_channel(desc.BiasTensor)
     return quantized_sum(

@@ -10,11 +10,7 @@ from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.recurrent.layers import values
 from dmlconf.reference.recurrent.rnn import RnnDesc
-from dmlconf.reference.recurrent.sequences import (
-    Gates,
-    Sequences,
-    initial,
-)
+from dmlconf.reference.recurrent.sequences import Gates, Sequences, initial
 from dmlconf.reference.recurrent.values import Arithmetic, State, Values
 from dmlconf.tensors.datatypes import Array
 

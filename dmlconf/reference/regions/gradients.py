@@ -70,9 +70,9 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     get nothing, and count as 0 for MAX.
 
     The gradient of a region is the slope of the image between the four elements around each sample,
-    in every mode, times the size of the input. An output at a quarter of the way from begin to end
-    gives three quarters of it to the begin, and one quarter to the end. Scales and offsets have no
-    effect on that.
+    times the size of the input, whatever the interpolation mode. An output that lies a quarter of
+    the way from the region's begin to its end adds three quarters of its gradient to that of the
+    begin, and one quarter to that of the end. Scales and offsets have no effect on these shares.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
@@ -178,14 +178,17 @@ class RoiGradients:
         return terms
 
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
-        """Return the sums of samples' values that the begin and the end of each region get.
+        """Return the parts of the samples' values that belong to the begin and the end of regions.
 
-        Sizes {regions, samples, outputs, 2}, along the other axis than the gradient's.
+        For the x axis the values of each row are summed, and for the y axis those of each column.
 
         Args:
             part: the samples.
             axis: 0 for x, 1 for y.
             values: sizes {regions, samples, samples, rows, columns}.
+
+        Returns:
+            Sizes {regions, samples, rows, 2} for x, and {regions, samples, columns, 2} for y.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)

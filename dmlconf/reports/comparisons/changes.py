@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.comparison.compare import Change, Changed, Comparison
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import code, escaped, items, table
 from dmlconf.reports.runs import shared_properties
 from dmlconf.reports.runs.shared_properties import SharedLine
@@ -68,10 +69,10 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 def closing_sentence(comparison: Comparison) -> str:
     """Return one sentence: new failures, the number of cases compared, and what is incomplete."""
     newly = len(comparison.of(Change.NEW_FAILURE))
-    count = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
+    count = f"{counted(comparison.shared, 'case')} in both runs"
     incomplete = list(_incomplete(comparison))
     if newly:
-        failures = f"{newly:,} new failure{'s' if newly != 1 else ''}"
+        failures = counted(newly, "new failure")
         return "; ".join((f"FAILED: {failures}", count, *incomplete))
     if not comparison.shared:
         nothing = "NOTHING TO COMPARE: the runs have no case in common"

@@ -16,6 +16,7 @@ from dmlconf.reports.runs import summary
 from dmlconf.reports.runs.heading import run_facts, tested_facts
 from dmlconf.reports.terminal_text import styled
 from dmlconf.run_log.log import RunLog
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -101,19 +102,12 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
         runs: their logs.
         files: the names of the logs, which name runs that do not differ otherwise.
     """
-    by_run = [_by_operator(run) for run in runs]
+    by_run = [verdicts_by_operator(run.verdicts) for run in runs]
     operators = sorted({name for cells in by_run for name in cells})
     cells = {
         name: tuple(_cell(verdicts.get(name, [])) for verdicts in by_run) for name in operators
     }
     return Scoreboard(tuple(_names(runs, files)), tuple(runs), cells)
-
-
-def _by_operator(run: RunLog) -> dict[str, list[Verdict]]:
-    by_operator: dict[str, list[Verdict]] = {}
-    for verdict in run.verdicts:
-        by_operator.setdefault(verdict.operator, []).append(verdict)
-    return by_operator
 
 
 def _cell(verdicts: Sequence[Verdict]) -> Cell:

@@ -11,7 +11,6 @@ from dmlconf.backends.options import split_options
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.cases.writing.export import export_case
 from dmlconf.catalogue.desc import tensors_of
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis
 from dmlconf.diagnosis.export.cpp import MOST_BYTES, cpp_program
 from dmlconf.diagnosis.export.dxdispatch import unsupported_part, write_model
@@ -121,8 +120,7 @@ def _other_forms(
 
 def _bytes(case: Case) -> int:
     """Return how many bytes a program holds or reads back."""
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc, *kinds)]
+    tensors = [tensor for _, _, tensor in tensors_of(case.entry, case.desc)]
     tensors += [constant.tensor for constant in case.graph.constants]
     return sum(tensor.TotalTensorSizeInBytes for tensor in tensors)
 

@@ -14,6 +14,7 @@ from dmlconf.cases.model import Case
 from dmlconf.cases.writing.desc_entry import attribute_entry
 from dmlconf.diagnosis.diagnose import Diagnosis, Trial
 from dmlconf.diagnosis.reduction.cost import element_count
+from dmlconf.documents.wording import counted
 from dmlconf.graphs.model import Constant, Graph, Slot
 from dmlconf.reports.markdown_text import cell, row, table
 from dmlconf.verdicts.verdict import ReasonKind, Verdict
@@ -57,8 +58,8 @@ def reduction_sentence(diagnosis: Diagnosis) -> str:
         return "The case could not be reduced."
     before, after = element_count(diagnosis.case), element_count(reduced.case)
     end = "" if reduced.complete else "; the reduction was stopped early"
-    elements = f"{before:,} element{'s' if before != 1 else ''}"
-    trials = f"{reduced.trials:,} trial{'s' if reduced.trials != 1 else ''}"
+    elements = counted(before, "element")
+    trials = counted(reduced.trials, "trial")
     return f"{elements} became {after:,} in {trials}{end}."
 
 

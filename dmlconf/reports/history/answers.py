@@ -107,7 +107,7 @@ def _run_data(run: RunRow) -> dict[str, Any]:
 
 
 def cause_text(transition: Transition) -> str:
-    """Return what changed with a verdict."""
+    """Return the causes of a changed verdict, separated by commas."""
     return ", ".join(transition.causes) or NOTHING
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.history.overview import LineNews
 from dmlconf.history.timeline import RunRow, Transition
-from dmlconf.reports.history.answers import (
-    cause_text,
-    environment_text,
-    run_data,
-    transition_data,
-)
+from dmlconf.reports.history.answers import cause_text, environment_text, run_data, transition_data
 from dmlconf.reports.markdown_text import escaped, table
 
 __all__ = ["moment", "news_data", "news_lines", "news_markdown", "news_text", "run_text"]
@@ -104,4 +100,4 @@ def _before(each: Transition) -> str:
 
 
 def _cases(count: int) -> str:
-    return f"{count:,} case{'s' * (count != 1)}"
+    return counted(count, "case")

@@ -16,6 +16,7 @@ from shlex import quote
 from typing import Any, Final
 
 from dmlconf.cases.handles import longest_handle
+from dmlconf.documents.wording import counted
 from dmlconf.history.overview import LineNews, Overview, Target, target_of
 from dmlconf.history.questions import Story
 from dmlconf.history.timeline import RunRow, Transition, VerdictAt
@@ -180,8 +181,7 @@ class Site:
             "environments": [
                 {
                     **self._target(target),
-                    "text": f"{len(runs):,} run{'s' * (len(runs) != 1)}, "
-                    f"the latest on {runs[-1].started[:10]}",
+                    "text": f"{counted(len(runs), 'run')}, the latest on {runs[-1].started[:10]}",
                 }
                 for target, runs in self.overview.targets.items()
             ],
@@ -204,7 +204,7 @@ class Site:
         kinds = {"regressed": news.regressed, "mended": news.mended}
         sentence = f"{run_text(news)}: {news_text(news)}."
         if news.flaky:
-            sentence += f" {news.flaky:,} flaky case{'s' * (news.flaky != 1)} changed as well."
+            sentence += f" {counted(news.flaky, 'flaky case')} changed as well."
         more = {
             kind: f"{len(own) - _MOST_NEWS:,}" if len(own) > _MOST_NEWS else ""
             for kind, own in kinds.items()

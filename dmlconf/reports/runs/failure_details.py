@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.heading import recording_of
 from dmlconf.reports.runs.summary import margin_text
 from dmlconf.run_log.log import Header
@@ -61,7 +62,7 @@ def _rule(figures: Figures) -> str:
     kind, limit = figures.rule, figures.limit
     if figures.products is not None:
         count = figures.products
-        return f"{kind}, sum of {count:,} product{'s' if count != 1 else ''}, limit {limit:g}"
+        return f"{kind}, sum of {counted(count, 'product')}, limit {limit:g}"
     if kind == "ulp":
         return f"at most {limit:g} ULP"
     if kind == "absolute":

@@ -6,9 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.run_log.log import Header
 
-__all__ = ["expected_by", "heading_lines", "recording_of", "run_facts", "tested_facts"]
+__all__ = [
+    "backend_text",
+    "expected_by",
+    "heading_lines",
+    "recording_of",
+    "run_facts",
+    "software_text",
+    "tested_facts",
+]
 
 _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re.DOTALL)
 
@@ -21,7 +30,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
     backend = f"{header.backend} {version}" if version else header.backend
     tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
     run = [
-        f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
+        counted(header.selected, "case"),
         *([_shard(header.shard)] if header.shard else []),
         *([f"challenge {challenge}"] if challenge else []),
         f"dmlconf {header.dmlconf}",
@@ -36,26 +45,36 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what a reader of a page asks first: which device and backend, and when."""
+    """Return the first facts of a page as names and values: device, backend, date and so on."""
     env = header.environment
-    version = env.get("version")
     facts = [
         ("Device", env.get("adapter")),
         ("Driver", env.get("driver")),
-        ("Backend", f"{header.backend}, version {version}" if version else header.backend),
+        ("Backend", backend_text(header)),
         ("Date", f"{header.started[:16].replace('T', ' ')} UTC"),
         ("Expected values", expected_by(header)),
     ]
     return [(name, str(value)) for name, value in facts if value]
 
 
-def run_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what identifies the suite and the software of a run."""
+def backend_text(header: Header) -> str:
+    """Return the backend of a run with its version: `directml, version 1.15.4`."""
+    version = header.environment.get("version")
+    return f"{header.backend}, version {version}" if version else header.backend
+
+
+def software_text(header: Header) -> str:
+    """Return what judged a run: `dmlconf 0.1, Python 3.13.1, NumPy 2.3.0`."""
     env = header.environment
     software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}
+    return ", ".join(f"{name} {number}" for name, number in software.items() if number)
+
+
+def run_facts(header: Header) -> list[tuple[str, str]]:
+    """Return the facts that identify the suite and the software of a run, as names and values."""
     facts = [
-        ("Platform", env.get("platform")),
-        ("Software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
+        ("Platform", header.environment.get("platform")),
+        ("Software", software_text(header)),
         ("Shard", _shard(header.shard) if header.shard else None),
         ("Challenge", header.options.get("challenge")),
         ("Suite", header.suite_digest),

@@ -24,6 +24,7 @@ from dmlconf.reports.runs.failure_details import (
 from dmlconf.reports.runs.location import file_and_line
 from dmlconf.reports.runs.shared_properties import SharedLine, shared_lines
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = ["MOST_SINGLE_CASES", "render"]
@@ -47,13 +48,10 @@ def render(log: RunLog) -> str:
     without its end has one more case, an error, so that CI servers do not take it for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
-    by_operator: dict[str, list[Verdict]] = {}
-    for verdict in log.verdicts:
-        by_operator.setdefault(verdict.operator, []).append(verdict)
     together = len(log.verdicts) > MOST_SINGLE_CASES
     entries = [
         _Entry.several(verdicts) if together else [_Entry((each,)) for each in verdicts]
-        for _, verdicts in sorted(by_operator.items())
+        for _, verdicts in sorted(verdicts_by_operator(log.verdicts).items())
     ]
     lines = shared_lines(log)
     for suite in entries:

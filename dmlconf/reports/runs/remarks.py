@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dmlconf.cases.facts import element_count
+from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import status_counts
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
@@ -117,7 +118,7 @@ def room_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_note(log: RunLog) -> str | None:
-    """Return what `unchecked` means, if any case is."""
+    """Return an explanation of `unchecked`; None if no case is unchecked."""
     if not status_counts(log)[Status.UNCHECKED]:
         return None
     reasons = (verdict.reason for verdict in log.verdicts)
@@ -180,9 +181,8 @@ def declined_lines(log: RunLog) -> list[str]:
     ordered = sorted(operators.items(), key=lambda entry: (-entry[1].total(), entry[0]))
     lines = [f"{declined:,} of {len(log.verdicts):,} cases in all"]
     for message, counts in ordered[:MOST_WARNINGS]:
-        named = [name for name, _ in counts.most_common(MOST_OPERATORS)]
-        more = f" and {len(counts) - MOST_OPERATORS:,} more" if len(counts) > MOST_OPERATORS else ""
-        lines.append(f"{counts.total():,} {message}: {', '.join(named)}{more}")
+        named = first_names([name for name, _ in counts.most_common()], MOST_OPERATORS)
+        lines.append(f"{counts.total():,} {message}: {named}")
     left = len(ordered) - MOST_WARNINGS
     return [*lines, f"and {left:,} more reasons: the log has all"] if left > 0 else lines
 
@@ -258,7 +258,7 @@ def far_lines(log: RunLog) -> list[str]:
     """Return a line for each such operator: how far off, how many cases, and the farthest case."""
     return [
         f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
-        f"{far.cases:,} case{'s' if far.cases != 1 else ''}: {far.case}"
+        f"{counted(far.cases, 'case')}: {far.case}"
         for far in far_operators(log)
     ]
 
@@ -269,7 +269,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
     if not cases:
         return None
     outputs = ", ".join(cases[0].judgement.unchecked_outputs)
-    count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
+    count = counted(len(cases), "case")
     return (
         f"compared in part: in {count} some outputs have no independent expected value, such as "
         f"{outputs} of {cases[0].case}"
@@ -298,10 +298,7 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
         if len(differing) > MOST_OPERATORS:
             named.append(f"{len(differing) - MOST_OPERATORS:,} more")
         cases = differing.total()
-        parts.append(
-            f"other bits within the rule in {cases:,} case{'s' if cases != 1 else ''} "
-            f"({', '.join(named)})"
-        )
+        parts.append(f"other bits within the rule in {counted(cases, 'case')} ({', '.join(named)})")
     return ", ".join(parts)
 
 
@@ -313,7 +310,7 @@ def warning_lines(log: RunLog) -> list[str]:
             cases.setdefault(warning, []).append(verdict.case)
     ordered = sorted(cases.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     lines = [
-        f"{len(names):,} case{'s' if len(names) != 1 else ''}, such as {names[0]}: {warning}"
+        f"{counted(len(names), 'case')}, such as {names[0]}: {warning}"
         for warning, names in ordered[:MOST_WARNINGS]
     ]
     left = len(ordered) - len(lines)
@@ -340,7 +337,7 @@ def disputes_note(log: RunLog) -> str | None:
     cases = [verdict for verdict in log.verdicts if verdict.identity.disputes is not None]
     if not cases:
         return None
-    count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
+    count = counted(len(cases), "case")
     verb = "dispute" if len(cases) != 1 else "disputes"
     return f"disputed: {count} {verb} the reference, such as {cases[0].case}"
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
+from dmlconf.documents.wording import counted, first_names
 from dmlconf.reports.runs.summary import run_command
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis.
@@ -66,7 +68,7 @@ class SharedLine:
 
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
-    """Return what failures share, a line for each group, the largest first."""
+    """Return a line for each group of failures about what they share, the largest group first."""
     if not any(verdict.status.fails_run for verdict in log.verdicts):
         return []
     from dmlconf.diagnosis.shared_properties import shared_properties
@@ -79,7 +81,7 @@ def shared_lines(log: RunLog) -> list[SharedLine]:
 
 def _sentence(shared: SharedProperty) -> str:
     count = len(shared.failures)
-    failures = f"{count:,} failure{'s' if count != 1 else ''} ({_reasons(shared)})"
+    failures = f"{counted(count, 'failure')} ({_reasons(shared)})"
     begin = f"{_operators(shared.operators)}: {failures}{_variants(shared)}"
     condition = shared.condition
     if count < LEAST_FAILURES:
@@ -117,12 +119,11 @@ def _variants(shared: SharedProperty) -> str:
 def _operators(names: Sequence[str]) -> str:
     if len(names) <= MOST_NAMED:
         return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    listed = ", ".join(names[:MOST_NAMED])
-    return f"{len(names):,} operators ({listed} and {len(names) - MOST_NAMED:,} more)"
+    return f"{len(names):,} operators ({first_names(names, MOST_NAMED)})"
 
 
 def _remark(condition: Condition) -> str:
-    """Return what a condition means, and other conditions of the same cases, in parentheses."""
+    """Return a remark in parentheses: a condition's meaning, and conditions of the same cases."""
     meaning = _MEANINGS.get(condition.text)
     same = condition.alternatives[:MOST_ALTERNATIVES]
     parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]
@@ -212,17 +213,14 @@ def alike(shown: ShownFailure) -> str:
     """Return a note on other cases that broke with the same message; empty if none did."""
     if not shown.others:
         return ""
-    cases = f"{shown.others:,} more case{'s' if shown.others != 1 else ''}"
+    cases = counted(shown.others, "more case")
     of = f" of {shown.operators:,} operators" if shown.operators > 1 else ""
     return f", and {cases}{of} with the same message"
 
 
 def _spread(failures: Sequence[Verdict]) -> list[Verdict]:
     """Return the failures of a group, alternating between its operators."""
-    by_operator: dict[str, list[Verdict]] = {}
-    for verdict in failures:
-        by_operator.setdefault(verdict.operator, []).append(verdict)
-    return list(_alternating(list(by_operator.values())))
+    return list(_alternating(list(verdicts_by_operator(failures).values())))
 
 
 def _alternating(lists: Sequence[Sequence[Verdict]]) -> Iterator[Verdict]:

@@ -12,7 +12,10 @@ from typing import Final
 
 from dmlconf.cases.handles import handles
 from dmlconf.catalogue.families import OTHER, families
+from dmlconf.documents.wording import counted
+from dmlconf.reports.runs.heading import backend_text, software_text
 from dmlconf.run_log.log import Header, RunLog
+from dmlconf.verdicts.grouping import verdicts_by_operator
 from dmlconf.verdicts.verdict import Reason, Status, Verdict
 
 __all__ = [
@@ -118,10 +121,7 @@ def margin_cell(margin: float | None) -> str:
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     """Return the totals of each operator, by name, and those of all."""
-    by_operator: dict[str, list[Verdict]] = {}
-    for verdict in log.verdicts:
-        by_operator.setdefault(verdict.operator, []).append(verdict)
-    rows = [_totals(name, by_operator[name]) for name in sorted(by_operator)]
+    rows = [_totals(*each) for each in sorted(verdicts_by_operator(log.verdicts).items())]
     return rows, _sum("total", rows)
 
 
@@ -160,7 +160,7 @@ def closing_sentence(log: RunLog) -> str:
     counts = {status: count for status, count in status_counts(log).items() if count}
     failing = {status: count for status, count in counts.items() if status.fails_run}
     others = {status: count for status, count in counts.items() if not status.fails_run}
-    total = f"{log.header.selected:,} case{'s' if log.header.selected != 1 else ''}"
+    total = counted(log.header.selected, "case")
     if failing:
         count = sum(failing.values())
         verb = "fails" if count == 1 else "fail"
@@ -263,17 +263,15 @@ def diagnostic_lines(reason: Reason) -> list[str]:
 
 
 def environment_facts(header: Header) -> list[tuple[str, str]]:
-    """Return what was tested, on what, against what, as names and values."""
+    """Return the facts of a run as names and values: backend, device, expected values and so on."""
     env = header.environment
-    version = env.get("version")
-    software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}
     facts = [
-        ("backend", f"{header.backend}, version {version}" if version else header.backend),
+        ("backend", backend_text(header)),
         ("adapter", env.get("adapter")),
         ("driver", env.get("driver")),
         ("expected", _expected(header)),
         ("platform", env.get("platform")),
-        ("software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
+        ("software", software_text(header)),
         ("suite", header.suite_digest[:12]),
         ("challenge", str(header.options.get("challenge", ""))),
         ("catalogue", header.catalogue_digest[:12]),

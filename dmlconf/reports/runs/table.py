@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs import summary
 from dmlconf.reports.runs.summary import OperatorTotals
 from dmlconf.reports.terminal_text import styled
@@ -135,8 +136,8 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
     count = len(rows) - len(failing)
     if count:
         cases = total.cases - sum(row.cases for row in failing)
-        of = f"{count:,} other operator{'s' if count != 1 else ''}"
-        in_all = f"{cases:,} case{'s' if cases != 1 else ''}"
+        of = counted(count, "other operator")
+        in_all = counted(cases, "case")
         yield f"{of}, {in_all}: no failures (-v lists {'them' if count != 1 else 'it'})"
 
 

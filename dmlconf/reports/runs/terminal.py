@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.runs import remarks, shared_properties, summary
 from dmlconf.reports.runs.failure_details import (
     Sources,
@@ -99,7 +100,7 @@ def _operators(log: RunLog, *, verbose: bool) -> Iterator[RenderableType]:
 
 
 def _what_next(log: RunLog, most: int) -> Iterator[RenderableType]:
-    """Yield what failures share, and the commands that lead further."""
+    """Yield the section on what failures share, and the commands to run next."""
     first = next((verdict for verdict in log.verdicts if verdict.status.fails_run), None)
     if first is None:
         return
@@ -127,9 +128,8 @@ def _shared(log: RunLog, most: int, *, with_commands: bool = True) -> Iterator[R
         if with_commands:
             yield unwrapped(f"  {line.command}", "cyan")
     if len(lines) > most:
-        count = len(lines) - most
-        plural = "s" if count != 1 else ""
-        yield styled(f"and {count:,} more group{plural}: -v shows more, --report json has all")
+        more = counted(len(lines) - most, "more group")
+        yield styled(f"and {more}: -v shows more, --report json has all")
     yield ""
 
 

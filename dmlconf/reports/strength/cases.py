@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dmlconf.documents.wording import first_names
 from dmlconf.strength.tallies import CaseTally, share
 
 __all__ = ["case_data", "case_lines", "case_sentence", "case_share", "useless_cases"]
@@ -38,8 +39,7 @@ def case_lines(noticed: Mapping[str, CaseTally]) -> Iterator[str]:
     for name in useless_cases(noticed):
         by_operator.setdefault(noticed[name].operator, []).append(name)
     for operator, names in sorted(by_operator.items()):
-        more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
-        yield f"notices no defect: {operator}: {', '.join(names[:_MOST_SHOWN])}{more}"
+        yield f"notices no defect: {operator}: {first_names(names, _MOST_SHOWN)}"
 
 
 def case_data(noticed: Mapping[str, CaseTally]) -> dict[str, Any]:

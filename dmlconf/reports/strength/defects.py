@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import dmlconf
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.strength.cases import case_data, case_lines, case_sentence, case_share
-from dmlconf.reports.strength.figure import FigureKind, Table, bullets
+from dmlconf.reports.strength.figure import Figure, FigureKind, bullets, too_low
 from dmlconf.reports.terminal_text import styled
 from dmlconf.strength.measure import Mutant, Strength, Tally
 from dmlconf.strength.tallies import share
@@ -137,7 +138,7 @@ def _remarks(strength: Strength) -> Iterator[str]:
     if strength.unused:
         count = len(strength.unused)
         yield (
-            f"{count:,} case{'s' if count != 1 else ''} not used: the right outputs have no "
+            f"{counted(count, 'case')} not used: the right outputs have no "
             f"independent expectation or do not pass, as in {strength.unused[0]}"
         )
 
@@ -244,19 +245,16 @@ def render_json(strength: Strength) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _DefectFigure:
+class _DefectFigure(Figure):
     """Injected defects, and what each case notices of them."""
 
+    heading: ClassVar[str] = "By case"
     strength: Strength
 
     def sentences(self) -> Iterator[str]:
         """Yield the shares by defect and by case."""
         yield closing_sentence(self.strength)
         yield case_sentence(self.strength.noticed)
-
-    def table(self) -> Table | None:
-        """Return none: `render_table` has more than a table."""
-        return None
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each operator with cases that notice nothing."""
@@ -265,7 +263,7 @@ class _DefectFigure:
     def markdown(self) -> list[str]:
         """Return the parts by case and by defect."""
         return [
-            "## By case",
+            f"## {self.heading}",
             "",
             f"{case_sentence(self.strength.noticed)}.",
             "",
@@ -283,8 +281,7 @@ class _DefectFigure:
     def complaints(self, name: str, least: float) -> list[str]:
         """Return the operators whose share is lower, or the share by case if that is."""
         if name == "cases":
-            noticed = case_share(self.strength.noticed)
-            return [f"by case: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
+            return too_low("by case", case_share(self.strength.noticed), least)
         rows = operator_strengths(self.strength)
         complaints = [
             f"{row.operator}: {share(row.caught, row.injected):.2f}% of its defects caught, "

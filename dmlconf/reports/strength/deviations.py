@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
-from dmlconf.cases.model import PlannedCase
-from dmlconf.judging.judge import Against
-from dmlconf.reports.markdown_text import table as markdown_table
-from dmlconf.reports.strength.figure import FigureKind, Setting, Table
+from dmlconf.reports.strength.figure import Figure, FigureKind, Setting, Table, too_low
 from dmlconf.strength.deviation_figure import DeviationFigure, measure_deviations
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import share
@@ -21,9 +19,10 @@ _HEADINGS: Final = ("Target", "Deviation", "Excuses")
 
 
 @dataclass(frozen=True, slots=True)
-class _Deviations:
+class _Deviations(Figure):
     """What targets promise otherwise, and what that excuses."""
 
+    heading: ClassVar[str] = "By deviation"
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
@@ -58,10 +57,6 @@ class _Deviations:
             if 2 * excused > failing:
                 yield f"{table(target).title} excuses {excused:,} of {failing:,} of {operator}"
 
-    def markdown(self) -> list[str]:
-        """Return the table."""
-        return ["## By deviation", "", *markdown_table(_HEADINGS, self._rows(), "llr"), ""]
-
     def data(self) -> Mapping[str, Any]:
         """Return the figure for JSON."""
         return {"deviations": {target: self._data(target) for target in TARGETS}}
@@ -80,25 +75,16 @@ class _Deviations:
         """Return the share of each target that is lower."""
         shares = {target: share(*self._counts(target)) for target in TARGETS}
         return [
-            f"by deviation of {table(target).title}: {left:.2f}%, less than {least:g}%"
+            line
             for target, left in shares.items()
-            if left < least
+            for line in too_low(f"by deviation of {table(target).title}", left, least)
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """Measures deviations with a seed."""
-
-    seed: int
-
-    def __call__(self, plan: Sequence[PlannedCase], against: Against) -> DeviationFigure:
-        return measure_deviations(plan, against, seed=self.seed)
 
 
 def _measured(setting: Setting) -> _Deviations:
     cases = sampled(setting.plan, setting.sample, setting.seed)
-    figure, _ = setting.measured(_Measure(setting.seed), DeviationFigure(), cases)
+    measure = partial(measure_deviations, seed=setting.seed)
+    figure, _ = setting.measured(measure, DeviationFigure(), cases)
     return _Deviations(figure)
 
 

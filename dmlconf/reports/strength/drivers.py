@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
+from dmlconf.reports.strength.figure import Figure, FigureKind, Setting, too_low
 from dmlconf.strength.drivers.catalogue import driver_defects
 from dmlconf.strength.drivers.figure import (
     DefectResult,
@@ -19,49 +19,74 @@ from dmlconf.strength.drivers.figure import (
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.tallies import share
 
-__all__ = [
-    "DRIVERS",
-    "driver_data",
-    "driver_lines",
-    "driver_sentence",
-    "driver_share",
-    "few_lines",
-    "few_sentence",
-    "report_sentence",
-]
+__all__ = ["DRIVERS", "DriverDefects", "driver_data", "survivor_lines"]
 
 
-def driver_share(figure: DriverFigure) -> float:
-    """Return what share of the defects is caught in every operator that has it, in percent."""
+@dataclass(frozen=True, slots=True)
+class DriverDefects(Figure):
+    """Driver defects, and which of them are caught."""
+
+    heading: ClassVar[str] = "By driver defect"
+    figure: DriverFigure
+
+    @property
+    def share(self) -> float:
+        """The percentage of the defects that are caught in every operator that has them."""
+        return _share(self.figure)
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share of all, and of those that were reported publicly."""
+        figure = self.figure
+        defects = figure.by_defect.values()
+        every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
+        caught = sum(one.fate is Fate.CAUGHT for one in figure.pairs)
+        explained = sum(bool(one.explanation) for one in figure.survivors)
+        yield (
+            f"by driver defect: {every:,} of {len(defects):,} caught in every operator "
+            f"({self.share:.2f}%), {some:,} in at least one; "
+            f"{caught:,} of {len(figure.pairs):,} pairs of defect and operator; "
+            f"{explained:,} of {len(figure.survivors):,} surviving pairs explained"
+        )
+        if figure.few:
+            yield f"{len(figure.few):,} pairs are noticed by one or two cases only"
+        if figure.by_report:
+            yield self.reported()
+
+    def reported(self, product: str = "DirectML") -> str:
+        """Return one sentence on the public reports of a product that are caught."""
+        by_report = self.figure.by_report.items()
+        reports = [pairs for report, pairs in by_report if report.product == product]
+        every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
+        return (
+            f"of {len(reports)} public reports of wrong {product} results, {every} are caught in "
+            f"every form and {some} in at least one"
+        )
+
+    def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield the pairs that survive, and those that few cases notice."""
+        yield "What survives, and the case that is missing", survivor_lines(self.figure)
+        yield "What fewer than three cases notice", self._few()
+
+    def _few(self) -> Iterator[str]:
+        for one in sorted(self.figure.few, key=lambda s: (s.operator, s.defect.name)):
+            count = "one case notices" if one.tally.caught == 1 else "two cases notice"
+            yield f"{one.operator}: {one.defect.name}: {count} it, of {one.tally.ran:,} that run it"
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {"drivers": driver_data(self.figure)}
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the share if it is lower."""
+        return too_low("by driver defect", self.share, least)
+
+
+def _share(figure: DriverFigure) -> float:
     defects = figure.by_defect.values()
     return share(sum(map(caught_in_all, defects)), len(defects))
 
 
-def driver_sentence(figure: DriverFigure) -> str:
-    """Return the figure as one sentence."""
-    defects = list(figure.by_defect.values())
-    every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
-    caught = sum(one.fate is Fate.CAUGHT for one in figure.pairs)
-    explained = sum(bool(one.explanation) for one in figure.survivors)
-    return (
-        f"by driver defect: {every:,} of {len(defects):,} caught in every operator "
-        f"({share(every, len(defects)):.2f}%), {some:,} in at least one; "
-        f"{caught:,} of {len(figure.pairs):,} pairs of defect and operator; "
-        f"{explained:,} of {len(figure.survivors):,} surviving pairs explained"
-    )
-
-
-def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
-    """Return one sentence on the public reports of a product that are caught."""
-    reports = [pairs for report, pairs in figure.by_report.items() if report.product == product]
-    every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
-    return (
-        f"of {len(reports)} public reports of wrong {product} results, {every} are caught in every "
-        f"form and {some} in at least one"
-    )
-
-
-def driver_lines(figure: DriverFigure) -> Iterator[str]:
+def survivor_lines(figure: DriverFigure) -> Iterator[str]:
     """Yield a line for each defect that survives in an operator, with the case that is missing."""
     order = list(Fate)
     for one in sorted(
@@ -71,18 +96,6 @@ def driver_lines(figure: DriverFigure) -> Iterator[str]:
         yield f"{one.operator}: {one.defect.name}: {one.missing}{explanation}"
 
 
-def few_sentence(figure: DriverFigure) -> str:
-    """Return one sentence on the defects that fewer than three cases notice."""
-    return f"{len(figure.few):,} pairs are noticed by one or two cases only"
-
-
-def few_lines(figure: DriverFigure) -> Iterator[str]:
-    """Yield a line for each defect that fewer than three cases of an operator notice."""
-    for one in sorted(figure.few, key=lambda s: (s.operator, s.defect.name)):
-        count = "one case notices" if one.tally.caught == 1 else "two cases notice"
-        yield f"{one.operator}: {one.defect.name}: {count} it, of {one.tally.ran:,} that run it"
-
-
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
     """Return the figure for JSON."""
     fates = Counter(one.fate for one in figure.pairs)
@@ -90,7 +103,7 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
         "defects": len(figure.by_defect),
         "caught_in_every_operator": sum(map(caught_in_all, figure.by_defect.values())),
         "caught_in_an_operator": sum(map(caught_in_any, figure.by_defect.values())),
-        "share": driver_share(figure),
+        "share": _share(figure),
         "cases_tried": figure.cases_tried,
         "pairs_ran": sum(one.tally.ran for one in figure.pairs),
         "pairs_caught": sum(one.tally.caught for one in figure.pairs),
@@ -128,52 +141,12 @@ def _pair_data(one: DefectResult) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _DriverDefects:
-    """Driver defects, and which of them are caught."""
-
-    figure: DriverFigure
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the share of all, and of those that were reported publicly."""
-        yield driver_sentence(self.figure)
-        if self.figure.few:
-            yield few_sentence(self.figure)
-        if self.figure.by_report:
-            yield report_sentence(self.figure)
-
-    def table(self) -> Table | None:
-        """Return none."""
-        return None
-
-    def remarks(self) -> Iterator[str]:
-        """Yield a line for each pair that survives or that few cases notice."""
-        yield from driver_lines(self.figure)
-        yield from few_lines(self.figure)
-
-    def markdown(self) -> list[str]:
-        """Return the pairs that survive, and those that few cases notice."""
-        heading = "What survives, and the case that is missing:"
-        survivors = [heading, "", *bullets(driver_lines(self.figure)), ""]
-        few = ["What fewer than three cases notice:", "", *bullets(few_lines(self.figure)), ""]
-        return ["## By driver defect", "", *survivors, *(few if self.figure.few else [])]
-
-    def data(self) -> Mapping[str, Any]:
-        """Return the figure for JSON."""
-        return {"drivers": driver_data(self.figure)}
-
-    def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower."""
-        caught = driver_share(self.figure)
-        return [f"by driver defect: {caught:.2f}%, less than {least:g}%"] if caught < least else []
-
-
-def _measured(setting: Setting) -> _DriverDefects:
+def _measured(setting: Setting) -> DriverDefects:
     with setting.progress(len(setting.plan)) as advance:
         applicability, noticed = measure_drivers(
             setting.plan, setting.suite_paths, setting.jobs, setting.sample, setting.seed, advance
         )
-    return _DriverDefects(DriverFigure.of(driver_defects(), applicability, noticed, setting.sample))
+    return DriverDefects(DriverFigure.of(driver_defects(), applicability, noticed, setting.sample))
 
 
 DRIVERS: Final = FigureKind(

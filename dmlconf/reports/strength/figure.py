@@ -6,23 +6,34 @@ A new figure is a new module and a line there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import RecordingAgainst
 from dmlconf.judging.judge import Against
+from dmlconf.reports.markdown_text import table as markdown_table
 from dmlconf.strength.measure import Method, Strength, measure
 from dmlconf.strength.parallel import Addable, Measure, measured_in_processes
 from dmlconf.strength.sampling import sampled
 
-__all__ = ["Figure", "FigureKind", "Progress", "Setting", "Table", "bullets"]
+__all__ = [
+    "Figure",
+    "FigureKind",
+    "Progress",
+    "Setting",
+    "Table",
+    "bullets",
+    "of_cases",
+    "too_low",
+]
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Shows progress over a number of cases; each call of what it yields counts one case."""
@@ -42,11 +53,13 @@ class Table:
         rows: the cells of each row.
         left: the headings of columns that are aligned to the left; the others are aligned to the
             right.
+        on_pages_only: whether the terminal omits the table.
     """
 
     headings: Sequence[str]
     rows: Iterable[Sequence[str]]
     left: Sequence[str]
+    on_pages_only: bool = False
 
 
 @dataclass
@@ -80,7 +93,9 @@ class Setting:
         """The injected defects and perturbations that cases notice; measured on first use only."""
         cases = sampled(self.plan, self.sample, self.seed)
         method = Method("defects" in self.chosen, "perturbations" in self.chosen, self.seed)
-        strength, self.recordings = self.measured(_Injection(method), Strength(), cases)
+        strength, self.recordings = self.measured(
+            partial(of_cases, measure, method=method), Strength(), cases
+        )
         return strength
 
     def measured(
@@ -111,39 +126,55 @@ class Setting:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Injection:
-    """Measures injected defects and perturbations of some cases."""
-
-    method: Method
-
-    def __call__(self, plan: Sequence[PlannedCase], against: Against) -> Strength:
-        return measure(map(valid_case, plan), against, method=self.method)
+def of_cases(
+    measure: Callable[..., _Result], plan: Sequence[PlannedCase], against: Against, **options: Any
+) -> _Result:
+    """Return what a function measures of planned cases, which it takes built."""
+    return measure(map(valid_case, plan), against, **options)
 
 
-class Figure(Protocol):
-    """A figure that was measured."""
+class Figure(ABC):
+    """A figure that was measured.
 
+    Attributes:
+        heading: the heading of the figure's part of a page, such as `By graph`.
+    """
+
+    heading: ClassVar[str]
+
+    @abstractmethod
     def sentences(self) -> Iterator[str]:
         """Yield the result, in a sentence or two."""
-        ...
 
     def table(self) -> Table | None:
-        """Return a table for the terminal; None for none."""
-        ...
+        """Return the figure's table; None for none."""
+        return None
+
+    def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield lists of what the suite lacks by this figure: a heading, and the lines below it."""
+        yield from ()
 
     def remarks(self) -> Iterator[str]:
         """Yield a line for each thing that the suite lacks by this figure."""
-        ...
+        for _, lines in self.lacks():
+            yield from lines
 
     def markdown(self) -> list[str]:
         """Return the figure's part of a page, ending with an empty line."""
-        ...
+        page, table = [f"## {self.heading}", ""], self.table()
+        if table is not None:
+            align = "".join("l" if each in table.left else "r" for each in table.headings)
+            page += [*markdown_table(table.headings, table.rows, align), ""]
+        for heading, lines in self.lacks():
+            items = bullets(lines)
+            page += [f"{heading}:", "", *items, ""] if items else []
+        return page
 
+    @abstractmethod
     def data(self) -> Mapping[str, Any]:
         """Return the figure for JSON, by the names of its parts."""
-        ...
 
+    @abstractmethod
     def complaints(self, name: str, least: float) -> list[str]:
         """Return a sentence for each part of the figure that is below a percentage.
 
@@ -151,7 +182,11 @@ class Figure(Protocol):
             name: the name of the threshold, one of `FigureKind.thresholds`.
             least: the percentage.
         """
-        ...
+
+
+def too_low(name: str, percentage: float, least: float) -> list[str]:
+    """Return a sentence on a percentage of a figure that is lower than the least; else nothing."""
+    return [f"{name}: {percentage:.2f}%, less than {least:g}%"] if percentage < least else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,148 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
-from dmlconf.cases.loading.loader import valid_case
-from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.selection import graphs_in
-from dmlconf.judging.judge import Against
-from dmlconf.reports.markdown_text import table as markdown_table
-from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
+from dmlconf.reports.strength.figure import Figure, FigureKind, Setting, Table, of_cases, too_low
 from dmlconf.strength.graph_figure import GraphFigure, GraphTally, measure_graphs
 from dmlconf.strength.sampling import sampled
 from dmlconf.strength.tallies import share
 
-__all__ = [
-    "GRAPHS",
-    "GRAPH_HEADINGS",
-    "graph_data",
-    "graph_lines",
-    "graph_sentence",
-    "graph_share",
-    "graph_table",
-]
+__all__ = ["GRAPHS", "Graphs"]
 
-GRAPH_HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
+_HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
 """Graphs that a process takes at a time: those of 200 nodes take 20 s each."""
 
 
-def graph_share(figure: GraphFigure) -> float:
-    """Return the percentage noticed of the defects that change an output."""
-    return share(*_sums(figure.defects))
+@dataclass(frozen=True, slots=True)
+class Graphs(Figure):
+    """Defects of graph compilers, and what graphs notice of them."""
+
+    heading: ClassVar[str] = "By graph"
+    figure: GraphFigure
+
+    @property
+    def share(self) -> float:
+        """The percentage noticed of the defects that change an output."""
+        return share(*_sums(self.figure.defects))
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the share that is noticed."""
+        caught, tried = _sums(self.figure.defects)
+        refused, legitimate = _sums(self.figure.legitimate)
+        yield (
+            f"by graph: {caught:,} of {tried:,} defects of graph compilers are noticed "
+            f"({self.share:.2f}%), and {refused:,} of {legitimate:,} legitimate differences "
+            f"fail, in {self.figure.cases:,} graphs"
+        )
+
+    def table(self) -> Table | None:
+        """Return a row for each defect and legitimate difference."""
+        return Table(_HEADINGS, self._rows(), _HEADINGS[:1])
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for name, tally in {**self.figure.defects, **self.figure.legitimate}.items():
+            right = name in self.figure.legitimate
+            passed = tally.tried - tally.failed
+            successes = passed if right else tally.failed
+            yield (
+                f"right: {name}" if right else name,
+                f"{tally.tried:,}",
+                f"{tally.failed:,}",
+                f"{passed:,}",
+                f"{share(successes, tally.tried):.2f}%",
+            )
+
+    def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield the verdicts that are wrong."""
+        yield "Verdicts that are wrong", self._wrong()
+
+    def _wrong(self) -> Iterator[str]:
+        """Yield a line for each defect that passes, and each legitimate difference that fails."""
+        for name, tally in self.figure.defects.items():
+            yield from (f"passes: {name}, {what}" for what in tally.unexpected)
+        for name, tally in self.figure.legitimate.items():
+            yield from (f"fails although it is right: {name}, {what}" for what in tally.unexpected)
+
+    def data(self) -> Mapping[str, Any]:
+        """Return the figure for JSON."""
+        return {
+            "graphs": {
+                "cases": self.figure.cases,
+                "share": self.share,
+                "defects": _data(self.figure.defects),
+                "variants": _data(self.figure.legitimate),
+            }
+        }
+
+    def complaints(self, name: str, least: float) -> list[str]:
+        """Return the share if it is lower, and how many legitimate differences fail."""
+        refused = sum(len(tally.unexpected) for tally in self.figure.legitimate.values())
+        failing = [f"{refused:,} legitimate differences of graphs fail"] if refused else []
+        return too_low("by graph", self.share, least) + failing
 
 
 def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
+    """Return how many differences fail a graph, and how many were tried."""
     failed = sum(tally.failed for tally in tallies.values())
     return failed, sum(tally.tried for tally in tallies.values())
 
 
-def graph_sentence(figure: GraphFigure) -> str:
-    """Return the figure as one sentence."""
-    caught, tried = _sums(figure.defects)
-    refused, legitimate = _sums(figure.legitimate)
-    return (
-        f"by graph: {caught:,} of {tried:,} defects of graph compilers are noticed "
-        f"({share(caught, tried):.2f}%), and {refused:,} of {legitimate:,} legitimate differences "
-        f"fail, in {figure.cases:,} graphs"
-    )
+def _data(tallies: Mapping[str, GraphTally]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "tried": tally.tried, "failed": tally.failed, "unexpected": tally.unexpected}
+        for name, tally in tallies.items()
+    ]
 
 
-def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each defect and legitimate difference, with the `GRAPH_HEADINGS`."""
-    for name, tally in {**figure.defects, **figure.legitimate}.items():
-        right = name in figure.legitimate
-        passed = tally.tried - tally.failed
-        successes = passed if right else tally.failed
-        yield (
-            f"right: {name}" if right else name,
-            f"{tally.tried:,}",
-            f"{tally.failed:,}",
-            f"{passed:,}",
-            f"{share(successes, tally.tried):.2f}%",
-        )
-
-
-def graph_lines(figure: GraphFigure) -> Iterator[str]:
-    """Yield a line for each defect that passes, and each legitimate difference that fails."""
-    for name, tally in figure.defects.items():
-        yield from (f"passes: {name}, {what}" for what in tally.unexpected)
-    for name, tally in figure.legitimate.items():
-        yield from (f"fails although it is right: {name}, {what}" for what in tally.unexpected)
-
-
-def graph_data(figure: GraphFigure) -> dict[str, Any]:
-    """Return the figure for JSON."""
-
-    def rows(tallies: Mapping[str, GraphTally]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "tried": tally.tried,
-                "failed": tally.failed,
-                "unexpected": tally.unexpected,
-            }
-            for name, tally in tallies.items()
-        ]
-
-    return {
-        "cases": figure.cases,
-        "share": graph_share(figure),
-        "defects": rows(figure.defects),
-        "variants": rows(figure.legitimate),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Graphs:
-    """Defects of graph compilers, and what graphs notice of them."""
-
-    figure: GraphFigure
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the share that is noticed."""
-        yield graph_sentence(self.figure)
-
-    def table(self) -> Table | None:
-        """Return a row for each defect and legitimate difference."""
-        return Table(GRAPH_HEADINGS, graph_table(self.figure), GRAPH_HEADINGS[:1])
-
-    def remarks(self) -> Iterator[str]:
-        """Yield a line for each verdict that is wrong."""
-        yield from graph_lines(self.figure)
-
-    def markdown(self) -> list[str]:
-        """Return the table, and the verdicts that are wrong."""
-        lines = ["## By graph", "", *markdown_table(GRAPH_HEADINGS, graph_table(self.figure), "lr")]
-        wrong = bullets(self.remarks())
-        return [*lines, "", *(["Verdicts that are wrong:", "", *wrong, ""] if wrong else [])]
-
-    def data(self) -> Mapping[str, Any]:
-        """Return the figure for JSON."""
-        return {"graphs": graph_data(self.figure)}
-
-    def complaints(self, name: str, least: float) -> list[str]:
-        """Return the share if it is lower, and how many legitimate differences fail."""
-        noticed = graph_share(self.figure)
-        complaints = [f"by graph: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
-        refused = sum(len(tally.unexpected) for tally in self.figure.legitimate.values())
-        return complaints + (
-            [f"{refused:,} legitimate differences of graphs fail"] if refused else []
-        )
-
-
-def _of_cases(plan: Sequence[PlannedCase], against: Against) -> GraphFigure:
-    return measure_graphs(map(valid_case, plan), against)
-
-
-def _measured(setting: Setting) -> _Graphs:
+def _measured(setting: Setting) -> Graphs:
     cases = sampled(graphs_in(setting.plan), setting.sample, setting.seed)
-    figure, _ = setting.measured(_of_cases, GraphFigure(), cases, chunk=_CHUNK)
-    return _Graphs(figure)
+    measure = partial(of_cases, measure_graphs)
+    figure, _ = setting.measured(measure, GraphFigure(), cases, chunk=_CHUNK)
+    return Graphs(figure)
 
 
 GRAPHS: Final = FigureKind(

@@ -127,7 +127,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
         parts += [defects.render_table(measurement.strength, verbose=verbose), ""]
     for figure in measurement.figures.values():
         cells = figure.table()
-        if cells is None:
+        if cells is None or cells.on_pages_only:
             continue
         table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
         for heading in cells.headings:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from dmlconf.reports.markdown_text import table as markdown_table
-from dmlconf.reports.strength.figure import FigureKind, Table, bullets
+from dmlconf.reports.strength.figure import Figure, FigureKind, Table
 from dmlconf.strength.perturbations import KINDS, PerturbationTally, exceptional
 from dmlconf.strength.tallies import share
 
-__all__ = [
-    "PERTURBATIONS",
-    "KindShare",
-    "kind_shares",
-    "perturbation_data",
-    "perturbation_lines",
-    "perturbation_sentence",
-    "perturbation_table",
-    "weak_kinds",
-]
+__all__ = ["PERTURBATIONS", "KindShare", "Perturbations", "kind_shares", "weak_kinds"]
 
 TARGET: Final = 99.0
 
@@ -81,105 +71,80 @@ def weak_kinds(perturbed: _Perturbed, least: float) -> list[KindShare]:
     return [one for one in kind_shares(perturbed) if one.share < min(least, one.target)]
 
 
-def perturbation_sentence(perturbed: _Perturbed, seed: int) -> str:
-    """Return the figure as one sentence."""
-    shares = kind_shares(perturbed)
-    tried, caught = sum(one.tried for one in shares), sum(one.caught for one in shares)
-    below = sum(one.share < one.target for one in shares)
-    return (
-        f"by perturbation: {caught:,} of {tried:,} perturbed outputs fail "
-        f"({share(caught, tried):.2f}%), seed {seed}; {below} of {len(shares)} kinds below target"
-    )
-
-
-def perturbation_table(perturbed: _Perturbed) -> list[list[str]]:
-    """Return a row for each kind: its name, of which operators, tried, caught, share, target."""
-    return [
-        [
-            one.kind,
-            one.operators,
-            f"{one.tried:,}",
-            f"{one.caught:,}",
-            f"{one.share:.2f}%",
-            f"{one.target:g}%",
-        ]
-        for one in kind_shares(perturbed)
-    ]
-
-
-def perturbation_lines(perturbed: _Perturbed) -> Iterator[str]:
-    """Yield a line for each operator with a kind below its target."""
-    for (kind, operator), tally in sorted(perturbed.items()):
-        lower = exceptional().get(kind)
-        excuse = f" ({lower.reason})" if lower and operator in lower.operators else ""
-        if share(tally.caught, tally.tried) < TARGET:
-            figure = f"{tally.caught:,} of {tally.tried:,}{excuse}"
-            yield f"{kind}: {operator} notices {figure}; not in {', '.join(tally.missed)}"
-
-
-def perturbation_data(perturbed: _Perturbed, seed: int) -> dict[str, Any]:
-    """Return the figure for JSON."""
-    return {
-        "seed": seed,
-        "kinds": [
-            {
-                "kind": one.kind,
-                "operators": one.operators,
-                "tried": one.tried,
-                "caught": one.caught,
-                "share": one.share,
-                "target": one.target,
-            }
-            for one in kind_shares(perturbed)
-        ],
-        "operators": [
-            {
-                "kind": kind,
-                "operator": operator,
-                "tried": tally.tried,
-                "caught": tally.caught,
-                "missed": tally.missed,
-            }
-            for (kind, operator), tally in sorted(perturbed.items())
-        ],
-    }
-
-
 @dataclass(frozen=True, slots=True)
-class _PerturbationFigure:
+class Perturbations(Figure):
     """Perturbed elements, and what cases notice of them."""
 
+    heading: ClassVar[str] = "By perturbation"
     perturbed: _Perturbed
     seed: int
 
     def sentences(self) -> Iterator[str]:
         """Yield the share that is noticed."""
-        yield perturbation_sentence(self.perturbed, self.seed)
+        shares = kind_shares(self.perturbed)
+        tried, caught = sum(one.tried for one in shares), sum(one.caught for one in shares)
+        below = sum(one.share < one.target for one in shares)
+        yield (
+            f"by perturbation: {caught:,} of {tried:,} perturbed outputs fail "
+            f"({share(caught, tried):.2f}%), seed {self.seed}; {below} of {len(shares)} kinds "
+            "below target"
+        )
 
     def table(self) -> Table | None:
         """Return a row for each kind."""
-        return Table(_HEADINGS, perturbation_table(self.perturbed), _HEADINGS[:2])
-
-    def remarks(self) -> Iterator[str]:
-        """Yield a line for each operator below its target."""
-        yield from perturbation_lines(self.perturbed)
-
-    def markdown(self) -> list[str]:
-        """Return the table, and the operators below their target."""
-        return [
-            "## By perturbation",
-            "",
-            *markdown_table(_HEADINGS, perturbation_table(self.perturbed), "llr"),
-            "",
-            "Operators below target:",
-            "",
-            *bullets(self.remarks()),
-            "",
+        rows = [
+            (
+                one.kind,
+                one.operators,
+                f"{one.tried:,}",
+                f"{one.caught:,}",
+                f"{one.share:.2f}%",
+                f"{one.target:g}%",
+            )
+            for one in kind_shares(self.perturbed)
         ]
+        return Table(_HEADINGS, rows, _HEADINGS[:2])
+
+    def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield a line for each operator with a kind below its target."""
+        yield "Operators below target", self._below_target()
+
+    def _below_target(self) -> Iterator[str]:
+        for (kind, operator), tally in sorted(self.perturbed.items()):
+            lower = exceptional().get(kind)
+            excuse = f" ({lower.reason})" if lower and operator in lower.operators else ""
+            if share(tally.caught, tally.tried) < TARGET:
+                figure = f"{tally.caught:,} of {tally.tried:,}{excuse}"
+                yield f"{kind}: {operator} notices {figure}; not in {', '.join(tally.missed)}"
 
     def data(self) -> Mapping[str, Any]:
         """Return the figure for JSON."""
-        return {"perturbations": perturbation_data(self.perturbed, self.seed)}
+        return {
+            "perturbations": {
+                "seed": self.seed,
+                "kinds": [
+                    {
+                        "kind": one.kind,
+                        "operators": one.operators,
+                        "tried": one.tried,
+                        "caught": one.caught,
+                        "share": one.share,
+                        "target": one.target,
+                    }
+                    for one in kind_shares(self.perturbed)
+                ],
+                "operators": [
+                    {
+                        "kind": kind,
+                        "operator": operator,
+                        "tried": tally.tried,
+                        "caught": tally.caught,
+                        "missed": tally.missed,
+                    }
+                    for (kind, operator), tally in sorted(self.perturbed.items())
+                ],
+            }
+        }
 
     def complaints(self, name: str, least: float) -> list[str]:
         """Return the kinds whose share is lower, or below a lower target of their own."""
@@ -192,7 +157,7 @@ class _PerturbationFigure:
 
 PERTURBATIONS: Final = FigureKind(
     "perturbations",
-    lambda setting: _PerturbationFigure(setting.injected.perturbed, setting.seed),
+    lambda setting: Perturbations(setting.injected.perturbed, setting.seed),
     """\
 - By perturbation: a random element of each output of each case is changed a
   little; that very case must notice it. Elements that the documentation leaves undefined are left

@@ -3,133 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from dmlconf.reports.markdown_text import table as markdown_table
-from dmlconf.reports.strength.drivers import driver_data, driver_lines
-from dmlconf.reports.strength.figure import FigureKind, Setting, Table, bullets
+from dmlconf.reports.strength.drivers import driver_data, survivor_lines
+from dmlconf.reports.strength.figure import Figure, FigureKind, Setting, Table, too_low
 from dmlconf.strength.drivers.catalogue import size_defects
 from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.tallies import share
 
-__all__ = [
-    "SIZES",
-    "SIZE_HEADINGS",
-    "size_data",
-    "size_lines",
-    "size_sentence",
-    "size_share",
-    "size_table",
-]
+__all__ = ["SIZES", "SizeDefects"]
 
-SIZE_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
+_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
 
 _NOT_TRIED: Final = (Fate.UNMET, Fate.NO_EFFECT)
 """A defect that no case can have, or that does not apply to those tried, is left out."""
 
 
-def size_share(figure: DriverFigure) -> float:
-    """Return the percentage noticed of the cases in which a defect changes an output."""
-    caught, ran = _counts(figure.pairs)
-    return share(caught, ran)
-
-
-def size_sentence(figure: DriverFigure) -> str:
-    """Return the figure as one sentence."""
-    tried = [pair for pair in figure.pairs if pair.fate not in _NOT_TRIED]
-    pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
-    caught, ran = _counts(tried)
-    return (
-        f"by defect of size: {pairs:,} of {len(tried):,} pairs of defect and operator "
-        f"({share(pairs, len(tried)):.2f}%), by {caught:,} of {ran:,} cases "
-        f"({share(caught, ran):.2f}%), in layers of networks"
-    )
-
-
-def size_table(figure: DriverFigure) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each defect, as `SIZE_HEADINGS` has its columns."""
-    for name, pairs in figure.by_defect.items():
-        tried = [pair for pair in pairs if pair.fate not in _NOT_TRIED]
-        caught, ran = _counts(tried)
-        hidden = sum(pair.tally.hidden for pair in tried)
-        yield (
-            name,
-            f"{len(tried):,}",
-            f"{ran:,}",
-            f"{hidden:,}",
-            f"{ran - hidden - caught:,}",
-            f"{share(caught, ran):.2f}%" if ran else "-",
-        )
-
-
-def size_lines(figure: DriverFigure) -> Iterator[str]:
-    """Yield a line for each pair that survives, and how many were not tried."""
-    survivors = [pair for pair in figure.pairs if pair.fate not in _NOT_TRIED]
-    yield from driver_lines(DriverFigure(survivors, figure.cases_tried))
-    fates = Counter(pair.fate for pair in figure.pairs)
-    yield (
-        f"{fates[Fate.UNMET]:,} pairs have no case of that size, {fates[Fate.NO_EFFECT]:,} change "
-        "no output"
-    )
-
-
-def size_data(figure: DriverFigure) -> dict[str, Any]:
-    """Return the figure for JSON."""
-    return {**driver_data(figure), "share": size_share(figure)}
-
-
-def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:
-    return (
-        sum(pair.tally.caught for pair in pairs),
-        sum(pair.tally.ran for pair in pairs),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class _SizeDefects:
+class SizeDefects(Figure):
     """Defects of size, and which of them are caught."""
 
+    heading: ClassVar[str] = "By defect of size"
     figure: DriverFigure
+
+    @property
+    def share(self) -> float:
+        """The percentage noticed of the cases in which a defect changes an output."""
+        return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
         """Yield the share that is caught."""
-        yield size_sentence(self.figure)
+        tried = _tried(self.figure.pairs)
+        pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
+        caught, ran = _counts(tried)
+        yield (
+            f"by defect of size: {pairs:,} of {len(tried):,} pairs of defect and operator "
+            f"({share(pairs, len(tried)):.2f}%), by {caught:,} of {ran:,} cases "
+            f"({share(caught, ran):.2f}%), in layers of networks"
+        )
 
     def table(self) -> Table | None:
-        """Return none."""
-        return None
+        """Return a row for each defect."""
+        return Table(_HEADINGS, self._rows(), _HEADINGS[:1], on_pages_only=True)
 
-    def remarks(self) -> Iterator[str]:
-        """Yield a line for each pair that survives."""
-        yield from size_lines(self.figure)
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for name, pairs in self.figure.by_defect.items():
+            tried = _tried(pairs)
+            caught, ran = _counts(tried)
+            hidden = sum(pair.tally.hidden for pair in tried)
+            yield (
+                name,
+                f"{len(tried):,}",
+                f"{ran:,}",
+                f"{hidden:,}",
+                f"{ran - hidden - caught:,}",
+                f"{share(caught, ran):.2f}%" if ran else "-",
+            )
 
-    def markdown(self) -> list[str]:
-        """Return the table, and the pairs that survive."""
-        return [
-            "## By defect of size",
-            "",
-            *markdown_table(SIZE_HEADINGS, size_table(self.figure), "lr"),
-            "",
-            "What survives in all cases of an operator that were tried:",
-            "",
-            *bullets(self.remarks()),
-            "",
-        ]
+    def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield a line for each pair that survives, and how many were not tried."""
+        yield "What survives in all cases of an operator that were tried", self._survivors()
+
+    def _survivors(self) -> Iterator[str]:
+        yield from survivor_lines(DriverFigure(_tried(self.figure.pairs), self.figure.cases_tried))
+        fates = Counter(pair.fate for pair in self.figure.pairs)
+        yield (
+            f"{fates[Fate.UNMET]:,} pairs have no case of that size, "
+            f"{fates[Fate.NO_EFFECT]:,} change no output"
+        )
 
     def data(self) -> Mapping[str, Any]:
         """Return the figure for JSON."""
-        return {"sizes": size_data(self.figure)}
+        return {"sizes": {**driver_data(self.figure), "share": self.share}}
 
     def complaints(self, name: str, least: float) -> list[str]:
         """Return the share if it is lower."""
-        caught = size_share(self.figure)
-        return [f"by defect of size: {caught:.2f}%, less than {least:g}%"] if caught < least else []
+        return too_low("by defect of size", self.share, least)
 
 
-def _measured(setting: Setting) -> _SizeDefects:
+def _tried(pairs: Sequence[DefectResult]) -> list[DefectResult]:
+    return [pair for pair in pairs if pair.fate not in _NOT_TRIED]
+
+
+def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:
+    """Return how many cases catch a defect, and how many run one that changes an output."""
+    return sum(pair.tally.caught for pair in pairs), sum(pair.tally.ran for pair in pairs)
+
+
+def _measured(setting: Setting) -> SizeDefects:
     defects = size_defects()
     with setting.progress(len(setting.models)) as advance:
         applicability, noticed = measure_drivers(
@@ -141,7 +105,7 @@ def _measured(setting: Setting) -> _SizeDefects:
             advance,
             defects,
         )
-    return _SizeDefects(DriverFigure.of(defects, applicability, noticed))
+    return SizeDefects(DriverFigure.of(defects, applicability, noticed))
 
 
 SIZES: Final = FigureKind(

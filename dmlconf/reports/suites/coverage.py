@@ -12,6 +12,7 @@ from dmlconf.coverage.captured import CapturedCoverage
 from dmlconf.coverage.graphs import GraphCoverage
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
 from dmlconf.coverage.networks import NetworkCoverage
+from dmlconf.documents.wording import counted
 from dmlconf.reports.markdown_text import table
 from dmlconf.reports.suites.shares import percentage, total_share
 
@@ -156,16 +157,12 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
     )
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
-
-
 def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     if not networks:
         return []
     lines = [
-        f"  {each.network}: {_counted(each.layers, 'layer')} of "
-        f"{_counted(each.operators, 'operator')}, {_counted(each.cases, 'case')}"
+        f"  {each.network}: {counted(each.layers, 'layer')} of "
+        f"{counted(each.operators, 'operator')}, {counted(each.cases, 'case')}"
         for each in networks
     ]
     return ["Layers of published networks", *lines]
@@ -186,9 +183,9 @@ def graph_sentence(graphs: GraphCoverage) -> str:
     """Return one sentence about the operators that graphs connect."""
     nodes, pairs = len(graphs.operators), len(graphs.neighbours)
     return (
-        f"{_counted(graphs.cases, 'graph')} of up to {_counted(graphs.most_nodes, 'node')}: "
-        f"{_counted(nodes, 'operator')} {'is a node' if nodes == 1 else 'are nodes'}, and "
-        f"{_counted(pairs, 'pair')} of operators {'is' if pairs == 1 else 'are'} neighbours"
+        f"{counted(graphs.cases, 'graph')} of up to {counted(graphs.most_nodes, 'node')}: "
+        f"{counted(nodes, 'operator')} {'is a node' if nodes == 1 else 'are nodes'}, and "
+        f"{counted(pairs, 'pair')} of operators {'is' if pairs == 1 else 'are'} neighbours"
     )
 
 
@@ -198,7 +195,7 @@ def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
     lines = []
     if operators <= _MOST_LISTED:
         lines = [
-            f"  {first} feeds {second}: {_counted(count, 'graph')}"
+            f"  {first} feeds {second}: {counted(count, 'graph')}"
             for (first, second), count in sorted(graphs.neighbours.items())
         ]
     return [graph_sentence(graphs), *lines]
@@ -211,8 +208,8 @@ def _only(coverage: Coverage) -> list[tuple[str, str]]:
 def _captured_lines(captured: CapturedCoverage | None) -> list[str]:
     if captured is None or not captured.cases:
         return []
-    models = f" from {_counted(len(captured.models), 'model')}" if captured.models else ""
-    lines = [f"Captured{models}: {_counted(captured.cases, 'case')}"]
+    models = f" from {counted(len(captured.models), 'model')}" if captured.models else ""
+    lines = [f"Captured{models}: {counted(captured.cases, 'case')}"]
     only = captured.only_captured()
     for kind, heading in _CAPTURED_KINDS.items():
         used = sum(feature[0] == kind for feature in captured.uses)

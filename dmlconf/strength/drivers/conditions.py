@@ -72,7 +72,7 @@ def condition(entry: str | Mapping[str, Any]) -> Condition:
 
 
 def features(case: Case) -> Namespace:
-    """Return what conditions are evaluated over."""
+    """Return the names and values that a defect's conditions can use for a case."""
     desc, operator = case.desc, case.entry
     inputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.INPUT)]
     named = {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
@@ -112,8 +112,7 @@ def features(case: Case) -> Namespace:
 
 def _tensor_names(operator: Entry, desc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the names of the tensors of each layout, and of those that DirectML owns."""
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc, *kinds)]
+    tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc)]
     names = {
         f"{layout.replace('-', '_')}_tensors": tuple(
             name for name, tensor in tensors if layout_class(tensor.Sizes, tensor.Strides) == layout

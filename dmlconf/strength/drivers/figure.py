@@ -1,4 +1,4 @@
-"""The share of driver defects that a suite catches, and the cases missing for the others."""
+"""How many driver defects a suite catches, and which cases are missing to catch the others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from dmlconf.documents.wording import counted
 from dmlconf.strength.drivers.applicability import Applicability, Met, OperatorDefect
 from dmlconf.strength.drivers.catalogue import BugReport, DriverDefect
 from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name defects that fewer cases notice: a change of these cases would lose them."""
+"""Reports name the defects that fewer cases than this notice: one changed case may lose them."""
 
 
 def tells_few(sample: int | None) -> bool:
@@ -31,7 +32,7 @@ def tells_few(sample: int | None) -> bool:
 
 
 class Fate(StrEnum):
-    """The result of a driver defect in one operator."""
+    """Whether the suite caught a driver defect in one operator, and if not, why."""
 
     CAUGHT = "caught"
     UNMET = "no case meets its conditions"
@@ -42,7 +43,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DefectResult:
-    """The result of a driver defect in one operator.
+    """What the suite's cases of one operator show about a driver defect.
 
     Attributes:
         defect: the defect.
@@ -58,7 +59,7 @@ class DefectResult:
 
     @property
     def fate(self) -> Fate:
-        """Whether cases caught the defect, and if not, why."""
+        """Whether at least one case caught the defect, and if none did, why."""
         if self.tally.caught:
             return Fate.CAUGHT
         if not self.met.cases:
@@ -74,9 +75,9 @@ class DefectResult:
 
     @property
     def missing(self) -> str:
-        """A sentence about the case that is missing; empty if none is."""
+        """A sentence about the case that would catch the defect; empty if a case does."""
         having = _having(self.defect, self.operator)
-        count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
+        count = counted(len(self.met.cases), "case")
         if self.fate is Fate.UNMET:
             by_condition = zip(self.defect.conditions, self.met.single, strict=True)
             unmet = [one.text for one, cases in by_condition if not cases]
@@ -101,13 +102,14 @@ class DefectResult:
 
 
 def _having(defect: DriverDefect, operator: str) -> str:
+    """Return the operator with the defect's conditions: `GEMM with TransA`."""
     texts = [one.text for one in defect.conditions]
     return f"{operator} with {', '.join(texts)}" if texts else operator
 
 
 @dataclass(frozen=True, slots=True)
 class DriverFigure:
-    """The figure of all driver defects.
+    """The results of all driver defects in all their operators.
 
     Attributes:
         pairs: the result of each defect in each of its operators for which the suite has cases.
@@ -127,7 +129,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the figure of a measurement."""
+        """Return the results of a measurement, of pairs for which the suite has cases."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:

@@ -16,6 +16,7 @@ from dmlconf.precision.accumulation import float16_ulps
 from dmlconf.reference.products.attention import multihead_attention1
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.permitted.graphs.accepted import accepts, single
+from tests.reference.functions import ATTENTION_TENSORS
 
 QUERIES, KEYS, SIZE = 6, 16, 8
 
@@ -27,22 +28,9 @@ def arguments(seed: int) -> dict[str, Any]:
         "KeyTensor": generator.uniform(-1, 1, (1, KEYS, SIZE)),
         "ValueTensor": generator.uniform(1, 2, (1, KEYS, SIZE)),
     }
-    absent = [
-        "StackedQueryKeyTensor",
-        "StackedKeyValueTensor",
-        "StackedQueryKeyValueTensor",
-        "BiasTensor",
-        "MaskTensor",
-        "RelativePositionBiasTensor",
-        "PastKeyTensor",
-        "PastValueTensor",
-        "PastSequenceLengthsTensor",
-        "OutputPresentKeyTensor",
-        "OutputPresentValueTensor",
-    ]
     return {
+        **dict.fromkeys(ATTENTION_TENSORS),
         **{name: values.astype(np.float16) for name, values in tensors.items()},
-        **dict.fromkeys(absent),
         "OutputTensor": TensorDesc(DataType.FLOAT16, (1, QUERIES, SIZE)),
         "Scale": 0.5,
         "MaskFilterValue": -1000.0,

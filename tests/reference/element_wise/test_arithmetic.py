@@ -14,7 +14,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
 from tests.permitted.intervals import hull
-from tests.reference.functions import function_of
+from tests.reference.functions import function_of, integers
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
 HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
@@ -28,13 +28,6 @@ def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attrib
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
     result = function(**dict(zip(names, inputs, strict=True)), OutputTensor=desc, **attributes)
     return hull(result) if part == "candidates" else result
-
-
-def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    least, greatest = int(data_type.minimum), int(data_type.maximum)
-    return (
-        st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
-    )
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)

@@ -14,7 +14,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
 from tests.permitted.intervals import hull, is_permitted
-from tests.reference.functions import function_of
+from tests.reference.functions import function_of, integers
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
 SIGNED = [data_type for data_type in INTEGERS if data_type.is_signed]
@@ -40,13 +40,6 @@ def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **m
 def remainder_ends(name: str, data_type: DataType, a: float, b: float) -> tuple[Any, Any]:
     low, high = hull(evaluate(name, data_type, a, b, "candidates"))
     return low[0], high[0]
-
-
-def integers(data_type: DataType) -> st.SearchStrategy[int]:
-    least, greatest = int(data_type.minimum), int(data_type.maximum)
-    return (
-        st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
-    )
 
 
 @pytest.mark.parametrize("data_type", INTEGERS)

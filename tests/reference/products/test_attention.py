@@ -12,26 +12,11 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import function_of
+from tests.reference.functions import ATTENTION_TENSORS, function_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.integers(1, 4)
-TENSORS = (
-    "QueryTensor",
-    "KeyTensor",
-    "ValueTensor",
-    "StackedQueryKeyTensor",
-    "StackedKeyValueTensor",
-    "StackedQueryKeyValueTensor",
-    "BiasTensor",
-    "MaskTensor",
-    "RelativePositionBiasTensor",
-    "PastKeyTensor",
-    "PastValueTensor",
-    "PastSequenceLengthsTensor",
-    "OutputPresentKeyTensor",
-    "OutputPresentValueTensor",
-)
+
 LOWEST = -1e9
 
 
@@ -41,7 +26,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
     """Return the outputs of an attention, or the part of them, for an output of some sizes."""
-    usual: dict[str, Any] = dict.fromkeys(TENSORS)
+    usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
         "Scale": 0.5,
@@ -143,7 +128,7 @@ def test_stacked_tensors_are_the_same_side_by_side(seed: int) -> None:
 
 @given(SEEDS)
 def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -> None:
-    fields: dict[str, Any] = {**dict.fromkeys(TENSORS), **inputs(seed)}
+    fields: dict[str, Any] = {**dict.fromkeys(ATTENTION_TENSORS), **inputs(seed)}
     fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
     fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
     del fields["PastSequenceLengthsTensor"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.reference.functions import function_of
+from tests.reference.functions import elements, function_of
 
 SEEDS = st.integers(0, 10_000)
 BYTES = [DataType.INT8, DataType.UINT8]
@@ -19,11 +19,6 @@ BYTES = [DataType.INT8, DataType.UINT8]
 
 def evaluate(name: str, *inputs: Any, sizes: Any, output: DataType, part: str = "") -> Any:
     return function_of(name, part)(*inputs, OutputTensor=TensorDesc(output, tuple(sizes)))
-
-
-def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
-    low, high = int(data_type.minimum), int(data_type.maximum)
-    return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
 
 
 def scales(random: np.random.Generator, *sizes: int) -> Array:

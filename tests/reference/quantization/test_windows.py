@@ -11,18 +11,13 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.datatypes import DataType
 from tests.properties import examples
-from tests.reference.functions import function_of
+from tests.reference.functions import elements, function_of
 
 SEEDS = st.integers(0, 10_000)
 PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
 PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
-
-
-def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
-    low, high = int(data_type.minimum), int(data_type.maximum)
-    return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
 
 
 def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any) -> Any:

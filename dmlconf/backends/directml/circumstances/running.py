@@ -7,12 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
-from dmlconf.backends.circumstances import (
-    Circumstance,
-    Dispatch,
-    Exercised,
-    Inapplicable,
-)
+from dmlconf.backends.circumstances import Circumstance, Dispatch, Exercised, Inapplicable
 from dmlconf.backends.directml.circumstances import (
     aliased,
     evicted,

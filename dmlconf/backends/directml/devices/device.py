@@ -169,13 +169,16 @@ class Device:
         return Capabilities(self._highest_level(), supported)
 
     def _highest_level(self) -> FeatureLevel:
-        levels = (ctypes.c_uint32 * len(dml.FEATURE_LEVELS))(*dml.FEATURE_LEVELS)
+        highest = self.highest_of(dml.FEATURE_LEVELS)
+        return FeatureLevel(highest >> 12, highest >> 8 & 0xF)
+
+    def highest_of(self, asked: Sequence[int]) -> int:
+        """Return the highest feature level that DirectML supports among these constants."""
+        levels = (ctypes.c_uint32 * len(asked))(*asked)
         query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
         answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
         self.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
-        return FeatureLevel(
-            answer.MaxSupportedFeatureLevel >> 12, answer.MaxSupportedFeatureLevel >> 8 & 0xF
-        )
+        return int(answer.MaxSupportedFeatureLevel)
 
     def _supports(self, data_type: DataType) -> bool:
         query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(data_type))

@@ -173,9 +173,7 @@ class Executor:
         The process then holds only two images of the arena, before and after a dispatch.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
-        arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
-        temporary = self._optional("temporary", batch.temporary)
-        persistent = self._optional("persistent", batch.persistent)
+        arena, temporary, persistent = self._memory(batch)
         every = [buffer for buffer in (arena, temporary, persistent) if buffer]
         self._make_room(batch.descriptors)
         clock.make_room(2)
@@ -225,9 +223,7 @@ class Executor:
     ) -> None:
         """Record initialisations and dispatches; the stack owns what must outlive their run."""
         device, clock = self._device, self._timestamps
-        arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
-        temporary = self._optional("temporary", batch.temporary)
-        persistent = self._optional("persistent", batch.persistent)
+        arena, temporary, persistent = self._memory(batch)
         fresh = [buffer for buffer in (arena, temporary) if buffer]
         every = [*fresh, persistent] if persistent else fresh
         self._make_room(batch.descriptors)
@@ -302,6 +298,12 @@ class Executor:
             larger = DescriptorHeap(self._device.d3d, 1 << (descriptors - 1).bit_length())
             self._heap.release()
             self._heap = larger
+
+    def _memory(self, batch: Batch) -> tuple[Buffer, Buffer | None, Buffer | None]:
+        """Return the arena of a batch, and its temporary and persistent memory if it needs any."""
+        arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
+        temporary = self._optional("temporary", batch.temporary)
+        return arena, temporary, self._optional("persistent", batch.persistent)
 
     def _optional(self, name: str, size: int) -> Buffer | None:
         return self._buffer(name, size, _Heap.DEFAULT) if size else None

@@ -18,6 +18,7 @@ from dmlconf.backends.directml.dispatch.placement import (
     elements_of,
 )
 from dmlconf.backends.protocol import Fault, FaultKind
+from dmlconf.documents.wording import counted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Inspection", "inspect"]
@@ -188,7 +189,7 @@ def _guard_message(region: _Region, touched: Array) -> str:
 
 
 def _bytes(count: int) -> str:
-    return f"{count:,} byte{'s' if count != 1 else ''}"
+    return counted(count, "byte")
 
 
 def _bits(array: Array) -> Array:

@@ -39,16 +39,23 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import backend_option, challenge_option, color_option
+from dmlconf.cli.common.path_types import ANY_PATH, FILE
+from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.max_waived import max_waived_option
-from dmlconf.cli.options.selection import named_profile, paths_argument, suite_paths
+from dmlconf.cli.options.selection import (
+    challenge_option,
+    named_profile,
+    paths_argument,
+    suite_paths,
+)
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.files import OutputError, replaced
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import CERTIFICATE, RUN_LOG
+from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.core import Engine
 from dmlconf.engine.planning import outcomes_of
 from dmlconf.engine.run import How
@@ -87,26 +94,26 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
     "--output",
     required=True,
     metavar=f"FILE{SUFFIX}",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write the certificate to this file.",
 )
 @option(
     "--key",
     metavar="KEY.pem",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="Sign it with this private key; `dmlconf sign` can do so later.",
 )
 @option(
     "--waivers",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Accept the known failures that this file lists.",
 )
 @max_waived_option
 @option(
     "--statement",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Include your statement about the product: vendor, product, contact, text.",
 )
 @challenge_option(
@@ -235,7 +242,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
         return []
     journal.done()
     count = f"{len(missing):,} of {len(order.plan):,} cases have no outcome in the recording"
-    return [f"{count}:{_named(missing)}"]
+    return ["\n".join([f"{count}:", *first_lines(missing, _MOST_NAMED)])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +291,9 @@ def _not_allowed(output: Path, contents: _NewContents) -> int:
         OutputError: the log could not be written.
     """
     for finding in contents.findings:
-        count = f"{len(finding.cases):,} case{'s' if len(finding.cases) != 1 else ''}"
-        say(f"Error: {finding.message}, {count}:{_named(finding.cases)}")
+        count = counted(len(finding.cases), "case")
+        cases = first_lines(finding.cases, _MOST_NAMED)
+        say("\n".join([f"Error: {finding.message}, {count}:", *cases]))
     log = output.with_name(f"{output.name}.jsonl")
     replaced(log, contents.members[LOG], own=RUN_LOG)
     draft = shlex.join(["dmlconf", "waive", str(log), "-o", "waivers.yaml"])
@@ -297,10 +305,3 @@ def _not_allowed(output: Path, contents: _NewContents) -> int:
         "  run broken cases again add --resume"
     )
     return ExitCode.FAILED
-
-
-def _named(cases: Sequence[str]) -> str:
-    lines = [f"\n  {case}" for case in cases[:_MOST_NAMED]]
-    if len(cases) > _MOST_NAMED:
-        lines.append(f"\n  and {len(cases) - _MOST_NAMED:,} more")
-    return "".join(lines)

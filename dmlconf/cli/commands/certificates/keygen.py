@@ -9,13 +9,14 @@ import click
 from dmlconf.certification.keys import new_key_pair
 from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import FILE
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
 
 
 @click.command("keygen", cls=Command, short_help="Generate a key for signing certificates.")
-@click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("key", type=FILE)
 def command(key: Path) -> int:
     """Generate a key for signing certificates: KEY.pem, and its public half KEY.pub.pem.
 

@@ -11,6 +11,7 @@ from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.keys import read_private_key
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.output.files import replaced
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import CERTIFICATE
@@ -19,12 +20,12 @@ __all__ = ["command"]
 
 
 @click.command("sign", cls=Command, short_help="Add a signature to a certificate.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=ANY_PATH)
 @option(
     "--key",
     required=True,
     metavar="KEY.pem",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="The private key to sign with.",
 )
 def command(file: Path, key: Path) -> int:

@@ -14,13 +14,19 @@ from dmlconf.certification.keys import read_public_keys
 from dmlconf.certification.verification import Demand, verify
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.cli.common.cache import checked_files
-from dmlconf.cli.common.command import Command, arguments, option
+from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import challenge_option, color_option, jobs_option
+from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FILE
+from dmlconf.cli.options.backend import color_option, jobs_option
 from dmlconf.cli.options.max_waived import max_waived_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
-from dmlconf.cli.options.selection import named_profile, suite_paths
+from dmlconf.cli.options.selection import (
+    challenge_option,
+    named_profile,
+    paths_argument,
+    suite_paths,
+)
 from dmlconf.cli.output.progress import progress
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
@@ -39,14 +45,14 @@ _CODES: Final = {
 
 
 @click.command("verify", cls=Command, short_help="Judge all outputs in a certificate again.")
-@click.argument("file", type=click.Path(path_type=Path))
-@arguments("paths", type=click.Path(path_type=Path))
+@click.argument("file", type=ANY_PATH)
+@paths_argument
 @option(
     "--key",
     "keys",
     multiple=True,
     metavar="PUB.pem",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     help="A public key that must have signed it; all of them, if the file has several.",
 )
 @challenge_option("The challenge number that it must have been made with.")
@@ -59,7 +65,7 @@ _CODES: Final = {
 )
 @option(
     "--substrate",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="Accept failures caused by the limits that this file lists.",
 )

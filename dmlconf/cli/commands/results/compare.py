@@ -9,6 +9,7 @@ import click
 
 from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.outcome import severity
 from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
@@ -24,8 +25,8 @@ __all__ = ["command"]
 
 
 @click.command("compare", cls=Command, short_help="Show what changed between two runs.")
-@click.argument("base", type=click.Path(path_type=Path))
-@arguments("new", required=True, type=click.Path(path_type=Path))
+@click.argument("base", type=ANY_PATH)
+@arguments("new", required=True, type=ANY_PATH)
 @option(
     "--drift",
     type=click.FloatRange(0, min_open=True),
@@ -37,7 +38,7 @@ __all__ = ["command"]
 @option(
     "--suite",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     metavar="PATH",
     help="The case files that recordings belong to; the bundled suite by default.",
 )

@@ -13,16 +13,18 @@ from dmlconf.backends import registry
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cases.writing.export import exported_name
-from dmlconf.cli.common.command import Command, arguments, option
+from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
-from dmlconf.cli.options.backend import Number, backend_option
+from dmlconf.cli.common.path_types import FOLDER
+from dmlconf.cli.options.backend import Number, backend_option, timeout_option
 from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
-from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.cli.options.selection import load_chosen, nothing_selected, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog, read_log
 from dmlconf.verdicts.breakdowns import unexplained_breakdowns
@@ -47,7 +49,7 @@ class _Failure:
 
 @click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
 @click.argument("failure", required=False, metavar="[LOG|CASE]")
-@arguments("paths", type=click.Path(path_type=Path))
+@paths_argument
 @backend_option(
     "The backend that fails; by default that of the log.",
     group=BACKEND_GROUP,
@@ -62,7 +64,7 @@ class _Failure:
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="Write a folder for each group of failures here, with a report and "
     "the smallest case in every form.",
@@ -84,15 +86,7 @@ class _Failure:
     type=Number(min=0),
     help="How long the reduction of one case may take.",
 )
-@option(
-    "--timeout",
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    group=BACKEND_GROUP,
-    type=Number(min=0, min_open=True),
-    help="How long one case may take on the backend.",
-)
+@timeout_option("How long one case may take on the backend.", 10.0, group=BACKEND_GROUP)
 @option(
     "--order",
     "by_order",
@@ -192,7 +186,7 @@ def command(
                     return ExitCode.INCOMPLETE
     more = len(failures) - groups
     if more > 0:
-        say(f"{more:,} more group{'s' if more != 1 else ''}: --groups diagnoses them")
+        say(f"{counted(more, 'more group')}: --groups diagnoses them")
     if folder is None:
         say("With -o FOLDER, each is also written as a report, a case file and a C++ program")
     return ExitCode.SUCCESS if every else ExitCode.FAILED

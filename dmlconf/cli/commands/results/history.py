@@ -14,9 +14,11 @@ import click
 from dmlconf.cli.common.command import Command, arguments, option, options
 from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 
 if TYPE_CHECKING:
     from dmlconf.history.database import Database
@@ -85,7 +87,7 @@ _choice_options = options(
 
 
 @_subcommand("add", short_help="Add run logs.")
-@arguments("logs", required=True, type=click.Path(path_type=Path))
+@arguments("logs", required=True, type=ANY_PATH)
 @_database_option
 @option("-q", "--quiet", is_flag=True, help="Say nothing of what was added.")
 def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
@@ -304,7 +306,7 @@ def _show_drivers(
     "--output",
     "folder",
     required=True,
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     metavar="FOLDER",
     help="Where to write them; an earlier site there is replaced.",
 )
@@ -334,7 +336,7 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
     ending = "" if address is None else address.rstrip("/") + "/"
     count = write_site(folder, Site(overview, ending))
     runs = len(overview.runs)
-    return _echo([f"{folder / 'index.html'}: {count:,} pages of {runs:,} run{'s' * (runs != 1)}"])
+    return _echo([f"{folder / 'index.html'}: {count:,} pages of {counted(runs, 'run')}"])
 
 
 @_subcommand("serve", short_help="Show the pages in a browser, as the history is now.")
@@ -409,7 +411,7 @@ def _merge_history(other: str, database: str | None) -> int:
 
 
 @_subcommand("export", short_help="Write the history as files of Parquet.")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=FOLDER)
 @_database_option
 def _export_history(folder: Path, database: str | None) -> int:
     """Write each table to FOLDER/TABLE.parquet, for pandas, DuckDB and the like.
@@ -425,7 +427,7 @@ def _export_history(folder: Path, database: str | None) -> int:
 
 
 @_subcommand("import", short_help="Add the runs of files of Parquet.")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("folder", type=EXISTING_FOLDER)
 @_database_option
 def _import_history(folder: Path, database: str | None) -> int:
     """Add the runs that `history export` wrote to FOLDER; those that are here change nothing.

@@ -10,6 +10,7 @@ import click
 
 from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.outcome import Demands, demand_options, log_exit_code
 from dmlconf.cli.options.reporting import (
@@ -33,13 +34,13 @@ __all__ = ["command"]
 
 
 @click.command("merge", cls=Command, short_help="Merge the logs of shards into one.")
-@arguments("logs", required=True, type=click.Path(path_type=Path))
+@arguments("logs", required=True, type=ANY_PATH)
 @option(
     "-o",
     "--output",
     required=True,
     metavar="LOG",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Write the merged log here.",
 )
 @option(

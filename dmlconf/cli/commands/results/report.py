@@ -10,14 +10,9 @@ import click
 from dmlconf.cli.common.command import Command, arguments
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.options.reporting import (
-    detail_options,
-    parse_reports,
-    report_option,
-    show,
-    write,
-)
+from dmlconf.cli.options.reporting import detail_options, parse_reports, report_option, show, write
 from dmlconf.reports.formats import RUN_FORMATS, SCOREBOARD_FORMATS
 from dmlconf.run_log.log import read_log
 
@@ -25,7 +20,7 @@ __all__ = ["command"]
 
 
 @click.command("report", cls=Command, short_help="Generate reports from the log of a run.")
-@arguments("logs", type=click.Path(path_type=Path))
+@arguments("logs", type=ANY_PATH)
 @report_option(RUN_FORMATS)
 @detail_options
 @color_option

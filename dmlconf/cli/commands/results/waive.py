@@ -15,6 +15,7 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.excuses.waiver_draft import draft
@@ -56,12 +57,12 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
 
 
 @click.command("waive", cls=Command, short_help="Write waivers for what failed in a run.")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("log", required=False, type=ANY_PATH)
 @option(
     "-o",
     "--output",
     "file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write here instead of to standard output; never over a file that exists.",
 )

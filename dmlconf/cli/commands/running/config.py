@@ -121,7 +121,7 @@ def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]
 
 
 def _permit(configuration: Configuration | None, word: str) -> int:
-    """Allow the file that applies here, or withdraw that, and say what that means."""
+    """Allow the configuration file or withdraw its permission, and print which settings it has."""
     if configuration is None:
         raise click.UsageError(f"there is no file to {word}: neither {' nor '.join(FILE_NAMES)}")
     try:

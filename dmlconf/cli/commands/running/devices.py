@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dmlconf.backends.survey import Survey, Surveyed
 
-__all__ = ["command", "survey_devices"]
+__all__ = ["command"]
 
 _WIDE: Final = 120
 """Terminal columns from which the adapters fit into one table."""
@@ -45,26 +45,14 @@ def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
         from dmlconf.cli.pages.device_checks import checked_devices  # Most only list.
 
         return checked_devices(path, as_json=as_json, color=color)
-    devices = survey_devices(path)
+    from dmlconf.backends.registry import survey_adapters  # It imports the cases' model.
+
+    devices = survey_adapters(path)
     if as_json:
         click.echo(json.dumps(_plain(devices), indent=2))
     else:
         _print(devices, color)
     return ExitCode.SUCCESS
-
-
-def survey_devices(path: str | None = None) -> Survey:
-    """Return DirectML and the adapters of this machine.
-
-    Args:
-        path: the file of DirectML, or None to look for it.
-
-    Raises:
-        BackendError: DirectML cannot be used, or there is no adapter.
-    """
-    from dmlconf.backends.registry import survey_adapters
-
-    return survey_adapters(path)
 
 
 def _plain(survey: Survey) -> dict[str, Any]:

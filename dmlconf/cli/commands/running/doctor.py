@@ -98,10 +98,10 @@ def _suite() -> Iterator[_Finding]:
 
 def _directml() -> Iterator[_Finding]:
     from dmlconf.backends.protocol import BackendError
-    from dmlconf.cli.commands.running.devices import survey_devices
+    from dmlconf.backends.registry import survey_adapters
 
     try:
-        surveyed = survey_devices()
+        surveyed = survey_adapters()
     except BackendError as error:
         text = str(error).partition("\n")[0].partition(" Tried:")[0]
         yield _Finding("DirectML", _State.ABSENT, text, _directml_advice())

@@ -21,6 +21,7 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import Number, backend_option, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators, operator_option
@@ -154,7 +155,7 @@ def _operators(
 @option(
     "--save",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     group=REPORT_GROUP,
     help="Write failing cases as case files here, some of each group; "

@@ -18,6 +18,7 @@ from dmlconf.cli.options.selection import (
 )
 from dmlconf.cli.options.shards import empty_shard, shard_of, shard_options
 from dmlconf.documents.problems import printable
+from dmlconf.documents.wording import counted
 from dmlconf.engine.shards import Shard
 
 __all__ = ["command"]
@@ -55,6 +56,6 @@ def command(
         click.echo(json.dumps(cases, indent=2))
     else:
         click.echo("\n".join(printable(case.identifier) for case in plan))
-    count = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    count = counted(len(plan), "case")
     click.echo(count, err=True)
     return ExitCode.SUCCESS

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
-from dmlconf.catalogue.loader import (
-    UnknownOperatorError,
-    operator,
-    operator_data,
-    operator_names,
-    tensor_constraints,
-)
+from dmlconf.catalogue.constraints import common_constraint_names
+from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_data, operator_names
 from dmlconf.catalogue.model import Operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
@@ -212,8 +206,8 @@ def _print_constraints(console: Console, entry: Operator) -> None:
         heading = f"  {constraint.name} ({constraint.source}{enforced})"
         _print(console, heading, "      ", style="cyan")
         _print(console, f"      {constraint.require}", "      ")
-    general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
-    _print(console, f"and those of every operator: {', '.join(general)}", "  ")
+    general = ", ".join(common_constraint_names())
+    _print(console, f"and those of every operator: {general}", "  ")
     console.print()
 
 

@@ -14,6 +14,7 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cli.common.cache import checked_files, figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
+from dmlconf.cli.common.path_types import EXISTING_FILE, FOLDER
 from dmlconf.cli.options.backend import (
     backend_option,
     backend_options,
@@ -155,7 +156,7 @@ _QUICK: Final = (
     "waiver_file",
     metavar="FILE",
     group=EXIT_GROUP,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     help="Accept the known failures that this file lists.",
 )
 @option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
@@ -166,7 +167,7 @@ _QUICK: Final = (
     "slower_than",
     metavar="LOG",
     group=EXIT_GROUP,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     help="Report operators that take longer on the device than in this earlier run log, by "
     "more than noise explains.",
 )
@@ -177,7 +178,7 @@ _QUICK: Final = (
 @option(
     "--dump",
     "dump_folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     group=REPORT_GROUP,
     help="Run failing cases once more, and write each with its inputs and "

@@ -13,11 +13,17 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, 
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.cli.common.command import Command, arguments, option
+from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import Number, backend_option, color_option
-from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.cli.options.backend import backend_option, color_option, timeout_option
+from dmlconf.cli.options.selection import (
+    challenge_option,
+    load_chosen,
+    nothing_selected,
+    paths_argument,
+    suite_paths,
+)
 from dmlconf.cli.pages.grid import grid
 from dmlconf.cli.pages.show_graph import graph_lines
 from dmlconf.documents.problems import printable
@@ -34,13 +40,8 @@ _UNLISTED: Final = "what no support table lists"
 
 @click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
-@arguments("paths", type=click.Path(path_type=Path))
-@option(
-    "--challenge",
-    metavar="N",
-    type=click.IntRange(1, 2**64 - 1),
-    help="Show the data that --challenge N gives in a run.",
-)
+@paths_argument
+@challenge_option("Show the data that --challenge N gives in a run.")
 @backend_option(
     "Run the case, and show its outcome on this backend.",
 )
@@ -49,14 +50,7 @@ _UNLISTED: Final = "what no support table lists"
     "suite's recordings, then numpy), numpy or recording:PATH.",
     "--against",
 )
-@option(
-    "--timeout",
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    type=Number(min=0, min_open=True),
-    help="How long the backend may take.",
-)
+@timeout_option("How long the backend may take.")
 @color_option
 def command(
     case: str,
@@ -231,7 +225,7 @@ def _expectation(case: Case) -> Iterator[Text]:
 
 
 def _documented_lines(documented: Any) -> Iterator[str]:
-    """Yield what the page says instead, and why that is wrong."""
+    """Yield lines about what DirectML's page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)
         return

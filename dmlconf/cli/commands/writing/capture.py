@@ -20,6 +20,7 @@ from dmlconf.capture.onnx_model import OUTPUTS_DIFFER, parsed_dimension
 from dmlconf.capture.onnx_sessions import ModelError
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.cli.options.captured_folder import (
     block_nodes_option,
     folder_error,
@@ -46,7 +47,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM [ARGS]...]")
 @option(
     "--model",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     metavar="FILE",
     group=_MODEL_GROUP,
     help="Run this ONNX model in ONNX Runtime's DirectML provider instead of a program.",
@@ -61,7 +62,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 )
 @option(
     "--inputs",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     metavar="FILE.npz",
     group=_MODEL_GROUP,
     help="Take the model's inputs from here, by name; others are generated.",

@@ -31,12 +31,7 @@ from dmlconf.coverage.networks import network_coverage
 from dmlconf.coverage.questions import QuestionCoverage, measure_questions
 from dmlconf.documents.problems import printable
 from dmlconf.engine.against import recorded_in, suite_recordings
-from dmlconf.reports.formats import (
-    COMBINATION_FORMATS,
-    COVERAGE_FORMATS,
-    QUESTION_FORMATS,
-    Report,
-)
+from dmlconf.reports.formats import COMBINATION_FORMATS, COVERAGE_FORMATS, QUESTION_FORMATS, Report
 from dmlconf.reports.suites import combinations as combination_report
 from dmlconf.reports.suites import coverage as report
 from dmlconf.reports.suites import expressible as target_report
@@ -166,7 +161,7 @@ def command(
 
 
 def _entries(names: Sequence[str]) -> list[Entry]:
-    """Return what was named, or all operators, and graphs."""
+    """Return the entries with these names; without names, those of all operators and of graphs."""
     try:
         return [entry_of(name) for name in names or (*operator_names(), GRAPHS)]
     except UnknownOperatorError as error:

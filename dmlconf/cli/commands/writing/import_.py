@@ -10,6 +10,7 @@ from dmlconf.capture.case_files import write_cases
 from dmlconf.capture.partition import PartitionError, captured_partitions
 from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.cli.options.captured_folder import (
     block_nodes_option,
     folder_error,
@@ -29,7 +30,7 @@ __all__ = ["command"]
     nargs=-1,
     required=True,
     metavar="FILE...",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
 )
 @folder_option
 @block_nodes_option

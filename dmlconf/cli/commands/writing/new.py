@@ -13,6 +13,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.options.selection import load
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
@@ -39,7 +40,7 @@ def command() -> None:
 @option(
     "--output",
     "file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write here instead of to standard output; never over a file that exists.",
 )

@@ -17,6 +17,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.models import leave_out_models
@@ -32,6 +33,7 @@ from dmlconf.cli.output.progress import progress
 from dmlconf.cli.runs.into_case import record_into_cases
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import RECORDING
+from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.core import Engine
 from dmlconf.engine.planning import outcomes_of
 from dmlconf.engine.run import How
@@ -66,7 +68,7 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None)
     "-o",
     "--output",
     metavar="FILE|FOLDER",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     callback=_checked,
     help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
     "FOLDER/<operator>/NAME.dmlrec; by default to the FOLDER that holds PATHS as "
@@ -145,7 +147,7 @@ def command(
         message = f"Error: nothing could be recorded, so {target} was not written"
         click.echo(printable(message), err=True)
         return ExitCode.FAILED
-    cases = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    cases = counted(len(plan), "case")
     done = f"recorded {len(recording.entries):,} of {cases}"
     if by_operator:
         done += _save_parts(list(renewed(target, recording, entries)))
@@ -193,7 +195,7 @@ def _save_parts(parts: Sequence[Part]) -> str:
         if part.content is not None:
             _save(part.path, part.content)
             changed += 1
-    files = f"{len(parts):,} file{'s' if len(parts) != 1 else ''}"
+    files = counted(len(parts), "file")
     return f" in {files}, {changed:,} of them changed"
 
 
@@ -216,10 +218,9 @@ def _report_left_out(left_out: Sequence[LeftOut]) -> None:
     counts = Counter((left.broken, str(left.reason)) for left in left_out)
     for (broken, reason), count in sorted(counts.items()):
         word = "broken" if broken else "unsupported"
-        cases = f"{count:,} case{'s' if count != 1 else ''}"
+        cases = counted(count, "case")
         click.echo(f"not recorded: {cases} {word}: {reason}", err=True)
     broken_cases = [left for left in left_out if left.broken]
-    for left in broken_cases[:_MOST_NAMED]:
-        click.echo(printable(f"  BROKEN {left.case}: {left.reason}: {left.message}"), err=True)
-    if len(broken_cases) > _MOST_NAMED:
-        click.echo(f"  and {len(broken_cases) - _MOST_NAMED:,} more", err=True)
+    lines = [f"BROKEN {left.case}: {left.reason}: {left.message}" for left in broken_cases]
+    for line in first_lines(lines, _MOST_NAMED):
+        click.echo(printable(line), err=True)

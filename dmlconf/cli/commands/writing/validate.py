@@ -23,6 +23,8 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
 from dmlconf.cli.output.console import warn
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import line_problem
+from dmlconf.documents.wording import counted
 from dmlconf.engine.against import RecordingAgainst, suite_recordings
 from dmlconf.excuses.known_fault_file import lint_known_faults
 from dmlconf.expectations.checked import expectation_problems
@@ -88,7 +90,7 @@ def command(
     count = len({template.about.location.path for template in suite.templates})
     cases = sum(1 for _ in suite.plan())
     files = f"{count} case file{'s' if count != 1 else ''}"
-    inside = f"{cases:,} case{'s' if cases != 1 else ''}"
+    inside = counted(cases, "case")
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
 
@@ -184,15 +186,5 @@ def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
 
 def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
     """Return a problem of the entry of a file."""
-    path, line = template.about.location.path, template.about.location.line
-    source = path.read_text(encoding="utf-8").splitlines()[line - 1]
-    text = source.strip()
-    return Problem(
-        path,
-        message,
-        line,
-        column=source.index(text) + 1,
-        source=source,
-        width=len(text),
-        hint=hint,
-    )
+    location = template.about.location
+    return line_problem(location.path, location.line, message, hint)

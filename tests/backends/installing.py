@@ -1,0 +1,50 @@
+"""Install plugins as `pip` does, for processes that find them in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # Plugins import this module in worker processes, which need no pytest.
+    import pytest
+
+__all__ = ["install_plugin", "plugin"]
+
+
+def plugin(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> Path:
+    """Install a plugin for this test's processes, and return the folder that has it."""
+    folder = directory / "plugin"
+    install_plugin(folder, name, code=code)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def install_plugin(
+    folder: Path,
+    name: str,
+    *,
+    module: str | None = None,
+    code: str | None = None,
+    distribution: str | None = None,
+    version: str = "1.0",
+) -> None:
+    """Write a distribution that registers a backend into a folder.
+
+    Args:
+        folder: the folder, which PYTHONPATH must name.
+        name: the backend's name.
+        module: the module whose function `create` makes it; by default, the backend's name.
+        code: the text of that module; None if it exists.
+        distribution: the distribution's name; by default, the backend's.
+        version: the distribution's version.
+    """
+    module = module or name
+    distribution = distribution or name
+    information = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    information.mkdir(parents=True)
+    metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+    (information / "METADATA").write_text(metadata, encoding="utf-8")
+    entry = f"[dmlconf.backends]\n{name} = {module}:create\n"
+    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
+    if code is not None:
+        (folder / f"{module}.py").write_text(code, encoding="utf-8")

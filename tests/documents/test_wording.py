@@ -1,0 +1,29 @@
+"""Counts agree with their nouns, and lists that are cut off say how much is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.documents.problems import name_hint
+from dmlconf.documents.wording import counted, first_lines, first_names
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1234, "1,234 cases")]
+)
+def test_a_count_agrees_with_its_noun(count: int, text: str) -> None:
+    assert counted(count, "case") == text
+
+
+def test_a_list_that_is_cut_off_says_how_many_more_there_are() -> None:
+    assert first_names("abc", 3) == "a, b, c"
+    assert first_names("abc", 2) == "a, b and 1 more"
+    assert first_lines("abc", 3) == ["  a", "  b", "  c"]
+    assert first_lines("abc", 2) == ["  a", "  b", "  and 1 more"]
+
+
+def test_a_hint_names_the_most_similar_name_or_else_all() -> None:
+    assert name_hint("GEM", ["GRU", "GEMM"]) == "did you mean GEMM?"
+    assert name_hint("axis", ["Axis"], mark="`") == "did you mean `Axis`?"
+    assert name_hint("zzz", ["GRU", "GEMM"]) == "one of GRU, GEMM"
+    assert name_hint("zzz", ["GRU"], "see the page") == "see the page"
