@@ -281,8 +281,9 @@ class TestPage:
 
     def test_reports_what_changes(self, some: list[Release], tmp_path: Path) -> None:
         fault = "unsigned-64-bit-index-taken-as-negative"
-        row = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault}) | - |"
-        assert row in page(some, tmp_path)
+        begin = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault})<br>"
+        [row] = [line for line in page(some, tmp_path).splitlines() if line.startswith(begin)]
+        assert row.endswith(" | - |")
 
     def test_the_scoreboard_has_a_column_for_each_release(
         self, some: list[Release], tmp_path: Path
