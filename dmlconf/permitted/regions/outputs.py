@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import anything_where, rounded_interval
 from dmlconf.permitted.regions.candidates import Candidate, reduced_candidates
-from dmlconf.permitted.regions.sampling import special_outputs, uncertain
+from dmlconf.permitted.regions.sampling import adrift, special_outputs, uncertain
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.regions.outputs import (
@@ -55,8 +55,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return the outputs for coordinates that are off by as much as FLOAT32 arithmetic permits.
 
     A sample near a boundary between two elements reads either of them. Near an end of the input it
-    may also be outside. Regions whose
-    coordinates FLOAT32 does not hold have no documented samples, so any result is right.
+    may also be outside. Regions whose coordinates FLOAT32 does not hold have no documented samples,
+    so any result is right, as it is where a sample may be off by more than half an element.
     """
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -64,6 +64,8 @@ def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
         y, x = map(uncertain, placements)
         special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
         special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
+        special |= adrift(reading, y, 1)[:, np.newaxis, :, np.newaxis]
+        special |= adrift(reading, x, 2)[:, np.newaxis, np.newaxis, :]
         candidates = reduced_candidates(reading, y, x, desc.ReductionFunction)
         return [
             anything_where(special, _rounded(candidate, desc.ReductionFunction, dtype))

@@ -31,6 +31,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32
 __all__ = [
     "UncertainBlock",
     "UncertainSamples",
+    "adrift",
     "greatest",
     "possible_shifts",
     "special",
@@ -46,6 +47,9 @@ _DIFFERENCE: Final = 2
 
 _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
+
+_ADRIFT: Final = 0.5
+"""An error, in elements, from which on other samples than those at its two ends count."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""
@@ -171,6 +175,21 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
         last = reading.values.shape[axis] - 1
         unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
     return unsure & at.used()
+
+
+def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
+    """Return which outputs have a sample that may lie anywhere around some element.
+
+    FLOAT32 holds an end at 50331654 as 50331656, so a sample in the middle of a region from
+    -50331645 to there may lie at 4.5, at 3.5 or outside.
+
+    Returns:
+        One element for each output along the axis, sizes {regions, outputs}.
+    """
+    size = reading.values.shape[axis]
+    near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
+    outputs: Array = ((at.errors > _ADRIFT) & near & at.used()).any(axis=1)
+    return outputs
 
 
 def special_outputs(reading: Reading, y: UncertainSamples, x: UncertainSamples) -> Array:
