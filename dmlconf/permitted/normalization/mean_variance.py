@@ -107,6 +107,10 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             sizes = size, partial, centred, variance, divisor
             factors = alike(desc.InputTensor, over), alike(squares, over)
             error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
+            if desc.Epsilon < 0:
+                # The root halves the relative error of what a negative Epsilon leaves.
+                lost = _cancellation(variance, desc.Epsilon) - 1
+                error_scale += ErrorScale(np.abs(values) * lost / 2)
         error_scale = (error_scale + cancellation).scaled(scale)
         if desc.BiasTensor is not None:
             error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))

@@ -139,6 +139,17 @@ def test_a_single_element_gives_the_bias(epsilon: float) -> None:
     assert any(others) == (epsilon == 0)
 
 
+def test_a_negative_epsilon_magnifies_the_error_of_the_variance() -> None:
+    tensor = np.array([[1, 1, 1, 1.0625]], np.float32)
+    fields: dict[str, Any] = {"UseMean": False}
+    near = normalized(tensor, (1,), "error_scale", Epsilon=-1.0, **fields).sums
+    far = normalized(tensor, (1,), "error_scale", Epsilon=0.0, **fields).sums
+    left = float(np.square(tensor).mean()) - 1
+    output = tensor / left**0.5
+    assert (near > output / left).all()
+    assert (far < 10 * tensor).all()
+
+
 @pytest.mark.parametrize(("order", "share"), [(1, 1.0), (2, 0.5)])
 def test_a_negative_epsilon_magnifies_the_error_of_the_norm(order: int, share: float) -> None:
     tensor = np.array([[3, 4]], np.float32)
