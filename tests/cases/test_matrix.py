@@ -176,6 +176,16 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
                |          ^^
         """,
     ),
+    "an expression whose value is none that can be written": (
+        "A: =present(n for n in range(3))",
+        {},
+        """
+        f.yaml:4:10: must give numbers, texts and lists of these, not a generator
+             4 |       A: =present(n for n in range(3))
+               |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: write `tuple(...)` around what is computed
+        """,
+    ),
     "an unknown name": (
         "A: =nope",
         {},

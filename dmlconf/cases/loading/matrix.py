@@ -142,7 +142,17 @@ def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Budget) 
     if not isinstance(values, tuple | list):
         raise CaseError(("matrix", name), f"must give a list of values, not {values!r}")
     for value in values:
+        if not _is_plain(value):
+            message = f"must give numbers, texts and lists of these, not a {type(value).__name__}"
+            raise CaseError(("matrix", name), message, "write `tuple(...)` around what is computed")
         yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest}, steps)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value can be written in an identifier, which a generator cannot."""
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, int | float | str)
 
 
 def _listed(operator: Entry, name: str, values: Any) -> Sequence[Any]:
