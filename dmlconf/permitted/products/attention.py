@@ -24,6 +24,7 @@ from dmlconf.permitted.numbers.rounding import (
     finite_sizes,
     overflows,
 )
+from dmlconf.permitted.numbers.span import Span
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.softmax import fused_softmax
 from dmlconf.reference.numbers.floats import single
@@ -55,6 +56,9 @@ __all__ = [
 
 _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in half ULPs of FLOAT32."""
+
+_ROUNDINGS: Final = 16
+"""What a sum of some 16 products may lose, in half ULPs of its error scale."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score to which the errors of the shares are proportional."""
@@ -122,6 +126,7 @@ def multihead_attention1_error_scale(
             of_batch = alone.any(1).reshape(-1, 1, 1, 1)
             values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
         outputs = attention_outputs(values.sums, parts, fields)
+        beside = _beside_large_values(scores, exact.spread(exact.value), values.sums)
 
     def in_order(part: Array) -> Array:
         return heads_side_by_side(part, parts).reshape(output.Sizes)
@@ -130,12 +135,34 @@ def multihead_attention1_error_scale(
     error_scale = values.map(in_order)
     if values.overflows is not None:
         error_scale = error_scale.overflowing_where(in_order(values.overflows))
+    if beside is not None:
+        error_scale = error_scale.spanned(Span(*map(in_order, beside.ends)))
     if dtype == np.float16:
         with np.errstate(all="ignore"):
             held = (result for store in STORES for result in _held(exact, fields, store))
             others = tuple(in_order(result).astype(dtype) for result in held)
             error_scale = replace(error_scale, others=others)
     return error_scale, *outputs[1:]
+
+
+def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
+    """Return the span of outputs whose error scales FLOAT32 does not hold, though it holds them.
+
+    Such an error scale counts as that of a sum that overflowed, so that it is cut at the largest
+    number. A share of 0.2 of 3.4e38 is 7e37, and if its score is 100, its error scale 7e39.
+
+    Args:
+        scores: the scores.
+        value: the values, for each query.
+        sums: the error scales, in the order of the outputs.
+    """
+    steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
+    if not steep.any():
+        return None
+    shares = fused_softmax(scores, KEYS)
+    steep &= shares @ np.abs(value) <= LARGEST_FLOAT32
+    result, reach = shares @ value, sums * (_ROUNDINGS * HALF_STEP)
+    return Span(*(np.where(steep, result + side * reach, np.nan) for side in (-1, 1)))
 
 
 def multihead_attention1_interval(
