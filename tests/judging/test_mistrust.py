@@ -195,3 +195,26 @@ def test_zeros_are_right_where_another_right_output_has_them(tmp_path: Path) -> 
     file.write_text(NORMS, encoding="utf-8")
     [planned] = load_suite([file]).plan()
     assert judged(build(planned), np.zeros((4, 8), np.float32)).status is Status.PASSED
+
+
+def test_zeros_are_right_of_matrices_with_fewer_dimensions_than_their_scales(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "matrices.yaml"
+    file.write_text(
+        """
+operator: QUANTIZED_LINEAR_MATRIX_MULTIPLY
+cases:
+  - name: zeros
+    desc:
+      ATensor: {Sizes: [3, 3], DataType: UINT8, fill: {constant: {value: 0}}}
+      AScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [2, 3, 4]}
+      BTensor: {Sizes: [3, 3], DataType: UINT8, fill: {constant: {value: 1}}}
+      BScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}
+      OutputScaleTensor: {Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1, 1, 1]}
+      OutputTensor: {Sizes: [3, 3], DataType: UINT8}
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    assert judged(build(planned), np.zeros((3, 3), np.uint8)).status is Status.PASSED

@@ -170,9 +170,11 @@ def quantized_sum_candidates(
         longest = np.fmin(error_scale, _LONGEST_FACTOR)
         overflow |= longest * np.fmax(np.abs(first), np.abs(second)) > LARGEST_FLOAT32
         undefined = overflow | (first * second == 0) | (last == 0)
-    return quantized_candidates(
+    candidates = quantized_candidates(
         (quotient, error), (zero_point, zero_point), output.DataType, undefined
     )
+    # Scales may have more dimensions than the matrices.
+    return [(low.reshape(output.Sizes), high.reshape(output.Sizes)) for low, high in candidates]
 
 
 def _rounded(values: Array) -> Array:
