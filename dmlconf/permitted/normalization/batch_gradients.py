@@ -72,6 +72,11 @@ def batch_normalization_grad_error_scale(
             wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
         )
         of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
+        # An element may overflow before the gradient makes it small: (-3e38 - 3e38) * 0.1.
+        centred = np.abs(wide(desc.InputTensor) - wide(desc.MeanTensor))
+        beyond = overflows(greatest_product(centred, 1 / deviation))
+        if beyond.any():
+            of_scale = of_scale.overflowing_where(np.asarray(beyond.any(over, keepdims=True)))
         if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
@@ -235,10 +240,12 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 
 
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
-    """Return an error scale divided by the deviation; overflows stay as they are."""
+    """Return an error scale divided by the deviation; what overflows before it stays infinite."""
     other = _saturated(sums, output) / deviation
     others = (other.astype(output.DataType.dtype),)
-    return replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
+    scale = replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
+    beyond = overflows(held.sums)
+    return scale.overflowing_where(beyond) if beyond.any() else scale
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:

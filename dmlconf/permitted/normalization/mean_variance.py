@@ -23,6 +23,7 @@ from dmlconf.permitted.normalization.parameters import (
 from dmlconf.permitted.normalization.spans import Statistics
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.permitted.numbers.passes import in_passes
 from dmlconf.permitted.numbers.rounding import greatest_product, overflows
 from dmlconf.permitted.numbers.span import Span
 from dmlconf.permitted.numbers.terms import alike, steps_beside_sum
@@ -173,36 +174,19 @@ def _root_of_either_sign(
 def _averaged_in_passes(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> list[Array]:
     """Return the results of kernels that compute averages in several passes.
 
-    Each pass averages over adjacent dimensions: over the dimensions 0, 1 and 3 one pass averages
-    over 0 and 1, and another one over 3. Measured: DirectML 1.8.0 truncates the averages of each
-    pass to FLOAT16, and may also truncate the inverse of the root. Its first pass is over 0 for the
-    dimensions 0 and 2, but over 3 for 0, 1 and 3, so both orders are computed.
+    Measured: DirectML 1.8.0 may also truncate the inverse of the root.
 
     Args:
         desc: the operator's fields.
         over: the dimensions that share mean and variance, in ascending order.
     """
-    passes: list[tuple[int, ...]] = []
-    for axis in over:
-        if passes and passes[-1][-1] == axis - 1:
-            passes[-1] += (axis,)
-        else:
-            passes.append((axis,))
-    if len(passes) < 2:
-        return []
-
-    def averaged(values: Array, order: list[tuple[int, ...]]) -> Array:
-        for axes in order:
-            values = toward_zero(values.mean(axes, keepdims=True))
-        return values
-
     quotients = []
-    for order in (passes, passes[::-1]):
+    for averaged in in_passes(over, lambda values, axes: values.mean(axes, keepdims=True)):
         values = wide(desc.InputTensor)
         if desc.UseMean:
-            values = toward_zero(values - averaged(values, order))
+            values = toward_zero(values - averaged(values))
         if desc.UseVariance:
-            root = np.sqrt(averaged(np.square(values), order) + single(desc.Epsilon))
+            root = np.sqrt(averaged(np.square(values)) + single(desc.Epsilon))
             quotients.append(values * toward_zero(1 / root))
             values = values / root
         quotients.append(values)
