@@ -65,10 +65,14 @@ def first_group_of_filter_and_input(case: Case) -> Computed | None:
 
 
 def _is_one_product(desc: Desc) -> bool:
-    """Return whether the filter has the sizes of the input and the output has one element."""
+    """Return whether the filter has the sizes of the input, and one element of the output windows.
+
+    OutputPadding adds zeros behind it.
+    """
     forward = desc["Mode"] == "CROSS_CORRELATION" and desc["Direction"] == "FORWARD"
     whole = desc["FilterTensor"].Sizes[2:] == desc["InputTensor"].Sizes[2:]
-    return forward and whole and all(size == 1 for size in desc["OutputTensor"].Sizes[2:])
+    behind = zip(desc["OutputTensor"].Sizes[2:], desc["OutputPadding"], strict=True)
+    return forward and whole and all(size - padding == 1 for size, padding in behind)
 
 
 def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
