@@ -49,15 +49,8 @@ class ScratchFolder:
             OSError: it cannot be created, or its file system has no locks.
         """
         remove_abandoned()
-        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
-        os.close(descriptor)
-        self._lock_file = Path(name)
+        self._lock_file, self._lock = _locked_file()
         self.path = self._lock_file.with_suffix("")
-        try:
-            self._lock = FileLock(self._lock_file)
-        except OSError:
-            self._lock_file.unlink(missing_ok=True)
-            raise
         try:
             self.path.mkdir(mode=0o700)
         except OSError:
@@ -76,14 +69,35 @@ class ScratchFolder:
         _give_up(self._lock, self._lock_file)
 
 
+def _locked_file() -> tuple[Path, FileLock]:
+    """Create and lock a file; another one if a run that starts now takes it for abandoned."""
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
+        os.close(descriptor)
+        file = Path(name)
+        try:
+            lock = FileLock(file)
+        except LockedError:
+            continue
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
+        if file.exists():
+            return file, lock
+        lock.release()
+
+
 def remove_abandoned() -> None:
-    """Remove the temporary folders of this user's runs that died without removing them."""
+    """Remove the folders and lock files of this user's runs that died without removing them.
+
+    A run that is interrupted while it begins or ends may leave its lock file alone.
+    """
     with suppress(OSError):
-        for folder in temporary_folder().glob(f"{_PREFIX}*"):
-            lock_file = folder.with_name(folder.name + _LOCK)
-            if folder.is_symlink() or not folder.is_dir() or not lock_file.is_file():
+        for lock_file in temporary_folder().glob(f"{_PREFIX}*{_LOCK}"):
+            folder = lock_file.with_suffix("")
+            if lock_file.is_symlink() or not lock_file.is_file() or folder.is_symlink():
                 continue
-            if not (_own(folder) and _own(lock_file)):
+            if not _own(lock_file) or (folder.exists() and not (folder.is_dir() and _own(folder))):
                 continue
             with suppress(LockedError, OSError):
                 lock = FileLock(lock_file)

@@ -43,6 +43,12 @@ def test_a_folder_in_use_stays_and_that_of_a_dead_run_goes(temporary: Path) -> N
         assert set(temporary.iterdir()) == {folder, folder.with_suffix(".lock")}
 
 
+def test_a_lock_file_that_an_interrupted_run_left_alone_goes(temporary: Path) -> None:
+    (temporary / "dmlconf-dead.lock").touch()
+    with ScratchFolder() as folder:
+        assert set(temporary.iterdir()) == {folder, folder.with_suffix(".lock")}
+
+
 def test_a_folder_without_a_lock_file_is_not_ours(temporary: Path) -> None:
     other = temporary / "dmlconf-of-somebody"
     other.mkdir()
