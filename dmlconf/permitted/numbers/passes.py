@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["in_passes", "passes_over"]
+__all__ = ["in_passes"]
 
-Axes = tuple[int, ...]
+_Axes = tuple[int, ...]
 
 
-def passes_over(axes: Sequence[int]) -> list[Axes]:
+def _passes_over(axes: Sequence[int]) -> list[_Axes]:
     """Return the groups of adjacent axes: (0, 1) and (3,) for the axes 0, 1 and 3."""
-    passes: list[Axes] = []
+    passes: list[_Axes] = []
     for axis in sorted(set(axes)):
         if passes and passes[-1][-1] == axis - 1:
             passes[-1] += (axis,)
@@ -24,7 +24,7 @@ def passes_over(axes: Sequence[int]) -> list[Axes]:
 
 
 def in_passes(
-    axes: Sequence[int], combined: Callable[[Array, Axes], Array]
+    axes: Sequence[int], combined: Callable[[Array, _Axes], Array]
 ) -> Iterator[Callable[[Array], Array]]:
     """Yield functions that sum or average in several passes, in either order; none for one pass.
 
@@ -35,12 +35,12 @@ def in_passes(
         axes: the axes.
         combined: sums or averages over some axes, which stay with one element each.
     """
-    passes = passes_over(axes)
+    passes = _passes_over(axes)
     if len(passes) < 2:
         return
     for order in (passes, passes[::-1]):
 
-        def function(values: Array, order: Sequence[Axes] = order) -> Array:
+        def function(values: Array, order: Sequence[_Axes] = order) -> Array:
             for group in order:
                 values = toward_zero(combined(values, group))
             return values

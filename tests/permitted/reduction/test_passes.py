@@ -1,0 +1,33 @@
+"""FLOAT16 sums and averages along axes that are not adjacent, as DirectML 1.8.0 and 1.9.1 do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.permitted.numbers.half import toward_zero
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.tensors.datatypes import Array
+from tests.permitted.graphs.accepted import accepts, single
+
+DESC = """
+  InputTensor: {DataType: FLOAT16, Sizes: [5, 3, 7, 13],
+                fill: {uniform: {low: -8, high: 8, seed: 1}}},
+  OutputTensor: {DataType: FLOAT16, Sizes: [1, 3, 1, 13]}, Function: FUNCTION, Axes: [0, 2]"""
+
+
+def in_two_passes(values: Array, function: str) -> Array:
+    along = np.sum if function == "SUM" else np.mean
+    held = toward_zero(along(values, axis=0, keepdims=True))
+    return toward_zero(along(held, axis=2, keepdims=True)).astype(np.float16)
+
+
+@pytest.mark.parametrize("function", ["SUM", "AVERAGE"])
+def test_a_sum_of_truncated_sums_is_right(tmp_path: Path, function: str) -> None:
+    case = single(tmp_path, "REDUCE", DESC.replace("FUNCTION", function))
+    output = in_two_passes(wide(case.inputs()["InputTensor"]), function)
+    assert accepts(case, "OutputTensor", output.ravel().tolist())
+    output[0, 1, 0, 5] *= 1.03
+    assert not accepts(case, "OutputTensor", output.ravel().tolist())
