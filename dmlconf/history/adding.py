@@ -13,11 +13,10 @@ from sqlalchemy import Table, bindparam, delete, func, insert, select, update
 
 from dmlconf.backends.subject import device_details
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import packed, set_digest
 from dmlconf.history.errors import HistoryError
 from dmlconf.history.inserting import insert_rows
-from dmlconf.history.members import packed, set_digest
-from dmlconf.history.moments import utc_text
-from dmlconf.history.states import (
+from dmlconf.history.stored_verdicts import (
     Extent,
     Position,
     State,
@@ -35,6 +34,7 @@ from dmlconf.history.tables import (
     run_operator,
     suite,
 )
+from dmlconf.history.timestamps import utc_text
 from dmlconf.run_log.log import Header, RunLog
 from dmlconf.verdicts.record import record_of
 from dmlconf.verdicts.verdict import Status, Verdict

@@ -13,7 +13,7 @@ from dmlconf.documents.problems import printable
 from dmlconf.extras import install_command
 from dmlconf.history.database import NEWEST, Database, opened
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.keeping import copy_runs
+from dmlconf.history.maintenance import copy_runs
 from dmlconf.history.tables import METADATA
 
 if TYPE_CHECKING:

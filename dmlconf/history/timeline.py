@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import Members, holds, unpacked
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.members import Members, holds, unpacked
 from dmlconf.history.tables import case, case_set, change, environment, outcome, run, suite
 from dmlconf.history.tables import operator as operators
 from dmlconf.verdicts.status import Status

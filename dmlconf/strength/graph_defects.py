@@ -22,7 +22,7 @@ from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Sl
 from dmlconf.graphs.relations import alike_descs
 from dmlconf.graphs.wiring import edge_problems
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import permitted_ends
 from dmlconf.reference.evaluation import evaluate
@@ -247,7 +247,9 @@ _HARMLESS: Final = frozenset(
 
 def _held_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     with np.errstate(all="ignore"):
-        wide = graph_outputs(site.case.graph, evaluate_nodes(wider(site.case), evaluate).outputs)
+        wide = graph_outputs(
+            site.case.graph, evaluate_nodes(with_float32_edges(site.case), evaluate).outputs
+        )
     yield "", {name: wide[name].astype(right.dtype) for name, right in site.outputs.items()}
 
 
@@ -263,7 +265,7 @@ def _computed_in_float32(
         rounded: rounds values to a data type.
         held: outputs of nodes that are not rounded.
     """
-    whole = wider(site.case)
+    whole = with_float32_edges(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype
         for node in site.case.graph.operator_nodes

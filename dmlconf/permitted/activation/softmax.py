@@ -12,7 +12,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.permitted.numbers.span import Span

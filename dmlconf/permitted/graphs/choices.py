@@ -19,7 +19,7 @@ from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Slot
 from dmlconf.permitted.graphs.bands import Band
 from dmlconf.permitted.graphs.nonzero import nonzero_choices
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.tensors.datatypes import Array

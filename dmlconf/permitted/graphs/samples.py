@@ -25,7 +25,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.permitted.graphs.bands import AllowanceOf, Band, band_of
-from dmlconf.permitted.graphs.wider import wider
+from dmlconf.permitted.graphs.float32_edges import with_float32_edges
 from dmlconf.permitted.numbers.half import toward_zero
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.tensors.datatypes import Array
@@ -146,7 +146,7 @@ def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
     }
     if np.dtype(np.float16) not in data_types.values():
         return None
-    whole = wider(case)
+    whole = with_float32_edges(case)
     return Unrounded(whole, evaluate_nodes(whole, evaluate), data_types)
 
 

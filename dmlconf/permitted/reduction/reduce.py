@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
-from dmlconf.permitted.numbers.comparing import compared_in_parts
+from dmlconf.permitted.numbers.comparison_in_parts import compared_in_parts
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.permitted.numbers.passes import in_passes
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, overflows

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.held import held
+from dmlconf.reference.numbers.attributes import converted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -38,7 +38,7 @@ def diagonal_matrix1(
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
-    value = held(Value, ValueDataType, OutputTensor.DataType.dtype)
+    value = converted(Value, ValueDataType, OutputTensor.DataType.dtype)
     return with_diagonals(InputTensor, OutputTensor, value, DiagonalFillBegin, DiagonalFillEnd)
 
 
@@ -64,7 +64,7 @@ def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: flo
 
     Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
     """
-    return np.full(OutputTensor.Sizes, held(Value, ValueDataType, OutputTensor.DataType.dtype))
+    return np.full(OutputTensor.Sizes, converted(Value, ValueDataType, OutputTensor.DataType.dtype))
 
 
 def fill_value_sequence(

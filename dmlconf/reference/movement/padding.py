@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.held import held
+from dmlconf.reference.numbers.attributes import converted
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -36,7 +36,7 @@ def padding1(
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP, and FLOAT32 values that do not fit, as
     PADDING has them, were measured.
     """
-    value = held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
+    value = converted(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     return padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 

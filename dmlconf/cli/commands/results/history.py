@@ -385,7 +385,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
 
     Of each environment the latest run stays.
     """
-    from dmlconf.history.keeping import prune
+    from dmlconf.history.maintenance import prune
 
     if (before is None) == (keep is None):
         raise click.UsageError("give --before DATE or --keep N")
@@ -403,7 +403,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
 def _merge_history(other: str, database: str | None) -> int:
     """Add all runs of another history; those that are here already change nothing."""
     from dmlconf.history.database import opened
-    from dmlconf.history.keeping import copy_runs
+    from dmlconf.history.maintenance import copy_runs
 
     with opened(other) as source, opened(database, create=True) as target:
         copied = copy_runs(source, target)
@@ -492,7 +492,7 @@ def _date(text: str, option_name: str) -> str:
     Raises:
         click.BadParameter: it is not one.
     """
-    from dmlconf.history.moments import utc_text
+    from dmlconf.history.timestamps import utc_text
 
     try:
         return utc_text(text)

@@ -21,7 +21,7 @@ from dmlconf.cli.options.reporting import (
     show,
 )
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.formats import RUN_FORMATS

@@ -36,7 +36,7 @@ from dmlconf.cli.options.reporting import (
     show,
 )
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.runs.logged_run import default_log, failures_folder

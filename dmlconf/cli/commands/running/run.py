@@ -60,7 +60,7 @@ from dmlconf.cli.options.targets import (
 )
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
-from dmlconf.cli.output.outputs import prepare_files
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.runs.history import require_history
 from dmlconf.cli.runs.run_target import Presentation, run_and_report
 from dmlconf.engine.against import AUTO

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Table, insert, select
 
 from dmlconf.documents.problems import printable
+from dmlconf.history.case_sets import packed, set_digest, unpacked
 from dmlconf.history.errors import HistoryError
-from dmlconf.history.members import packed, set_digest, unpacked
-from dmlconf.history.states import (
+from dmlconf.history.stored_verdicts import (
     Extent,
     Position,
     State,

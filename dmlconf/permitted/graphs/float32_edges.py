@@ -13,11 +13,11 @@ from dmlconf.graphs.model import Node
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
-    "wider",
+    "with_float32_edges",
 ]
 
 
-def wider(case: Case) -> GraphCase:
+def with_float32_edges(case: Case) -> GraphCase:
     """Return the graph with FLOAT32 for FLOAT16 between its nodes, as a fused kernel may hold it.
 
     A node of CAST to FLOAT16 rounds nevertheless: that is what it is for.

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.reference.numbers.attributes import converted, low_bits
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.held import held, low_bits
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "held_choices",
+    "possible_conversions",
 ]
 
 
-def held_choices(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
+def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> list[Array]:
     """Return the numbers that an attribute may become; several if processors convert differently.
 
     Args:
-        value, data_type, dtype: as for `held`, whose number is the first.
+        value, data_type, dtype: as for `converted`, whose number is the first.
     """
-    first = held(value, data_type, dtype)
+    first = converted(value, data_type, dtype)
     number = single(value)
     if data_type != "FLOAT32" or dtype.kind == "f" or _fits(number, dtype):
         return [first]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, delete, or_, select
 
+from dmlconf.history.case_sets import holds, unpacked
 from dmlconf.history.inserting import insert_rows
-from dmlconf.history.members import holds, unpacked
 from dmlconf.history.tables import case, case_set, change, outcome, run, run_operator, suite
 
 if TYPE_CHECKING:
