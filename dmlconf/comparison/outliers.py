@@ -1,4 +1,4 @@
-"""Several runs of the same cases side by side: whose result stands alone."""
+"""Find the outliers of several runs of the same cases: the one run whose result differs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     A case counts if at least three runs judged it, and all of these but one agree.
 
     Args:
-        runs: the runs, in any order; a run that did not judge a case has no say in it.
+        runs: the runs, in any order; a run that did not judge a case does not count for it.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -20,7 +20,7 @@ from dmlconf.coverage.graphs import GraphCoverage
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values count one by one; there are too many numbers."""
+"""The kinds of attributes whose values are features; numbers would be too many."""
 
 Feature = tuple[str, str]
 """What a case may use: a kind, which is `operator`, `data type`, `attribute` or `neighbours`, and a

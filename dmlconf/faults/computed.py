@@ -24,7 +24,8 @@ class Computed:
             None if every bit is known.
         terms: the error scales, FLOAT64, by tensor, for sums that are the right outputs of no case.
         allowance: gives the allowance of each output that has neither `around` nor `terms`.
-        unknown: which elements may have any value, by tensor; tensors without any are left out.
+        unknown: which elements may have any value, by tensor; tensors without such elements are
+            left out.
         spills: whether something is written past the end of an output.
         others: yields further outputs that a DirectML with the fault may compute, if it is not
             known which kernel runs; None if there are none. Nodes of graphs do not use these.
@@ -48,7 +49,7 @@ nodes together takes the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return the activation that an operator is or has, and what it is applied to, if any."""
+    """Return an operator's activation, and its input: the operator is one, or has a fused one."""
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")

@@ -1,4 +1,4 @@
-"""ONE_HOT, which misreads indices or its second value."""
+"""Faults of ONE_HOT: it misreads indices or its second value."""
 
 from __future__ import annotations
 

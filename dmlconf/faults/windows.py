@@ -155,7 +155,7 @@ def _first_slices(squares: Array, size: int) -> Iterator[Array]:
 
 
 def _shifted(step: int, size: int) -> slice:
-    """Return the indices of an axis from which one that many steps back is on the axis."""
+    """Return the indices of an axis that are still on it after that many steps back."""
     return slice(max(step, 0), size + min(step, 0))
 
 

@@ -1,4 +1,4 @@
-"""Choose the layouts, flags, sizes in bytes and alignments of the tensors of a random desc."""
+"""Give the tensors of a random desc random strides, flags, sizes in bytes and alignments."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
     """Return whether a sample was taken of exactly this output, bit by bit but for NaN.
 
-    A sample that does not have the elements that its digest is of was not taken of the output.
+    An equal digest alone is not enough: the sample's elements must be those of the output too.
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
@@ -104,9 +104,9 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
     """Return recorded outputs with the reference's elements where only a sample was recorded.
 
-    The reference gives the other elements of an output if it has the same digest, or keeps the rule
-    for the elements of the sample; else only the sample is known. Outputs whose digest is not the
-    reference's keep their sample in addition to the array.
+    The reference gives the other elements of an output if its digest is the recorded one, or if it
+    meets the rule at the elements of the sample; otherwise only the sample is known. An output
+    whose digest differs from the reference's keeps its sample in addition to the array.
     """
     arrays, samples = dict(recorded.arrays), dict(recorded.samples)
     for name, sample in recorded.samples.items():

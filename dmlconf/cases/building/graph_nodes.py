@@ -24,10 +24,10 @@ from dmlconf.limits import MOST_NODES
 __all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 _MOST_COPIES: Final = 1024
-"""Of one entry that is repeated."""
+"""The most copies of one repeated entry."""
 
 _MOST_NAMED: Final = 8
-"""Nodes of a cycle that its message names."""
+"""How many nodes of a cycle its message names."""
 
 Where = tuple[str | int, ...]
 

@@ -28,10 +28,12 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""Of an expected output, created when the case is built; inputs are created when it runs."""
+"""The most elements of an expected output: it is created when the case is built, inputs when it
+runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have at most this many."""
+"""The most dimensions of a tensor with data: DirectML takes 8, arrays of NumPy 1 at most this
+many."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"

@@ -38,13 +38,13 @@ _OF_MANY_CASES: Final = ("matrix", _SIZES)
 _HALF: Final = ("type", "FLOAT16")
 
 _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
-"""Names of what says where a tensor's elements are."""
+"""Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
 """Values that a case must bring, unless it is the first of a kind, a data type or an entry."""
 
 _WEIGHT: Final = 10
-"""How many features that are only wanted count as much as one that is demanded."""
+"""How many wanted features count as much as one demanded feature."""
 
 _MOST_VALUES: Final = 64
 _UNUSUAL: Final = ("specials", "ends")
@@ -57,7 +57,7 @@ _MAGNITUDES: Final = (
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Numbers at which kernels change their ways, with the least and the greatest size."""
+"""Sizes at which kernels switch to other code, and the least and the greatest size."""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
@@ -66,12 +66,12 @@ Feature = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """What a case brings, as sets of bits.
+    """The features of a case, as sets of bits.
 
     Attributes:
         first: its kind, its data types and its entry.
         values: the values of its parameters and attributes.
-        wanted: what decides between cases.
+        wanted: the features that decide between cases with equally many demanded ones.
     """
 
     first: int

@@ -87,7 +87,7 @@ def state_directory() -> Path:
 def temporary_log_directory() -> Path:
     """Return the folder of run logs below the system's folder for temporary files.
 
-    It is used if the other folder cannot be written to.
+    It is used if `log_directory` cannot be written to.
 
     Raises:
         OSError: there is no folder for temporary files.

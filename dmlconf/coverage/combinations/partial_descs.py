@@ -210,7 +210,7 @@ def _impossible(
         operator: the operator.
         known: the parts, by field.
         classes: the classes of parameters of families.
-        at_least: constraints that read fewer of the parts than this are left out.
+        at_least: only constraints that read at least this many of the parts are evaluated.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
