@@ -81,14 +81,14 @@ class Fill:
 
 
 class _Derived(dict[str, Any]):
-    """Values that a case has derived from its desc so far; another process derives them again."""
+    """Cached values that follow from a case's desc; another process derives them again."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
 
 
 class _Inputs(dict[str, Array]):
-    """What `Case.inputs` returns, so that it need not be computed again."""
+    """The cached result of `Case.inputs`."""
 
 
 REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"

@@ -122,7 +122,7 @@ class RecordingAgainst:
         return self._digests[operator]
 
     def _is_known_to_lack(self, case: Case) -> bool:
-        """Return whether the recording has no such case, as an earlier run has read in its file.
+        """Return whether an earlier run has found that the recording lacks the case.
 
         For 6 of GATHER's 1,004 cases nothing is recorded: two files need not be read for them.
         """

@@ -460,7 +460,7 @@ def _parts(
 
 
 def _nothing(case: Case) -> None:
-    """Recall nothing of a case."""
+    """Remember nothing of a case: for runs without a cache."""
 
 
 def runnable(

@@ -174,7 +174,7 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Return the ids here of rows from elsewhere, by their ids there; insert those that lack."""
+    """Return the ids here of rows from another history, by their ids there; insert missing rows."""
     listed = list(rows)
     chosen = select(*(table.c[key] for key in keys), table.c.id)
 

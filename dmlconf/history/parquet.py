@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""Rows that are in memory at once."""
+"""The most rows that are in memory at once."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""

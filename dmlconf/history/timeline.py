@@ -87,7 +87,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictAt:
-    """A verdict, as a history keeps it."""
+    """A verdict as the history stores it: only what questions need."""
 
     status: Status
     reason: str

@@ -108,7 +108,7 @@ def _message(output: str, comparison: Comparison, allowed: Sequence[Sequence[End
     where = f"at {list(first.coordinates)} of {output}"
     more = comparison.differing - 1
     others = f" (and {more:,} more)" if more else ""
-    if intervals == [f"[{value}, {value}]"]:  # The values are equal: what differs is a zero's sign.
+    if intervals == [f"[{value}, {value}]"]:  # Only a zero's sign differs.
         return f"{subject}: {value} is not the same bits as {first.expected!r}, {where}{others}"
     return f"{subject}: {value} is not {_within(intervals)}, {where}{others}"
 

@@ -23,12 +23,12 @@ _MOST_TOGETHER: Final = 1 << 15
 _Part = TypeVar("_Part")
 
 _Lazy: TypeAlias = _Part | Callable[[], _Part]
-"""A part of an allowance, or what computes it."""
+"""A part of an allowance, or the function that computes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SumErrors:
-    """What the errors of an output that is made of sums are shares of; arrays have its sizes.
+    """The scale of the errors of an output that consists of sums; arrays have the output's sizes.
 
     Derived in docs/bounds.md, The error scale. Of the sum 1 + 2 - 3 in FLOAT32, which is 0, `sums`
     is 6, and each of its roundings is at most 6 * 2^-24.
@@ -42,7 +42,7 @@ class SumErrors:
         deviation: the root of the sum of the squares of these sizes, which is less than `stored`
             for several stores, since their errors rarely add up. None if it equals `stored`.
         quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
-            FLOAT32 in any order. 0 where there is none, or where it tells nothing.
+            FLOAT32 in any order. 0 if there is none, or if it is of no use.
         overflows: the elements for which an intermediate may overflow, so that infinities and NaN
             are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None for none.
         others: outputs in their data type whose elements are as right as the reference's.
@@ -129,7 +129,7 @@ class Allowance:
 
     @cached_property
     def errors(self) -> SumErrors | None:
-        """What the errors of sums are shares of, for the rule `accumulate`."""
+        """The scale of the errors of sums, for the rule `accumulate`."""
         return _value(self._errors)
 
     @cached_property

@@ -188,7 +188,7 @@ def _around(expected: Array, error: Array) -> _Ends:
 
 
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
-    """Return the distances of the ends; infinity counts as the largest number, NaN as 0 room."""
+    """Return the distances of the ends; infinity counts as the largest number, NaN as no room."""
     width = np.subtract(highest, lowest, dtype=np.float64)
     if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
         special = np.flatnonzero(~np.isfinite(width))

@@ -22,14 +22,14 @@ __all__ = ["MissingFunction", "arguments", "evaluate", "operator_function", "ref
 
 
 class MissingFunction(LookupError):
-    """There is no function of an operator, or none of what is permitted of it.
+    """An operator has no reference function, or no function for what its rule permits.
 
     Attributes:
-        name: what there is no function of, such as GEMM.
+        name: the operator without a function, such as GEMM.
     """
 
     def __init__(self, name: str) -> None:
-        """Say what there is no function of."""
+        """Take the name."""
         self.name = name
         super().__init__(f"the reference has no function of {name}")
 
@@ -98,7 +98,7 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
     Args:
         package: the package.
         name: the operator's name; the function's name is the same in lower case.
-        ending: what the function's name has behind that.
+        ending: the end of the function's name, such as `_error_scale`.
 
     Raises:
         MissingFunction: the package has no such function.

@@ -64,8 +64,8 @@ def evaluate_nodes(
         evaluate: computes one operator.
         inputs: arrays by graph input instead of the case's own.
         store: what edges hold of the outputs; None for the outputs themselves.
-        known: what the same nodes computed from the case's own inputs, perhaps wired otherwise,
-            where edges held their outputs; what reads the same data is not computed again.
+        known: an earlier evaluation of the same nodes from the case's own inputs, perhaps with
+            other edges; nodes that read the same data as there are not computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

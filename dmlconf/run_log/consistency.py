@@ -1,4 +1,4 @@
-"""Run logs that contradict themselves, such as logs that were edited or joined from two.
+"""Find contradictions in a run log, such as one that was edited or joined from two.
 
 This finds mistakes, not forgeries. A log that ends early is no contradiction: its run died.
 """

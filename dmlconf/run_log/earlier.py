@@ -25,7 +25,7 @@ _BEGINNING: Final = b'{"record":"header"'
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """The part of a run that its log has.
+    """The part of an interrupted run that is in its log.
 
     Attributes:
         header: the header of the log.
@@ -35,7 +35,7 @@ class EarlierRun:
         footer: the footer of the log; None where the run died.
         end: how many bytes of the log to keep: all up to the last of these verdicts and attempts.
         size: how many bytes it has.
-        processes: the number of the last worker process that it names; 0 for none.
+        processes: the number of the last worker process that the log names; 0 for none.
     """
 
     header: Header

@@ -1,4 +1,4 @@
-"""Differences between the headers of two logs; logs of one run have none."""
+"""Find the differences between the headers of two logs; logs of one run have none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Difference:
     other: Any
 
     def text(self, one: str, other: str) -> str:
-        """Return it as text; the arguments name the runs."""
+        """Return the difference as text; the arguments are the names of the runs."""
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
@@ -83,7 +83,7 @@ def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
     for environment in (mine, theirs):
-        del environment["backend"]  # The headers name it with its options.
+        del environment["backend"]  # The header's `backend` has the name and its options.
     yield from _unequal("", mine, theirs)
     yield from _unequal("", *details)
 

@@ -286,7 +286,7 @@ def _check_consistency(
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it is once it was written and read: its options are plain values."""
+    """Return a header as it is after being written and read: its options are plain values."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

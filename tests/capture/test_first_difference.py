@@ -1,4 +1,4 @@
-"""The first difference inside a model is found, between two providers that run other models."""
+"""The first node of a model whose output differs between two providers is found."""
 
 from __future__ import annotations
 

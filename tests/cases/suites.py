@@ -1,4 +1,4 @@
-"""Small case files, and what becomes of them."""
+"""Small case files, and the cases or problems that loading them gives."""
 
 from __future__ import annotations
 

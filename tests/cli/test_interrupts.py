@@ -88,7 +88,7 @@ def test_once_ends_with_a_verdict_for_every_case(
 def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "faulty:slow", "-j", "2")
     _, actual = interrupted(process, [pause])
-    # Where the second Ctrl-C meets Python as it ends, it may die of the signal itself.
+    # If the second Ctrl-C arrives while Python ends, the signal itself may end it.
     assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]

@@ -23,7 +23,7 @@ from tests.engine.runs import run_of
 
 
 class Plan(list[PlannedCase]):
-    """A plan that can be watched."""
+    """A plan whose deletion can be observed."""
 
 
 @pytest.mark.parametrize("many", [1, 1000])

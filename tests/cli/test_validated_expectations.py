@@ -79,7 +79,7 @@ def test_recorded_outputs_are_checked_on_request(tmp_path: Path) -> None:
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
     recorded(folder / "x.dmlrec", case, wrong)
     settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
-    for _ in range(2):  # At first nothing is known about the file, and then it is.
+    for _ in range(2):  # The first run checks the file, and the second one uses the cache.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
         done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
         assert done.returncode == 3
@@ -102,7 +102,7 @@ def test_what_is_known_about_a_file_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_valid_file_is_not_checked_again_until_it_changes(tmp_path: Path) -> None:
-    """The second case of the matrix is wrong, and nobody looks where the file counts as valid."""
+    """The second case of the matrix is wrong, and is not checked if the file counts as valid."""
     right, wrong = UNSTATED, MATRIX
     store = Store(tmp_path / "cache")
     settings = {"DMLCONF_CACHE": str(store.folder)}

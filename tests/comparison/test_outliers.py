@@ -1,4 +1,4 @@
-"""Three runs of the same cases show whose result stands alone."""
+"""Of three runs of the same cases, the outlier is found: the run that alone fails or passes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _OF_ONE_KIND: Final = ("-element-wise/", "-activation/")
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """What became of a graph: elements of its inputs and outputs, before and after."""
+    """The reduction of a graph: elements of its inputs and outputs, before and after."""
 
     identifier: str
     before: int

@@ -1,4 +1,4 @@
-"""Known faults that show in a graph by how a node is described and joined with the others."""
+"""Known faults that are recognised in a graph by a node's desc and its connections."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_the_refusal_of_a_slice_is_named_where_it_begins_at_a_multiple_of_16_byt
 
 
 def by_window(graph: str, sizes: str) -> str:
-    """Return a graph with SLICE1 in place of SLICE, whose window holds rows 2 and 3."""
+    """Return a graph with SLICE1 instead of SLICE, whose window contains rows 2 and 3."""
     window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
         graph.replace("SLICE", "SLICE1")
@@ -269,7 +269,7 @@ def by_window(graph: str, sizes: str) -> str:
 
 
 WINDOWS = {"[1, 1, 1, 2]": "[1, 1, 1, 2]", "[1, 1, 2, 2]": "[1, 1, 3, 2]"}
-"""What a window with a stride of 2 must hold for as many rows."""
+"""The window that has as many rows with a stride of 2."""
 
 
 @pytest.mark.parametrize(("sizes", "refused"), [("[1, 1, 1, 2]", True), ("[1, 1, 2, 2]", False)])

@@ -28,7 +28,7 @@ def test_orders_nodes_after_those_that_feed_them() -> None:
     assert [node.name for node in graph.in_order()] == ["a", "b", "c"]
 
 
-def test_names_the_nodes_of_a_circle() -> None:
+def test_names_the_nodes_of_a_cycle() -> None:
     edges = link("a", "b"), link("b", "c"), link("c", "b")
     graph = Graph({}, {}, (relu("a"), relu("b"), relu("c")), intermediate_edges=edges)
     with pytest.raises(CircleError) as error:

@@ -1,4 +1,4 @@
-"""Cases made from layers of published networks fail when an output is spoiled.
+"""Cases made from layers of published networks fail if an output is wrong.
 
 The data of each layer must be such that its precision rule tells a wrong output from a right one.
 """
@@ -33,7 +33,7 @@ MOST_ALIKE: Final = 0.95
 """Share of an output's elements that may be equal; beyond it a constant output is nearly right."""
 
 FEW: Final = 64
-"""Elements of an output that may all be alike."""
+"""The number of elements of an output that may all be equal."""
 
 
 @cache

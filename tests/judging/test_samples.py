@@ -78,7 +78,7 @@ def without(case: Case, at: int, array: Array) -> Array:
 
 
 def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
-    """Return what `run` would hold a case against, with a recording of it next to the suite."""
+    """Return the source of expected values of a run, with a recording next to the suite."""
     folder = directory / "element_wise_exp"
     folder.mkdir(exist_ok=True)
     (folder / "x.dmlrec").write_bytes(recording_bytes(kept(case, recorded)))
@@ -174,7 +174,7 @@ def test_other_backends_are_compared_with_the_reference_beside_the_sample(
 
 
 def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
-    # With all of its bits the output would be the recorded one, and nothing else be asked.
+    # An output with the recorded bits is right without further comparison.
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
     result = verdict(tmp_path, case, actual, near(case), "faulty:zeros")

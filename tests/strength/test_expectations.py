@@ -1,4 +1,4 @@
-"""Spoiled expectations: what cases notice, and what the source of a rule permits."""
+"""Changed expectations: which changes cases notice, and which the source of a rule permits."""
 
 from __future__ import annotations
 

@@ -270,12 +270,12 @@ class NodeReader:
             raise CaseError(where, f"there is no node {name}")
         if name in self._reading:
             reading = list(self._reading)
-            circle = [*reading[reading.index(name) :], name]
-            if len(circle) > _MOST_NAMED:
-                more = len(circle) - _MOST_NAMED
-                circle[_MOST_NAMED - 1 : -1] = [f"({more:,} more)"]
+            cycle = [*reading[reading.index(name) :], name]
+            if len(cycle) > _MOST_NAMED:
+                more = len(cycle) - _MOST_NAMED
+                cycle[_MOST_NAMED - 1 : -1] = [f"({more:,} more)"]
             hint = "a node cannot come before those that feed it"
-            raise CaseError(where, f"the nodes form a cycle: {' -> '.join(circle)}", hint)
+            raise CaseError(where, f"the nodes form a cycle: {' -> '.join(cycle)}", hint)
         raise _NotYetReadError
 
     def _read(self, entry: NodeEntry) -> Node:

@@ -39,13 +39,14 @@ _MOST_UNSAVED: Final = 4096
 """Figures are stored after every this many cases, so that few are in memory."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""Cases of a plan, at most, for hints on them; a larger plan is freed before its reports."""
+"""The largest plan that is kept for hints; a larger plan is freed before its reports."""
 
 _MOST_KEPT: Final = 100_000
-"""Verdicts of a run, at most, that stay in memory; the log of a larger run is read again."""
+"""The most verdicts that stay in memory; the log of a larger run is read again."""
 
 _MOST_DUMPED: Final = 100
-"""Each has several files; with more failures than this, groups are what to look at."""
+"""The most failing cases that are written to files, several each; for more, the report shows
+groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

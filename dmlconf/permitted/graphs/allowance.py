@@ -66,7 +66,7 @@ _LEAST_WIDENING: Final = 1.25
 with a maximum inside the range may exceed them."""
 
 _FULLY_APART: Final = 2.3
-"""From here on `WIDENING` counts in full: the greatest random sample, in their root mean squares.
+"""`WIDENING` applies in full if the greatest random sample is this many root mean squares or more.
 
 Of 8 normally distributed numbers the greatest is 1.8 on average, and beyond 2.3 once in 16 times.
 """
@@ -176,17 +176,17 @@ class _Evaluations:
     fused: Sequence[Mapping[Slot, Array]]
 
     def own_bands(self, slot: Slot) -> list[Band]:
-        """Return the band that the node permits in each evaluation, the right evaluation first."""
+        """Return the band of an output in each evaluation, the right evaluation first."""
         own = _sample_bands(self.values, slot, self.bands[slot], self.allowance_of)
         cases = [each.cases[slot[0]] for each in self.values]
         return list(_from_the_largest(own, cases)) if cases[0].operator_name in _CONTINUOUS else own
 
     def each(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the interval that each evaluation permits, as a candidate."""
+        """Return the interval of each evaluation's band, as a candidate."""
         return _each(own, self._fused_values(slot))
 
     def hull(self, slot: Slot, own: Sequence[Band]) -> Sequence[Interval]:
-        """Return the hull of what all evaluations permit, and special values beside it."""
+        """Return the hull of the bands of all evaluations, and special values besides it."""
         return _hull(own, self._fused_values(slot), never_negative(slot, self.values[0]))
 
     def range_of(self, slot: Slot) -> Interval:
@@ -208,7 +208,10 @@ def _infinities_and_nan(bands: Sequence[Band]) -> Iterator[Interval]:
     where, right = np.logical_or.reduce(overflows), bands[0].right
     specials = [np.nan, np.inf, -np.inf]
     if right.dtype == np.float16:
-        specials += [LARGEST_FLOAT16, -LARGEST_FLOAT16]  # What a store toward zero makes of them.
+        specials += [
+            LARGEST_FLOAT16,
+            -LARGEST_FLOAT16,
+        ]  # A store toward zero makes the largest number of infinities.
     for special in specials:
         value = np.where(where, right.dtype.type(special), right)
         yield value, value
@@ -348,7 +351,7 @@ def _hull(
         beyond = {-np.inf: hull[0] < -largest, np.inf: hull[1] > largest}
         for special in (np.nan, np.inf, -np.inf):
             present = np.isnan(bounds) if np.isnan(special) else bounds == special
-            # What is beyond the data type is stored as an infinity.
+            # A number beyond the data type is stored as an infinity.
             where = (present.any(axis=0) | beyond.get(special, False)) & ~open_elements
             if where.any():
                 low, high = (

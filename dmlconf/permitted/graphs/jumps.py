@@ -35,7 +35,7 @@ _MOST_ELEMENTS: Final = 1 << 10
 """The most elements that a window may have here; larger ones are left to the samples."""
 
 _BEYOND: Final = 0.25
-"""By which share of their range quotients may exceed those of the samples, at each end."""
+"""How far quotients may exceed those of the samples at each end, as a share of their range."""
 
 
 def elements_at_jumps(

@@ -27,7 +27,7 @@ def diagonal_matrix1_candidates(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Sequence[Interval]:
-    """Return the matrix with each integer that processors make of a FLOAT32 value."""
+    """Return the matrices with each integer to which processors convert a FLOAT32 value."""
     diagonals = DiagonalFillBegin, DiagonalFillEnd
     outputs = (
         with_diagonals(InputTensor, OutputTensor, value, *diagonals)

@@ -249,6 +249,6 @@ def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:
-    """Return sums as a store in an output's type truncates them: to its largest number at most."""
+    """Return sums truncated to an output's type, at most to its largest number."""
     largest = float(np.finfo(output.DataType.dtype).max)
     return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)

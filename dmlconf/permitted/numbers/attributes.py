@@ -1,4 +1,4 @@
-"""Conversion of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
+"""Conversions of an attribute such as -1.5 to a data type that cannot hold it, such as UINT8."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def possible_conversions(value: float, data_type: str, dtype: np.dtype[Any]) -> 
     words = [(bits, signed) for bits in (32, 64) for signed in (False, True)]
     wide = [_by_arm64(number, bits, signed) for bits, signed in words if bits >= 8 * dtype.itemsize]
     if dtype.kind == "u" and dtype.itemsize >= 4:
-        wide.append(-1)  # AVX-512 has a conversion to unsigned integers, which gives all ones.
+        wide.append(-1)  # The conversion of AVX-512 to unsigned integers gives all ones.
     others = (low_bits(number, dtype) for number in wide)
     choices = {int(first): first}
     for other in others:

@@ -28,7 +28,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a product that GEMM adds up as one sum."""
 
 _ABOVE: Final = 1 + 2.0**-7
-"""How far earlier stores may have moved a value toward the next power of two."""
+"""The share by which earlier stores may have moved a value toward the next power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ def _least_bit(values: Array) -> float:
     if not np.isfinite(values).all():
         return 0.0
     bits = values.view(np.int64)
-    # A number loses its least bit, unless it has no bit below the point.
+    # Each number loses its lowest bit, unless that is above the point.
     without = (bits & (bits - 1)).view(np.float64)
     whole = (bits & _FRACTION == 0) & (bits > _FRACTION)
     return float(np.where(whole, values, values - without).min())

@@ -251,11 +251,11 @@ class Quantity(Values):
             activation: the activation.
             dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
-        # Of an infinity no error is left where the activation is flat, as RELU is below 0.
+        # An infinity has no error where the activation is flat, such as RELU below 0.
         return self._exact_infinities()._activated(activation, dtype)
 
     def _exact_infinities(self) -> Quantity:
-        """Return the values without the errors of what is infinite in any case."""
+        """Return the values, without errors where every right implementation is infinite."""
         certain = self._certainly_infinite()
         if not certain.any():
             return self
@@ -383,13 +383,14 @@ class Quantity(Values):
         single, half = self.spreads
         before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
-        # A sum of so much overflows, but errors that grew from step to step need not.
+        # A sum of this magnitude overflows; an error that grew from step to step need not mean
+        # that.
         unbounded = (before.sums >= ANY_RESULT) | (sums > LARGEST_FLOAT32) & np.isfinite(sums)
         sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        # The last store may be toward zero as well, in the direction of those before.
+        # The last store may also be toward zero, in the same direction as earlier stores.
         last = _STORE_BIAS * float16_ulps(self.value)
         likely = np.hypot(last, half.limit / 2) / FLOAT16_EPSILON
         return replace(

@@ -153,7 +153,7 @@ def reduce_error_scale(
             vary = terms_vary(np.square(rows), (-1,))
             return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
         root = np.sqrt(squares)
-        # The root of what cancellation leaves, and of numbers too small for FLOAT32.
+        # The root of a sum that cancels, and of numbers too small for FLOAT32.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
         vary = terms_vary(np.square(rows), (-1,))

@@ -97,7 +97,7 @@ class _UncertainGradients(RoiGradients):
             yield UncertainPart(block, part.reading, part.gradient)
 
     def input_errors(self) -> tuple[Array, Array]:
-        """Return how far the input's gradient may be below and above the right one, in its sizes.
+        """Return how far below and above the right gradient of the input others may lie.
 
         A sample whose coordinate is uncertain gives an element between the least and the greatest
         of its shares, or nothing if it may be outside.
@@ -187,7 +187,7 @@ class _UncertainGradients(RoiGradients):
                 ):
                     shares = self.of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
                     total[of_region] += shares
-        # A kernel may compute the share of the begin as the size less the share of the end.
+        # A kernel may compute the share of the start as the size minus the share of the end.
         weighted = positive + negative
         for sizes in (positive, negative):
             sizes[:, :2] += weighted[:, 2:]
@@ -203,7 +203,7 @@ class _UncertainGradients(RoiGradients):
         return low, high
 
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
-        """Return the least and the greatest gradients of the begin and the end of regions.
+        """Return the least and the greatest gradients of the start and the end of regions.
 
         Sizes {regions, 2}. All samples of a row have the same part that depends on y.
         """
@@ -225,7 +225,7 @@ class _UncertainGradients(RoiGradients):
         coordinates: Sequence[tuple[Array, Array]],
         end: np.ufunc = np.maximum,
     ) -> Array:
-        """Return the gradients of the begin and the end of regions, as `of_ends` does.
+        """Return the gradients of the start and the end of regions, as `of_ends` does.
 
         Args:
             part: the samples.

@@ -57,7 +57,7 @@ _QUARTER: Final = LARGEST_FLOAT32 / 4
 
 @dataclass(frozen=True)
 class UncertainSamples(Samples):
-    """Where samples lie, and how far they may lie from there.
+    """Where samples lie, and how far off their coordinates may be.
 
     Attributes:
         errors: how far off the coordinates may be in FLOAT32, in their sizes; 0 where it rounds

@@ -63,7 +63,7 @@ class Placement:
 
     @property
     def part(self) -> Array:
-        """The distance of each sample from the begin of its region."""
+        """The distance of each sample from the start of its region."""
         part: Array = self.shares * (self.end - self.begin)
         return part
 
@@ -103,7 +103,8 @@ class Block:
         outputs: which regions, rows and columns these are.
         y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
             columns}.
-        used: which of the samples there are, sizes {regions, samples, samples, 1, 1, 1}.
+        used: which samples belong to the region; others only pad the arrays, sizes {regions,
+            samples, samples, 1, 1, 1}.
         counts: how many samples an output has, sizes {regions, 1, 1, 1}.
     """
 

@@ -46,7 +46,7 @@ class ResampleGrad1Desc:
 def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return what each element contributed to: the weighted sums of the incoming gradients.
+    Return, for each element, the weighted sum of the gradients of what was made of it.
 
     Along each axis, the gradient with index i was made of what is at the coordinate
 
@@ -79,7 +79,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
 
 def element_coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
-    """Return where in the other gradient each element of a gradient belongs."""
+    """Return the coordinate in the output gradient of each element of the incoming one."""
     offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
     along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]

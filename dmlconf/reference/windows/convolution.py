@@ -34,7 +34,7 @@ __all__ = [
 _Index = tuple[slice | int, ...]
 
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
-"""All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
+"""The number of dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
 _AT_ONCE: Final = 1 << 17
 """Elements that the windows see at once, so that they fit the processor's cache."""
@@ -70,9 +70,9 @@ class FilterGeometry:
         return cls(*attributes, _completed(start, rank, 0), groups)
 
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
-        """Return the same geometry over a tensor of these spatial sizes, with no longer steps.
+        """Return the same geometry, with steps limited to the tensor's spatial sizes.
 
-        Whatever step leads beyond the tensor's end sees zeros there, however far it leads.
+        A step beyond the end of the tensor reaches zeros, however long it is.
         """
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
@@ -250,7 +250,7 @@ def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[sli
 def _overlap(
     padded: Sequence[int], sizes: Sequence[int], start: Sequence[int]
 ) -> tuple[_Index, _Index]:
-    """Return which part of a padded tensor is which part of the one without the padding."""
+    """Return the slices of the padded and the bare tensor that hold the same elements."""
     extents = [
         (before, max(0, min(size, whole - before)))
         for whole, size, before in zip(padded, sizes, start, strict=True)

@@ -48,7 +48,7 @@ def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
 
-    Return what `max_pooling1` does, with a window whose elements lie apart.
+    Return what `max_pooling1` returns, for a window whose elements are Dilations apart.
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC.
     """

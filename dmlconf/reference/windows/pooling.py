@@ -68,8 +68,8 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
     Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64
-    and rounded once, to the output's type; what else is right is decided by the rule `accumulate`
-    (`dmlconf.precision.accumulation`).
+    and rounded once, to the output's type; the rule `accumulate` (`dmlconf.precision.accumulation`)
+    decides which other results are right.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """

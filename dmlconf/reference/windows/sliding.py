@@ -77,7 +77,7 @@ class Window:
         return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
-        """Return as much of the tensor as the window reaches, with a value outside of it."""
+        """Return the part that the window reaches, with a fill value outside of the tensor."""
         if self.start == 0 and self.reach <= self.extent:
             return tensor
         padded = np.full(_resized(tensor.shape, self.axis, self.reach), outside, tensor.dtype)
@@ -170,8 +170,8 @@ def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
     """Return the greatest elements, as `greatest` does, and the index of the first of each.
 
-    What does not exceed the lowest number counts as equal to it. The index is -1 where the window
-    sees nothing but padding.
+    Numbers that do not exceed the lowest finite one count as equal to it. The index is -1 where the
+    window sees nothing but padding.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])

@@ -1,4 +1,4 @@
-"""Driver defects that write or read some elements of a tensor wrongly."""
+"""Effects of driver defects that write or read some elements of a tensor wrongly."""
 
 from __future__ import annotations
 

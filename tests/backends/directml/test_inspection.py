@@ -25,7 +25,7 @@ DATA = {"InputTensor": np.array([1, 2], np.float32)}
 
 
 class Arena:
-    """Two dispatches of a case that did as they should, for a test to spoil."""
+    """Two correct dispatches of a case, whose memory a test then changes."""
 
     def __init__(self, **desc: Any) -> None:
         self.placement: Placement = placement_of(plan(tile(**desc)))

@@ -1,7 +1,6 @@
 """LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16: kernels may store the base of its power in FLOAT16.
 
-DirectML was measured to store it, truncated or rounded to nearest. Both pass, and errors of 4 ULP
-fail.
+Measured: DirectML stores it, truncated or rounded to nearest. Both pass, and errors of 4 ULP fail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spans: what FLOAT16 and FLOAT32 may hold of values."""
+"""Spans: the intervals of values after stores in FLOAT16 and FLOAT32."""
 
 from __future__ import annotations
 

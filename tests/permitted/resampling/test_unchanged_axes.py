@@ -1,4 +1,4 @@
-"""Along which axes without a change an infinity may make NaN of the element before it.
+"""RESAMPLE along axes that do not change: where an infinity may make the element before it NaN.
 
 As measured on 1.8.0, 1.9.1, 1.10.1, 1.12.1, 1.13.1 and 1.15.4, with 89 sizes and scales each.
 """

@@ -1,4 +1,4 @@
-"""Batch normalisation and its gradients: how the four operators hang together."""
+"""Batch normalisation and its gradients: how the four operators are related."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
 
 
 def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
-    """Return the result of an operator of the family, or that of the part of it."""
+    """Return the result of an operator's reference, or that of its `part`."""
     descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
     function = function_of(f"BATCH_NORMALIZATION{name}", part)
     return function(**inputs, **descs, Epsilon=EPSILON)

@@ -1,4 +1,4 @@
-"""Normalisations: what the results of each have in common, and what they do not depend on."""
+"""Normalisations: properties of their results, and what these do not depend on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
 
 
 def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
-    """Return a normalisation's result for a tensor, or that of the part of it."""
+    """Return the result of a normalisation's reference, or that of its `part`."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
     return function_of(operator, part)(InputTensor=tensor, **fields)
 

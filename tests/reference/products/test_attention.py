@@ -1,4 +1,4 @@
-"""Attention: shares, masks, past keys, shared heads, and what does not matter."""
+"""Attention: shares, masks, past keys, shared heads, and inputs without effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def uniform(seed: int, *sizes: int) -> Array:
 
 
 def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
-    """Return the outputs of an attention, or the part of them, for an output of some sizes."""
+    """Return the outputs of the reference for an output of these sizes, or those of its `part`."""
     usual: dict[str, Any] = dict.fromkeys(ATTENTION_TENSORS)
     usual |= {
         "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),

@@ -21,7 +21,7 @@ def random(*sizes: int, seed: int) -> Array:
 def computed(
     x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
 ) -> tuple[Array, ...]:
-    """Return the hidden nodes behind every step, and the last cell."""
+    """Return the hidden nodes after every step, and the last cell."""
     steps, batch = x.shape[1:3]
     hidden = recurrence.shape[-1]
     return lstm(

@@ -27,7 +27,7 @@ def desc(array: Array) -> TensorDesc:
 def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     seed: int, function: str, mode: str, samples: int, corners: bool
 ) -> None:
-    """The product of gradients and outputs is that of the input and its gradient."""
+    """The gradient is the adjoint: <gradients, outputs> = <its gradient, input>."""
     random = np.random.default_rng(seed)
     values = random.uniform(-9, 9, random.integers(1, 6, 4))
     gradients = random.uniform(-9, 9, (3, values.shape[1], *random.integers(1, 4, 2)))

@@ -247,7 +247,7 @@ def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class _NewContents:
-    """Everything that a certificate holds, unless findings forbid it."""
+    """The contents of a certificate, and the findings that forbid to write it."""
 
     findings: Sequence[Finding]
     predicate: Predicate

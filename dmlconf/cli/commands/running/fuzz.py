@@ -59,10 +59,10 @@ __all__ = ["command"]
 
 _CASES: Final = 100
 _ROUND: Final = 100
-"""Cases that are generated before they run; a run with --time ends after such a round."""
+"""How many cases a round generates before they run; a run with --time ends after a round."""
 
 _MOST_SAVED: Final = 100
-"""Of one group of failures; more of them add nothing new."""
+"""How many failing cases of one group are written; more of them add nothing new."""
 
 _CHOICE_GROUP: Final = "Choose what to generate"
 
