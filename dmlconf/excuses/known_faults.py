@@ -158,7 +158,8 @@ class KnownFault:
         when: a condition on the desc that these cases meet; None for all.
         node: a node that these cases, graphs, have; None for any.
         constant: a constant that these cases, graphs, have; None for any.
-        breaks: constraints of which these cases break some and no others; None for any.
+        breaks: constraints: these cases break at least one of them, and no other constraint; None
+            for any.
         formula: computes the wrong outputs; None if they are not known.
         circumstance: the only circumstance under which it shows; None for any, and for plain runs.
         graph: whether it shows only in operators that are compiled as graphs.

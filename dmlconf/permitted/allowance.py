@@ -121,7 +121,7 @@ class _Limits:
 
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
-        """The intervals of which an element lies in at least one, by output."""
+        """Intervals by output; each right element lies in at least one of them."""
         if isinstance(self._case, GraphCase):
             from dmlconf.permitted.graphs.allowance import graph_candidates  # For graphs alone.
 

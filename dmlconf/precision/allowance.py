@@ -144,7 +144,7 @@ class Allowance:
 
     @cached_property
     def candidates(self) -> Sequence[Interval]:
-        """Intervals in one of which each element lies at least, for the rule `one of`."""
+        """Intervals for the rule `one of`; each right element lies in at least one of them."""
         return _value(self._candidates)
 
     @cached_property
@@ -191,7 +191,7 @@ def _at(array: Array, indices: Array | slice) -> Array:
 
 
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
-    """Return the intervals of which a right element lies in at least one.
+    """Return intervals; each right element lies in at least one of them.
 
     Args:
         kind: the rule's kind; any other than `interval` and `one of` has none.

@@ -92,8 +92,8 @@ def reference_function(name: str) -> Callable[..., Any]:
 def operator_function(package: str, name: str, ending: str = "") -> Callable[..., Any]:
     """Return a function of an operator's fields.
 
-    It is in the package's module that the operator's catalogue entry names as its `family`. That
-    of a special case passes its fields on to the function of the more general operator.
+    It is in the package's module that the operator's catalogue entry names as its `family`. The
+    function of a special case passes its fields on to the function of the more general operator.
 
     Args:
         package: the package.
@@ -118,7 +118,7 @@ def operator_function(package: str, name: str, ending: str = "") -> Callable[...
 def _special_case(
     entry: Operator, of: Specialisation, general: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the function of a special case: that of the general operator with its fields."""
+    """Return the function of a special case, which calls the general operator's function."""
     counts = entry.count_fields
     names = [field.name for field in entry.fields if field.name not in counts]
     shared = {field.name for field in operator(of.operator).fields}

@@ -153,14 +153,14 @@ def _measure_case(figure: ExpectationFigure, case: Case, against: Against, seed:
         return
     figure.cases += 1
     for name, target in own.items():
-        for kind, spoiled in _spoilings(case, name, target, allowances, seed):
+        for kind, changed in _changes(case, name, target, allowances, seed):
             key = case.operator_name, kind
             tally = figure.tallies.setdefault(key, ExpectationTally())
             tally.tried += 1
-            if trial.notices(name, spoiled):
+            if trial.notices(name, changed):
                 tally.noticed += 1
                 continue
-            source = _permitting(sources().get(key, ()), case, name, (target, spoiled), allowances)
+            source = _permitting(sources().get(key, ()), case, name, (target, changed), allowances)
             if source is not None:
                 tally.permitted[source.text] += 1
             elif len(tally.missed) < _MOST_MISSED:
@@ -181,14 +181,14 @@ class _Trial:
     expected: ExpectedOutputs
     allowances: CaseAllowances
 
-    def status(self, name: str = "", spoiled: Array | Sample | None = None) -> Status:
+    def status(self, name: str = "", changed: Array | Sample | None = None) -> Status:
         """Return the status of the case, perhaps with one expected output changed."""
         outputs, samples = dict(self.expected.outputs), dict(self.expected.samples)
-        if isinstance(spoiled, Sample):
-            samples[name] = spoiled
+        if isinstance(changed, Sample):
+            samples[name] = changed
             outputs.pop(name, None)
-        elif spoiled is not None:
-            outputs[name] = spoiled
+        elif changed is not None:
+            outputs[name] = changed
         expectation = replace(self.expected, outputs=outputs, samples=samples)
         outcome = Outputs(self.allowances.right)
         verdict = judge(
@@ -200,14 +200,14 @@ class _Trial:
         )
         return verdict.status
 
-    def notices(self, name: str, spoiled: Array | Sample) -> bool:
+    def notices(self, name: str, changed: Array | Sample) -> bool:
         """Return whether the case fails with a changed expectation of one output."""
-        if contradiction_of(self.case, name, spoiled, self.allowances) is not None:
+        if contradiction_of(self.case, name, changed, self.allowances) is not None:
             return True  # The case then fails; to judge it would take longer.
-        return self.status(name, spoiled) is not Status.PASSED
+        return self.status(name, changed) is not Status.PASSED
 
 
-def _spoilings(
+def _changes(
     case: Case, name: str, target: Array | Sample, allowances: CaseAllowances, seed: int
 ) -> Iterator[tuple[str, Array | Sample]]:
     """Yield an expected output changed in each way; the seed and the names decide which element."""
@@ -254,8 +254,8 @@ def _permitting(
     before, after = (
         each.values if isinstance(each, Sample) else np.ravel(each) for each in outputs
     )
-    spoiled = outputs[1]
-    indices = spoiled.indices if isinstance(spoiled, Sample) else slice(None)
+    output = outputs[1]
+    indices = output.indices if isinstance(output, Sample) else slice(None)
     inside, bounded = _within_ends(case, name, after, indices, allowances)
     if not inside.all():
         return None

@@ -181,7 +181,7 @@ def test_entries_of_other_files_stay_where_one_file_is_recorded(suite: Path) -> 
     assert cases(suite, "tile") == names
 
 
-def test_entries_of_cases_that_are_gone_go(suite: Path) -> None:
+def test_entries_of_removed_cases_are_removed(suite: Path) -> None:
     (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
     record(suite, "suite")
     (suite / "tile" / "y.yaml").unlink()

@@ -15,7 +15,7 @@ RUNS = {
 }
 
 
-def test_the_wrong_one_of_three_stands_alone(tmp_path: Path) -> None:
+def test_the_wrong_one_of_three_is_the_outlier(tmp_path: Path) -> None:
     for name, backend in RUNS.items():
         dmlconf_here(
             tmp_path, "run", "-o", "GATHER", "--tag", "documented", "-b", backend, "--log", name

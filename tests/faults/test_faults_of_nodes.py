@@ -136,7 +136,7 @@ outputs: {y: n}
 @pytest.mark.parametrize(
     ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
 )
-def test_what_a_gather_left_unwritten_is_named_behind_the_next_node(
+def test_elements_that_a_gather_left_unwritten_are_explained_after_the_next_node(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
@@ -203,7 +203,7 @@ outputs: {count: last.OutputCountTensor, places: last.OutputCoordinatesTensor}""
         ([3, 4, 5, 6, 7], ""),
     ],
 )
-def test_rows_that_are_not_written_behind_a_fault_are_named_with_it(
+def test_rows_that_are_not_written_after_a_fault_are_explained_by_it(
     tmp_path: Path, unwritten: list[int], name: str
 ) -> None:
     """The sum is [-1, 21], but [0, 21] with the fault, so that one row is left out."""

@@ -87,7 +87,7 @@ def test_there_are_hundreds_of_layers_each_with_its_network() -> None:
     assert all(note and ", " in note and "(" in note for note in notes)
 
 
-def test_a_sample_of_layers_notices_spoiled_outputs() -> None:
+def test_a_sample_of_layers_notices_wrong_outputs() -> None:
     assert len(sample()) > 12
     assert unnoticed(sample()) == []
 
@@ -97,7 +97,7 @@ def test_outputs_of_a_sample_of_layers_are_not_one_number() -> None:
 
 
 @pytest.mark.layers
-def test_every_layer_notices_spoiled_outputs() -> None:
+def test_every_layer_notices_wrong_outputs() -> None:
     assert unnoticed(layers()) == []
 
 

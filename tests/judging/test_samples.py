@@ -52,7 +52,7 @@ def right(case: Case) -> Array:
 
 
 def near(case: Case) -> Array:
-    """What a right backend may compute: another last bit here and there."""
+    """Outputs that a right backend may compute: every second element one step off."""
     array = right(case)
     return np.where(
         np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
@@ -126,7 +126,7 @@ def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> No
     assert figures(passed).sample is None
 
 
-def test_what_was_recorded_must_be_right_in_elements_that_it_does_not_hold(
+def test_recorded_outputs_that_are_wrong_outside_of_the_sample_fail(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = without(case, elsewhere(case), right(case))
@@ -164,7 +164,7 @@ def elsewhere(case: Case) -> int:
 def test_other_backends_are_compared_with_the_reference_beside_the_sample(
     tmp_path: Path, case: Case
 ) -> None:
-    # The reference cannot be held against itself, all others can.
+    # The reference is not compared with itself beside the sample; every other backend is.
     wrong = without(case, elsewhere(case), right(case))
     assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, near(case), "faulty:zeros")

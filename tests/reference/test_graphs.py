@@ -248,7 +248,7 @@ outputs: {y: step}
 
 
 @pytest.mark.parametrize("stored", [(1,), (4, 7), (2, 3, 6, 8)])
-def test_a_kernel_may_hold_float32_between_some_nodes_only(
+def test_a_kernel_may_keep_float32_between_some_nodes_only(
     tmp_path: Path, stored: tuple[int, ...]
 ) -> None:
     case = graph_case(tmp_path, SUMS)

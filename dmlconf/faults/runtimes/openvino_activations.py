@@ -1,4 +1,4 @@
-"""What ONNX Runtime's OpenVINO provider computes in place of functions of one number."""
+"""Formulas of wrong results of ONNX Runtime's OpenVINO provider: functions of one number."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def fused_error_scale(
 
     Args:
         values: the sums, FLOAT64.
-        error_scale: that of the sums.
+        error_scale: the error scale of the sums.
         activation: the activation, whose own error and last rounding are added; or None.
         dtype: the output's type. A kernel may store the sum in FLOAT16 before the activation is
             applied.
@@ -144,10 +144,10 @@ def activated_error_scale(
     error: Array,
     result: Array,
 ) -> tuple[ErrorScale, Array]:
-    """Return the error scale of an activation whose values are known, and the errors of its sums.
+    """Return the error scale of an activation, and how far off its sums may be.
 
-    The first is that of `fused_error_scale`, but without spans, which recurrent layers cannot carry
-    on.
+    The error scale is the one of `fused_error_scale`, but without spans, which recurrent layers
+    cannot carry from step to step.
 
     Args:
         values, error_scale, activation, dtype: as `fused_error_scale` takes them.
@@ -161,7 +161,7 @@ def activated_error_scale(
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
-            # The exponential then grows where its argument is negative.
+            # With a negative Alpha, the exponential grows for negative arguments.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
         before = error_scale
         exact = error_scale.exact
@@ -182,13 +182,13 @@ def activated_error_scale(
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
             scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if activation["operator"] in _JUMPS:
-            # Only sums that rounding may move over the jump; a sum exactly there is one of
-            # integers.
+            # A sum near the jump may be on either side. One exactly at the jump is a sum of
+            # integers, which is exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
         if error_scale.overflows is not None:
-            # For an infinity an activation may return any of its limits.
+            # If the sum overflows, the activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         scaled = replace(before.scaled(steepness), sums=scale)
         beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)

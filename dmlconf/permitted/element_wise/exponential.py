@@ -194,7 +194,7 @@ element_wise_asinh_interval = unary_interval(
 element_wise_acosh_interval = unary_interval(
     "element_wise_acosh",
     partial(_log_of_sum_interval, -1.0),
-    "`log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero",
+    "`log(x + sqrt(x^2 - 1))`; any value if x is below -1 and the sum may be zero",
 )
 
 element_wise_atanh_interval = unary_interval(

@@ -93,7 +93,7 @@ _FUSED_DEVIATIONS: Final = 3.0
 def graph_candidates(
     case: GraphCase, evaluate: Evaluate, allowance_of: AllowanceOf
 ) -> dict[str, Sequence[Interval]]:
-    """Return for each graph output the intervals of which a right element lies in at least one.
+    """Return, for each graph output, intervals; each right element lies in at least one of them.
 
     Args:
         case: the graph, which breaks no constraint.
@@ -164,10 +164,10 @@ class _Evaluations:
 
     Attributes:
         allowance_of: gives what rules permit.
-        bands: what is permitted of each output of a node.
-        values: what the nodes compute: the right values first, then from zeros at poles, and then
-            in the samples, of which the random ones are the last.
-        fused: what they compute where edges of FLOAT16 hold FLOAT32; empty if there are none.
+        bands: the permitted values of each output of a node.
+        values: the outputs of the nodes in each evaluation: the right one first, then those with
+            zeros at poles, then the samples, the random ones last.
+        fused: their outputs if FLOAT16 edges keep FLOAT32; empty if there are no such edges.
     """
 
     allowance_of: AllowanceOf
@@ -320,8 +320,8 @@ def _hull(
 
     Args:
         bands: the bands of the samples, the right one first and the random ones last.
-        fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
-            empty if they do anyway.
+        fused: the output if all edges keep FLOAT32, and then if some do; empty if edges are FLOAT32
+            anyway.
         nonnegative: which elements are not negative; None for none.
     """
     band = bands[0]

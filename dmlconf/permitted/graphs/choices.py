@@ -102,7 +102,7 @@ def index_choices(
     moved: Sequence[NodeValues],
     read: Mapping[Slot, Array],
 ) -> IndexChoices:
-    """Return for each output that follows from an order others that are as right.
+    """Return, for each output that follows from an order, other outputs that are as right.
 
     These are indices, and for HARDMAX the 1 of a first element and the 0 of another one. The
     coordinates of elements that are not zero follow from which of these are zero.
@@ -112,9 +112,9 @@ def index_choices(
     if elements are compared in parts.
 
     Args:
-        bands: what is permitted of each output of a node.
-        right: what the nodes compute.
-        moved: what they compute in the samples, from intermediates with errors.
+        bands: the permitted values of each output of a node.
+        right: the right outputs of the nodes.
+        moved: their outputs in the samples, from intermediates with errors.
         read: which elements may be any number, as `Open` has them.
     """
     choices: dict[Slot, Sequence[Array]] = {}
@@ -212,7 +212,7 @@ def _marks(
         expected: the ones and zeros that are expected.
         order: how the operator orders its input.
         moved: the sizes with the axes of lines at the end.
-        ranks: the ranks, as `_ranks` has them.
+        ranks: the ranks, as `_ranks` returns them.
     """
     axes, (at_least, at_most) = order.axes, ranks
     of_one = np.where(at_least == 0, 1, 0), np.where(at_most > 0, 0, 1)
@@ -231,7 +231,7 @@ def _indices(
         expected: the indices that are expected.
         order: how the operator orders its input.
         one_each: whether there is one index for each line, not one for each rank along an axis.
-        ranks: the ranks, as `_ranks` has them.
+        ranks: the ranks, as `_ranks` returns them.
     """
     at_least, at_most = ranks
     arrays = []

@@ -79,7 +79,7 @@ def open_elements(
         right: the outputs of the nodes.
         sampled: the outputs of the nodes for moved intermediates.
         poles: the elements of `poles.Poles`.
-        jumps: the jumps, as `elements_at_jumps` has them.
+        jumps: the jumps, as `elements_at_jumps` returns them.
     """
     reached = {**jumps, **_of_unknown_bits(bands, right, [sample.values for sample in sampled])}
     beyond = {slot: band.beyond for slot, band in bands.items() if band.beyond is not None}

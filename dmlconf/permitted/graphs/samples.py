@@ -67,7 +67,7 @@ class Sample:
     """An evaluation of a graph on moved intermediates.
 
     Attributes:
-        values: what the nodes compute.
+        values: the outputs of the nodes.
         beyond: where a right intermediate need not be near these values, by output of a node.
     """
 
@@ -128,8 +128,8 @@ class Unrounded:
 
     Attributes:
         case: the graph.
-        values: what its nodes compute.
-        data_types: those of all outputs of the nodes as they are.
+        values: the outputs of its nodes.
+        data_types: the data types of all outputs of the nodes in the original graph.
     """
 
     case: GraphCase
@@ -169,8 +169,8 @@ def samples(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
         whole: the graph with FLOAT32 edges, as `unrounded` returns it.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}

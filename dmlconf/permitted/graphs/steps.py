@@ -110,10 +110,10 @@ def steps_of(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
         range_of: gives the least and the greatest number that an output of a node may be.
-        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
+        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
     """
     uncertain = _uncertain(bands, right, unstored)
     steps = [slot for slot in bands if _is_step(slot, right, bands, uncertain)]
@@ -157,10 +157,10 @@ def of_choices(
         case: the graph.
         evaluate: computes one operator.
         allowance_of: gives what its rules permit.
-        bands: what is permitted of each output of a node, in the order of the nodes.
-        right: what the nodes compute.
-        choices: the choices, as `index_choices` has them.
-        unstored: what nodes compute where edges hold FLOAT32; empty if they do anyway.
+        bands: the permitted values of each output of a node, in the order of the nodes.
+        right: the right outputs of the nodes.
+        choices: the choices, as `index_choices` returns them.
+        unstored: the outputs of the nodes if edges keep FLOAT32; empty if they are FLOAT32 anyway.
     """
     few = {slot: arrays for slot, arrays in choices.items() if 0 < len(arrays) <= _MOST_CHOICES}
     if not few:

@@ -151,7 +151,7 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where an intermediate does not fit into FLOAT32, so that any result is right.
 
     The sum of squares may overflow, and subnormal squares may count as 0. The logarithm of 0 is
-    infinite, and times an exponent of 0 NaN; so is that of infinity.
+    infinite, and times an exponent of 0 NaN; so is the logarithm of infinity, times 0.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -173,6 +173,6 @@ def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:
-    """Return the relative error of a power, in units of that of its base, of log2 and of exp2."""
+    """Return the condition number of the power, with the errors of log2 and exp2 added."""
     condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
     return condition

@@ -101,7 +101,7 @@ def multihead_attention1_error_scale(
         shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
-        # A share of which any number is right makes NaN of an infinite value, too.
+        # If any share is right, the product with an infinite value may be NaN, too.
         uncertain = np.asarray((shares.sums >= ANY_RESULT).any(KEYS, keepdims=True))
         values = values.open_where(np.broadcast_to(uncertain, values.sums.shape))
         if fields["BiasTensor"] is not None:
@@ -112,7 +112,7 @@ def multihead_attention1_error_scale(
                 values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
         unbounded = np.isinf(value)
         if unbounded.any():
-            # A share that comes out as 0 makes NaN of an infinite value.
+            # A share that comes out as 0 gives NaN with an infinite value.
             share = fused_softmax(scores, KEYS)
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
             undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0

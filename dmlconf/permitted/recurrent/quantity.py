@@ -167,15 +167,15 @@ class Quantity(Values):
         carried: Callable[[ErrorScale, ErrorScale], ErrorScale],
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
-        """Return a value with what it takes of both errors, and of its own rounding."""
+        """Return a sum of two quantities, with the errors of both and its own rounding."""
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
-        # What may be NaN is so times zero, or beside any other term, as well.
+        # A value that may be NaN stays so times zero, and in a sum with any other term.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def _spreads(self) -> tuple[Spread, Spread]:
-        """Return the spreads; those of exact values where there are none."""
+        """Return the spreads; spreads of zero if there are none."""
         exact = Spread.none(self.value.shape)
         return (exact, exact) if self.spreads is None else self.spreads
 
@@ -268,7 +268,7 @@ class Quantity(Values):
         error_scale, _ = activated_error_scale(
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
-        # A sum may be held in the data type before the last term is added. Its terms tell whether
+        # A sum may be stored in the data type before the last term is added. Its terms tell whether
         # it overflows there; the error scale does not, since it grows with every step behind it.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
@@ -353,7 +353,7 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the value with its own error as a shared one of all that is computed from it."""
+        """Return the value; all results computed from it share its own error."""
         if self.spreads is None:
             return self
         sources = sources_of(self.value)
@@ -434,7 +434,7 @@ def product_quantity(rows: Array, matrix: Array, value: Array) -> Quantity:
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
-    """Return a product that has the errors of its factors with those of its own sums.
+    """Return a product with the errors of its factors and of its own sums.
 
     Args:
         product: the product.
@@ -479,7 +479,7 @@ def _subnormal(values: Array) -> Array:
 
 
 def _product_size(left: Array, right: Array) -> Array:
-    """Return the product of absolute values, any size where finite terms overflow beside others."""
+    """Return the product of absolute values, infinite if terms may overflow beside infinity."""
     size: Array = np.abs(left) @ np.abs(right)
     if np.isfinite(size).all():
         return size

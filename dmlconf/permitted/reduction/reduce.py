@@ -209,6 +209,6 @@ def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> 
 
 
 def _finite_sum(sizes: Array) -> Array:
-    """Return the sum of the finite terms of each row, which may overflow beside an infinite one."""
+    """Return the sum of each row's finite terms, which may overflow next to an infinite one."""
     total: Array = sizes.sum(-1, where=np.isfinite(sizes))
     return total

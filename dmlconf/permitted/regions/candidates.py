@@ -35,7 +35,7 @@ _INTERPOLATION: Final = 6
 axes."""
 
 _MOST_UNSURE: Final = 3
-"""Samples of an output along an axis of which both sides of the boundary are tried."""
+"""The most samples of an output along an axis for which both sides of a boundary are tried."""
 
 _MOST_ELEMENTS: Final = 1 << 27
 """The most elements of all candidates together, for the sake of memory."""
@@ -148,7 +148,7 @@ def _reduced(
 
 
 def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
-    """Return samples of which the unsure ones are moved to their side.
+    """Return the samples, with unsure ones moved to their side of the boundary.
 
     Args:
         at: the samples.

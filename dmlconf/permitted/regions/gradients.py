@@ -141,7 +141,8 @@ class _UncertainGradients(RoiGradients):
 
         These are the elements around samples of outputs with special numbers, which a kernel may
         multiply by a share of 0 or skip, and all elements that regions with unknown coordinates may
-        read. A sample beside the tensor reads its first two elements, the second with a share of 0.
+        read. A sample outside of the tensor reads its first two elements, the second with a share
+        of 0.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
@@ -238,7 +239,7 @@ class _UncertainGradients(RoiGradients):
 
 
 def _beside_as_within(coordinates: Array, errors: Array, last: int) -> Array:
-    """Return coordinates; samples that may be beside the tensor get those of its edge."""
+    """Return coordinates; those of samples that may be outside are moved to the edge."""
     beside = (coordinates > -1 - errors) & (coordinates < last + 1 + errors)
     return np.where(beside, np.clip(coordinates, 0, last), coordinates)
 

@@ -67,8 +67,8 @@ def linear_candidates(
 ) -> list[Interval]:
     """Return the candidates of LINEAR: one for each choice of a line along each axis.
 
-    With several steps each element has a line of its own, so everything between the lines is right;
-    so it is along the last axes if there are more than _MOST_CHOICES choices.
+    With several steps each element has a line of its own, so every value between the lines is
+    right. The same holds along the last axes if there are more than _MOST_CHOICES choices.
 
     Slices along the leading axes are computed in blocks: an element takes a hundred bytes and more,
     so three million elements at once would take 600 MB.

@@ -1,7 +1,7 @@
 """Gradients of the operators that stretch and shrink a tensor along its axes.
 
-Source: the operators' pages. Measured: the offsets are those of the gradients themselves, so that
-InputPixelOffsets are what RESAMPLE1 has as OutputPixelOffsets, and the other way round.
+Source: the operators' pages. Measured: the offsets are those of the gradients themselves. So
+InputPixelOffsets have the values that RESAMPLE1 has as OutputPixelOffsets, and the other way round.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
         x = (i - InputPixelOffset) / Scale - OutputPixelOffset
 
     LINEAR adds 1 - w of it to the element floor(x) and w to the next one, where w = x - floor(x);
-    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). What
-    belongs beyond an edge is added to that edge.
+    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). A
+    contribution beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC, where offsets mean what they do in
     RESAMPLE2. Measured: the two are exchanged, so that the gradient of a RESAMPLE2 with the

@@ -82,7 +82,7 @@ class FilterGeometry:
         return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
-        """Return a view of spatial dimensions as those of the filter, then those of positions."""
+        """Return a view with the filter's spatial dimensions, then those of positions."""
         return strided_view(
             padded,
             padded.ndim - len(filter_sizes),
@@ -130,9 +130,9 @@ def convolution(desc: ConvolutionDesc) -> Array:
 
     FORWARD adds up the window of the input that an element of the output looks at, times the
     filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
-    to the window of the output that it lies at. CONVOLUTION flips the filter in every spatial
-    dimension. The last OutputPadding elements are the activation of 0, without the bias. The sizes
-    are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
+    to its window of the output. CONVOLUTION flips the filter in every spatial dimension. The last
+    OutputPadding elements are the activation of 0, without the bias. The sizes are those of
+    FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """

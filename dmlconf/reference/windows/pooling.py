@@ -98,9 +98,10 @@ def average_pooling_grad(
 
     Return zeros, with an equal share of each gradient added to all that its window sees.
 
-    IncludePadding gives padding a share as well, but no element after it.
+    With IncludePadding, padding gets a share as well, but not elements after the padding.
 
-    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; what lies behind was measured.
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; that elements after the padding have
+    no share was measured.
     """
     sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
     over = windows(*sizes, Strides, WindowSize, StartPadding)

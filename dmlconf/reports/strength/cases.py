@@ -1,4 +1,4 @@
-"""Report the strength figure "by case": which cases that run a defect's code notice it."""
+"""Report the strength figure "by case": the pairs of a defect and a case that notices it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
 
 
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
-    """Return in percent how many pairs of a case and a defect whose code it runs fail."""
+    """Return the percentage of pairs, of a defect and a case that runs its code, that fail."""
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
 

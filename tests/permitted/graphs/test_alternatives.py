@@ -431,7 +431,7 @@ REGION = """InputGradientTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values
   MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
 
 
-def test_a_share_of_nothing_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
+def test_a_share_of_0_of_an_infinite_gradient_is_open(tmp_path: Path) -> None:
     """Measured: beside the tensor the second element, of share 0, gets NaN or nothing."""
     case = single(tmp_path, "ROI_ALIGN_GRAD", REGION)
     for second in (np.nan, 0.0):

@@ -216,7 +216,7 @@ def kernels(sites: str) -> Iterator[Kernel]:
 
 
 @pytest.mark.parametrize("identifier", OPERATORS)
-def test_accepts_kernels_that_hold_any_value_on_the_way(identifier: str) -> None:
+def test_accepts_kernels_that_store_any_intermediate_in_float16(identifier: str) -> None:
     run, sites = OPERATORS[identifier]
     for seed in range(SEEDS):
         case = with_other_data(case_of(identifier), seed)

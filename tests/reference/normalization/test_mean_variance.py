@@ -180,7 +180,7 @@ def test_serial_sums_of_terms_that_err_alike_keep_the_rule(first: float, length:
 
 
 @given(SEEDS, st.sampled_from(["product", "factor", "reciprocal"]), st.sampled_from(STORES))
-def test_a_number_that_is_held_before_a_bias_cancels_it_has_a_span(
+def test_a_number_that_is_stored_before_a_bias_cancels_it_has_a_span(
     seed: int, site: str, store: Store
 ) -> None:
     generator = np.random.default_rng(seed)

@@ -63,7 +63,7 @@ def test_each_output_is_a_mean_of_values_by_the_shares_of_their_keys(
 
 
 @given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))
-def test_masked_keys_might_as_well_not_be_there(seed: int, lengths: list[int]) -> None:
+def test_masked_keys_have_no_effect(seed: int, lengths: list[int]) -> None:
     given_ = inputs(seed)
     mask = np.array([lengths], np.int32)
     [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
@@ -154,7 +154,7 @@ def test_heads_that_share_have_equal_keys(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_behind_past_keys_no_query_sees_a_later_one(seed: int) -> None:
+def test_after_past_keys_no_query_sees_a_later_key(seed: int) -> None:
     given_ = inputs(seed)
     present: dict[str, Any] = {
         "OutputPresentKeyTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 4)),

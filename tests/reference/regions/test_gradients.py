@@ -82,7 +82,7 @@ def of_a_plane(gradients: Array, **fields: Any) -> Any:
 
 
 @given(SEEDS, FUNCTIONS, MODES)
-def test_begin_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
+def test_start_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
     fields = of_a_plane(gradients, ReductionFunction=function, InterpolationMode=mode)
     (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
