@@ -156,7 +156,7 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
 
 def _unmet(require: Expression, names: Namespace) -> str:
     """Return why a requirement is not met: its text, and the values that it compares."""
-    # Where an optional field is present, what is asked for is the rest.
+    # The alternative "the field is omitted" does not help a case that has the field.
     asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
     if len(asked) == 1:
         require = asked[0]
@@ -165,7 +165,7 @@ def _unmet(require: Expression, names: Namespace) -> str:
         (left, _, value), (right, _, other) = compared
         named = right.names and len(str(right)) <= _LONGEST_SIDE
         return f"{left} is {_shown(value)}, {f'but {right} is' if named else 'not'} {_shown(other)}"
-    if len(compared) == 1 and compared[0][1]:  # What is to be the same.
+    if len(compared) == 1 and compared[0][1]:  # It asks that all of these are equal.
         return f"`{require}` does not hold: {_shown(compared[0][2])}"
     if not compared or any(isinstance(value, bool) for _, _, value in compared):
         compared = [(path, *_value(path, names)) for path in paths(require)]

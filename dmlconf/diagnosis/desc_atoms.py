@@ -1,7 +1,7 @@
 """List the atoms, or single conditions, that may tell one operator's failures from its passes.
 
-Such as `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` or `FLOAT16 in DataTypes`. Each is added with
-its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
+Examples are `Axis == 3`, `InputTensor.Sizes[-1] % 4 != 0` and `FLOAT16 in DataTypes`. Each is added
+with its bits, a measure of complexity that `dmlconf.diagnosis.atoms` explains: 5 for the simplest
 conditions, 10 for unusual ones. Of conditions that explain failures equally well, the one of the
 fewest bits is shown; a new kind of atom is a new call of `builder.add` with bits in that range.
 """

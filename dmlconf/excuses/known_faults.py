@@ -77,9 +77,10 @@ class NodeCondition:
 
     Attributes:
         operators: the names of operators, one of which the node has.
-        when: a condition over its desc, and over `Consumers`, how many nodes it feeds,
-            `OutputNumbers`, which outputs of the graph it is, counted from 0, and `NumbersWritten`,
-            which ones DirectML writes such nodes to (`numbers_written`).
+        when: a condition over the node's desc and three further names. `Consumers` is how many
+            nodes read it; `OutputNumbers` are the graph's outputs that it gives, counted from 0;
+            `NumbersWritten` are the outputs to which DirectML writes the nodes of this operator
+            (`numbers_written`).
     """
 
     operators: frozenset[str]
@@ -112,8 +113,8 @@ class ConstantCondition:
     """A condition on the constants of a graph.
 
     Attributes:
-        when: over `ByteCount`, `ElementCount` and `DataType` of the constant, and `BytesRead`, the
-            most bytes that a consumer reads of it.
+        when: a condition over `ByteCount`, `ElementCount` and `DataType` of the constant, and
+            `BytesRead`, the most bytes that a consumer reads of it.
     """
 
     when: Expression
@@ -166,7 +167,7 @@ class KnownFault:
         nodes: whether it shows in nodes of graphs as well.
         alone: whether its cases may harm others in the same process.
         title: what DirectML does, in a few words that fit after its version.
-        kernels: the devices on which it was seen.
+        kernels: whose kernels have it: the devices on which it was seen.
         instead: what an application can do to get right results.
         example: the identifier of a small case that shows it.
         not_computed: why the wrong outputs are not known, if they are not.

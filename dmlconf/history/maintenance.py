@@ -1,4 +1,4 @@
-"""Remove old runs from a history, and put histories together."""
+"""Remove old runs from a history, and merge histories."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 
 
 def copy_runs(source: Database, target: Database) -> int:
-    """Copy the runs of a history that another one lacks, each in a change of its own.
+    """Copy the runs that another history lacks, each in a transaction of its own.
 
     Returns:
         How many there were.
@@ -174,7 +174,7 @@ def _copied(
 def _translated(
     writer: Connection, table: Table, keys: tuple[str, ...], rows: Any
 ) -> dict[int, int]:
-    """Return the ids here of rows from another history, by their ids there; insert missing rows."""
+    """Map the ids of rows in another history to their ids in this one; insert missing rows."""
     listed = list(rows)
     chosen = select(*(table.c[key] for key in keys), table.c.id)
 

@@ -88,7 +88,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
 
 
 class _Reader:
-    """Reads the lines behind the header.
+    """Reads the lines after the header.
 
     Attributes:
         attempts: the attempts by case, without what only reports need.

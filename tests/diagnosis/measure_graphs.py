@@ -43,7 +43,7 @@ def measured_graphs() -> Iterator[MeasuredGraph]:
         if len(operators) > _MOST_NODES:
             continue
         began = perf_counter()
-        reduced = reduce_case(own, lambda candidate: _operators(candidate) == operators)  # noqa: B023  # Called here.
+        reduced = reduce_case(own, lambda candidate: _operators(candidate) == operators)  # noqa: B023  # Called at once.
         yield MeasuredGraph(
             planned.identifier,
             element_count(case),

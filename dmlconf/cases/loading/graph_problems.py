@@ -36,7 +36,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         except catalogue.UnknownOperatorError:
             continue  # Reported when the graph is built, unless an expression names it.
         if operator == GRAPHS:
-            continue  # Likewise.
+            continue  # Reported when the graph is built, too.
         checker = node_checker(operator, matrix=expressions)
         yield from schema_problems(document, checker, node, ("cases", index, "nodes", name))
 

@@ -23,7 +23,7 @@ from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
 __all__ = ["ERRORS"]
 
 _LARGE: Final = 2.0**126
-"""A few times a number from here on may overflow FLOAT32."""
+"""From here on, a small multiple of a number may overflow FLOAT32."""
 
 _SATURATED: Final = 100.0
 """From here on exp overflows in FLOAT32, or nearly vanishes."""

@@ -165,8 +165,8 @@ element_wise_exp_interval = unary_interval(
 element_wise_log_interval = unary_interval(
     "element_wise_log",
     _log_interval,
-    "`log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126, since a "
-    "device may take it for the smallest normal number, as was measured",
+    "`log2(x) * log(2)`; for a subnormal number, the logarithm of any number between 0 and 2^-126, "
+    "since a device may take it for the smallest normal number, as was measured",
 )
 
 element_wise_tanh_interval = unary_interval(

@@ -13,7 +13,7 @@ element of an output may lie
 and in addition within the last node's own rule. Some elements have other right values too:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
-- infinity, if an intermediate may lie on either side of a pole, as x = 0 is of 1 / x (`poles`);
+- infinity, if an intermediate may lie on either side of a pole, such as x = 0 for 1 / x (`poles`);
 - any value, if it is a remainder and the quotient lies next to an integer (`jumps`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR makes of a range, but nothing between two of them (`steps`);
@@ -62,8 +62,10 @@ WIDENING: Final = 4.0
 up: their sum is nearly normal, and 4 standard deviations are exceeded once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""The same where a single error leads to an output: all samples are that far off, and a function
-with a maximum inside the range may exceed them."""
+"""The greatest error, in root mean squares, where a single error leads to an output.
+
+All samples are off by that error, but a function with a maximum inside the range may exceed them.
+"""
 
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random sample is this many root mean squares or more.

@@ -269,7 +269,7 @@ class Quantity(Values):
             self.value, self.error_scale, activation.desc, dtype, error, value
         )
         # A sum may be stored in the data type before the last term is added. Its terms tell whether
-        # it overflows there; the error scale does not, since it grows with every step behind it.
+        # it overflows there; the error scale does not, since it grows with every step.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value, error)

@@ -127,7 +127,7 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
     Args:
         parts: the spreads of the parts of a state, sizes {batch, n} each, with the same shared
             errors.
-        sources: what `sources_of` returns for the values of all parts, one behind the other.
+        sources: what `sources_of` returns for the values of all parts, one after the other.
     """
     widths = [part.own.shape[-1] for part in parts]
     own = _each_alone(np.concatenate([part.own for part in parts], -1), sources)

@@ -139,7 +139,7 @@ def uncertain_block(block: Block, y: UncertainSamples, x: UncertainSamples) -> U
 
 
 def greatest(reading: Reading, y: Array, x: Array) -> Array:
-    """Return the greatest absolute value of the elements behind a result of `Reading.at`."""
+    """Return the greatest absolute value of the elements that lead to a result of `Reading.at`."""
     if not reading.linear:
         return np.abs(reading.at(y, x))
     near = [np.abs(reading.elements(*at)) for at in product(around(y), around(x))]

@@ -207,7 +207,7 @@ _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
-    """Return the convolution plus the bias, and zeros behind it, FLOAT64."""
+    """Return the convolution plus the bias, with zeros appended, FLOAT64."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
     sizes = desc.OutputTensor.Sizes

@@ -87,7 +87,7 @@ class Window:
         return padded
 
     def cropped(self, tensor: Array) -> Array:
-        """Return the part of a tensor of this reach that lies inside, with zeros behind it."""
+        """Return the part of a tensor of this reach that lies inside, with zeros appended."""
         before = (slice(None),) * self.axis
         inside = tensor[(*before, slice(self.start, self.start + self.extent))]
         padded = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
