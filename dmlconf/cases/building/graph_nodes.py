@@ -109,7 +109,7 @@ def _operator(name: Any, where: Where) -> Operator:
     try:
         entry = catalogue.entry_of(str(name))
     except catalogue.UnknownOperatorError as error:
-        raise CaseError(where, f"the catalogue has no operator {name}", error.hint) from error
+        raise CaseError(where, error.message, error.hint) from error
     if not isinstance(entry, Operator):
         raise CaseError(where, "a graph cannot be a node of a graph", "name an operator")
     return entry

@@ -297,8 +297,7 @@ def _operators(document: Document, problems: list[Problem]) -> Iterator[Entry]:
         try:
             yield catalogue.operator(name)
         except catalogue.UnknownOperatorError as error:
-            message = f"the catalogue has no operator {name}"
-            problems.append(document.problem(where, message, error.hint))
+            problems.append(document.problem(where, error.message, error.hint))
 
 
 def _page_problems(document: Document, operator: Entry | None) -> Iterator[Problem]:

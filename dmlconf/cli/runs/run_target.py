@@ -12,9 +12,9 @@ from dmlconf.cases.loading.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
-from dmlconf.cli.options.outcome import Demands, run_exit_code
 from dmlconf.cli.options.reporting import show
 from dmlconf.cli.options.resumption import earlier_run, require_same_run
+from dmlconf.cli.options.run_exit_code import Demands, run_exit_code
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
 from dmlconf.cli.output.progress import advancing, progress

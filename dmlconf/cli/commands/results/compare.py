@@ -11,8 +11,8 @@ from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import color_option
-from dmlconf.cli.options.outcome import severity
 from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
+from dmlconf.cli.options.run_exit_code import severity
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.cli.output.console import say
 from dmlconf.cli.runs.run_sources import read_run

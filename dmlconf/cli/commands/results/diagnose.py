@@ -19,7 +19,7 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import Number, backend_option, timeout_option
-from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP
+from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder

@@ -25,7 +25,6 @@ from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import Number, backend_option, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators, operator_option
-from dmlconf.cli.options.outcome import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -35,6 +34,7 @@ from dmlconf.cli.options.reporting import (
     report_option,
     show,
 )
+from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP, Demands, run_exit_code
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress

@@ -27,13 +27,6 @@ from dmlconf.cli.options.backend import (
 from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.circumstances import parse_circumstances
 from dmlconf.cli.options.models import WITHOUT_MODELS, leave_out_models
-from dmlconf.cli.options.outcome import (
-    EXIT_GROUP,
-    NO_KNOWN_FAULTS_HELP,
-    Demands,
-    demand_options,
-    severity,
-)
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -43,6 +36,13 @@ from dmlconf.cli.options.reporting import (
     report_option,
 )
 from dmlconf.cli.options.resumption import log_to_resume, resume_option
+from dmlconf.cli.options.run_exit_code import (
+    EXIT_GROUP,
+    NO_KNOWN_FAULTS_HELP,
+    Demands,
+    demand_options,
+    severity,
+)
 from dmlconf.cli.options.selection import (
     load_runnable,
     nothing_selected,
