@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.run_log.log import read_log
 from dmlconf.verdicts.verdict import ReasonKind, Status
-from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
+from tests.cli.process import RIGHT, TILE, beginning, dmlconf, environment, text_of
 from tests.engine import witness
 from tests.workers.processes import running
 
@@ -209,8 +209,8 @@ def test_while_an_error_is_told_is_an_interrupt_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("run", "case.yaml", "-b", "faulty:slow,on=nothing"), 0),
-        (("run", "case.yaml", "-b", "faulty:slow,on=nothing", "-j", "2"), 0),
+        (("run", "case.yaml", "-b", RIGHT), 0),
+        (("run", "case.yaml", "-b", RIGHT, "-j", "2"), 0),
         (("devices",), 4),
         (("strength", "case.yaml", "-j", "2"), 0),
     ],

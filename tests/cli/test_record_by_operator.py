@@ -9,10 +9,7 @@ import pytest
 
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.run_log.log import read_log
-from tests.cli.process import dmlconf_here
-
-RIGHT = "faulty:slow,on=nothing"
-"""A backend that is right and not the reference."""
+from tests.cli.process import RIGHT, dmlconf_here
 
 TILE = """
 operator: TILE
