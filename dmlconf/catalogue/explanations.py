@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _LONGEST_SIDE: Final = 60
-"""Characters of what is compared, and of its value, beyond which it is not named."""
+"""The most characters of an expression, and of its value, that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _of_tensors(
                 accepted = f"; DirectML accepts {', '.join(others)} as well" if others else ""
                 yield Explanation(name, label, text + accepted)
         elif name == "supported-dimension-count":
-            if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
+            if not any(row.has_rank(tensor.DimensionCount) for row in rows):
                 count = tensor.DimensionCount
                 text = f"{label} has {count} dimension{'' if count == 1 else 's'}"
                 listed_counts = _listed(_spans(row.ranks for row in rows))
@@ -125,7 +125,7 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
 
 
 def _written(operator: Operator, field: str) -> str:
-    """Return the array whose length a field is, as case files leave such fields out; else it."""
+    """Return the array of a count field, which case files leave out; any other field as it is."""
     arrays = (each.name for each in operator.fields if each.count == field)
     return next(arrays, field) if field else ""
 

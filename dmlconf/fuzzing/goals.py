@@ -65,7 +65,7 @@ class Goal:
         if self.part == Part.DATA_TYPE:
             return row is not None and self.value in row.data_types
         if self.part == Part.RANK:
-            return row is not None and row.ranks[0] <= self.value <= row.ranks[1]
+            return row is not None and row.has_rank(self.value)
         return True
 
     def holds(self, desc: Desc) -> bool:

@@ -169,7 +169,7 @@ class _Growth:
         table = self.chance.pick(operator.support)
         if feeder is not None:
             row = table.tensors[name]
-            in_ranks = row.ranks[0] <= len(feeder.tensor.Sizes) <= row.ranks[1]
+            in_ranks = row.has_rank(len(feeder.tensor.Sizes))
             if not in_ranks or feeder.tensor.DataType not in row.data_types:
                 return None
         return valid_desc(operator, table, self.chance, fits, begin)

@@ -152,7 +152,7 @@ class _Walk:
             value = desc[name]
             row = self._table.tensors[name]
             for tensor in (value,) if isinstance(value, TensorDesc) else value or ():
-                if not row.ranks[0] <= len(tensor.Sizes) <= row.ranks[1]:
+                if not row.has_rank(len(tensor.Sizes)):
                     return False
                 if tensor.DataType not in row.data_types and not self._extra(name, tensor):
                     return False

@@ -12,7 +12,7 @@ import numpy as np
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Allowance", "Interval", "SumErrors", "permitted_intervals"]
+__all__ = ["Allowance", "Interval", "SumErrors", "elements_at", "permitted_intervals"]
 
 Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
@@ -68,18 +68,21 @@ class SumErrors:
         def part(array: Array | None) -> Array | None:
             if array is None:
                 return None
-            return _at(np.broadcast_to(array, self.sums.shape), indices)
+            return elements_at(np.broadcast_to(array, self.sums.shape), indices)
 
         return SumErrors(
-            _at(self.sums, indices),
+            elements_at(self.sums, indices),
             part(self.stored),
             part(self.deviation),
             self.quantum,
             part(self.overflows),
-            tuple(_at(other, indices) for other in self.others),
+            tuple(elements_at(other, indices) for other in self.others),
             self.terms_vary,
             self.sums_shared,
-            tuple((_at(least, indices), _at(most, indices)) for least, most in self.spans),
+            tuple(
+                (elements_at(least, indices), elements_at(most, indices))
+                for least, most in self.spans
+            ),
         )
 
     def stacked_spans(self) -> Iterator[Interval]:
@@ -159,7 +162,7 @@ class Allowance:
         """Return the allowance of some elements of the output, in one row."""
 
         def both(ends: Interval) -> Interval:
-            return _at(ends[0], indices), _at(ends[1], indices)
+            return elements_at(ends[0], indices), elements_at(ends[1], indices)
 
         def errors() -> SumErrors | None:
             return None if self.errors is None else self.errors.at(indices)
@@ -171,7 +174,7 @@ class Allowance:
             return None if self.flushed is None else both(self.flushed)
 
         return Allowance(
-            right=lambda: _at(self.right, indices),
+            right=lambda: elements_at(self.right, indices),
             errors=errors,
             interval=interval,
             candidates=lambda: [both(ends) for ends in self.candidates],
@@ -185,7 +188,8 @@ def _value(part: _Lazy[_Part]) -> _Part:
     return part() if callable(part) else part
 
 
-def _at(array: Array, indices: Array | slice) -> Array:
+def elements_at(array: Array, indices: Array | slice) -> Array:
+    """Return some elements of an array, by their indices in row-major order."""
     elements: Array = np.ascontiguousarray(array).ravel()[indices]
     return elements
 

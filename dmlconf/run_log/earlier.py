@@ -12,7 +12,7 @@ from typing import Final
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LONGEST_LOG_LINE
-from dmlconf.run_log.consistency import LoggedVerdict, contradiction
+from dmlconf.run_log.consistency import LoggedVerdict, contradiction, contradiction_error
 from dmlconf.run_log.lines import InvalidLogError, LogLine, log_lines
 from dmlconf.run_log.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.verdicts.verdict import Status, Verdict
@@ -76,8 +76,7 @@ def read_earlier(path: Path) -> EarlierRun | None:
     verdicts = list(reader.verdicts(lines))
     problem = contradiction(header.selected, verdicts, None, header.planned)
     if problem is not None:
-        message = f"the log contradicts itself: {problem.message}"
-        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
+        raise contradiction_error(path, problem)
     kept = [each for each in verdicts if each.verdict.status is not Status.NOT_RUN]
     places = {each.verdict.case: each.line if each.place is None else each.place for each in kept}
     summary = Counter(each.verdict.status for each in kept)

@@ -11,7 +11,13 @@ from typing import Any, Final
 from dmlconf.backends.subject import device_details
 from dmlconf.run_log.log import Header
 
-__all__ = ["Difference", "environment_differences", "plan_differences", "selection_differences"]
+__all__ = [
+    "Difference",
+    "environment_differences",
+    "plan_differences",
+    "selection_differences",
+    "without_folder",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +100,14 @@ def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> I
             yield Difference(f"{prefix}{key}", one.get(key), other.get(key))
 
 
+def without_folder(backend: str) -> str:
+    """Return a backend's name without the folders of the files in it."""
+    return _FOLDER.sub(r"\1", backend)
+
+
 def _anywhere(value: Any) -> Any:
     """Return a value without the folders in it."""
-    return _FOLDER.sub(r"\1", value) if isinstance(value, str) else value
+    return without_folder(value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:

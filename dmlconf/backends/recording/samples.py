@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, elements_at
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, has_digest, little_endian, with_one_nan
@@ -72,11 +72,11 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
             return _common(actual, expected)
         if is_whole(expected, actual):
             return Pair(expected, expected)
-        return Pair(actual.values, _at(expected, actual.indices), actual)
+        return Pair(actual.values, elements_at(expected, actual.indices), actual)
     if isinstance(expected, Sample):
         if is_whole(actual, expected):
             return Pair(actual, actual)
-        return Pair(_at(actual, expected.indices), expected.values, expected)
+        return Pair(elements_at(actual, expected.indices), expected.values, expected)
     return Pair(actual, expected)
 
 
@@ -97,7 +97,7 @@ def is_whole(output: Array | Sample, sample: Sample) -> bool:
     """
     if isinstance(output, Sample) or not has_digest(output, sample.digest):
         return False
-    ours, theirs = map(with_one_nan, (_at(output, sample.indices), sample.values))
+    ours, theirs = map(with_one_nan, (elements_at(output, sample.indices), sample.values))
     return little_endian(ours) == little_endian(theirs)
 
 
@@ -122,8 +122,3 @@ def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
             elements[sample.indices] = sample.values
             arrays[name] = elements.reshape(sample.shape)
     return replace(recorded, arrays=arrays, samples=samples)
-
-
-def _at(array: Array, indices: Array) -> Array:
-    elements: Array = np.ascontiguousarray(array).ravel()[indices]
-    return elements

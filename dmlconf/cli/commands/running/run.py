@@ -39,6 +39,7 @@ from dmlconf.cli.options.resumption import log_to_resume, resume_option
 from dmlconf.cli.options.run_exit_code import (
     EXIT_GROUP,
     NO_KNOWN_FAULTS_HELP,
+    WAIVERS_HELP,
     Demands,
     demand_options,
     severity,
@@ -157,7 +158,7 @@ _QUICK: Final = (
     metavar="FILE",
     group=EXIT_GROUP,
     type=EXISTING_FILE,
-    help="Accept the known failures that this file lists.",
+    help=WAIVERS_HELP,
 )
 @option("--no-known-faults", is_flag=True, group=EXIT_GROUP, help=NO_KNOWN_FAULTS_HELP)
 @early_end_options
