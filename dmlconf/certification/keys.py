@@ -61,7 +61,7 @@ _PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLI
 
 
 _KEYS: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----")
-"""A public key in a file of the user's, whatever its line ends are and whatever is around it."""
+"""A public key in a user's file, with any line ends and any text around it."""
 
 
 @dataclass(frozen=True, slots=True)

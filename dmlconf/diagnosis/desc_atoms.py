@@ -64,7 +64,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: indices of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    facts = [dict(verdict.facts) for verdict in verdicts]  # Those of a large log are kept as text.
+    facts = [dict(verdict.facts) for verdict in verdicts]  # A large log keeps facts as text.
     names = list(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, facts)))))
     columns = {name: Column([each.get(name) for each in facts]) for name in names}
     in_place = columns.pop(IN_PLACE, None)

@@ -192,7 +192,7 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Checks whether a case fails like the first one, as often or in such company as needed."""
+    """Checks whether a case fails like the first one, if it runs as often and in such a batch."""
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench

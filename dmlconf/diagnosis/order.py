@@ -133,7 +133,7 @@ def _before_all(log: RunLog, breakdown: UnexplainedBreakdown) -> tuple[str, ...]
 
 
 def _end(log: RunLog, verdict: Verdict) -> int | None:
-    """Return the log's index of a verdict whose process did not number its cases; else None."""
+    """Return a verdict's index in the log, if its process did not number its cases; else None."""
     return log.verdicts.index(verdict) if verdict.execution.sequence is None else None
 
 

@@ -54,7 +54,7 @@ def _ulp(
 def _sigmoid(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, absolute: float
 ) -> Array:
-    """Sigmoids with an absolute error, and their products with a number: x 1e-7 for x."""
+    """Sigmoids within an absolute error, and products of a number and such a sigmoid."""
     before = activation_of(case)[1]
     if right.dtype.kind != "f" or before is None:
         return np.zeros(right.shape, bool)
@@ -325,4 +325,4 @@ ELEMENTS: Final[Mapping[str, Callable[..., Array]]] = {
     "quotient that is not a number": _nan_quotient,
     "gathered beyond the axis": _gathered_beyond,
 }
-"""The functions by the words of `schemas/targets/*.yaml`."""
+"""The functions by their names in `schemas/targets/*.yaml`."""

@@ -157,10 +157,10 @@ class KnownFault:
             refusal such as `E_INVALIDARG by CreateOperator`.
         cases: identifiers of the affected cases; None for all.
         when: a condition on the desc that these cases meet; None for all.
-        node: a node that these cases, graphs, have; None for any.
-        constant: a constant that these cases, graphs, have; None for any.
-        breaks: constraints: these cases break at least one of them, and no other constraint; None
-            for any.
+        node: a condition: these cases are graphs with such a node; None for any.
+        constant: a condition: these cases are graphs with such a constant; None for any.
+        breaks: the constraints of which these cases break at least one, and no other constraint;
+            None for any.
         formula: computes the wrong outputs; None if they are not known.
         circumstance: the only circumstance under which it shows; None for any, and for plain runs.
         graph: whether it shows only in operators that are compiled as graphs.

@@ -50,7 +50,7 @@ nodes together takes the whole graph.
 
 
 def activation_of(case: Case) -> tuple[str, Array | None]:
-    """Return an operator's activation, and its input: the operator is one, or has a fused one."""
+    """Return the activation that an operator is, or has fused, and the activation's input."""
     if case.operator_name.startswith("ACTIVATION_"):
         return case.operator_name, case.inputs().get("InputTensor")
     fused = case.desc.get("FusedActivation")

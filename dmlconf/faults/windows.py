@@ -26,7 +26,7 @@ __all__ = [
 
 
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
-    """Return the outputs of CONVOLUTION for a filter with the sizes of the input, for one element.
+    """Return CONVOLUTION's outputs where the filter has the input's sizes, and fits once.
 
     It multiplies the first element of the input by the first of the filter and so on, without the
     dilation; with padding before the input the result is 0. Of an input {3, 5} and a filter {7, 11}

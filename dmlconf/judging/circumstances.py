@@ -46,7 +46,7 @@ class _Finding:
     Attributes:
         verdict: the judgement on it.
         outcome: what was judged.
-        variation: the number of its inputs, as in `varied`.
+        variation: which inputs it had: the number that `varied` takes.
     """
 
     verdict: Verdict

@@ -18,11 +18,11 @@ few lines of the runtime's own API. What a specification leaves open is not here
 
 `schemas/findings/` has this page's content as data. A case that fails as a finding says stays
 `failed`, and its reason begins with the finding's name: `known finding where-loses-the-sign-of-zero
-(...): 1 of 7 elements of OutputTensor differs`. A finding about wrong values explains a failure
-only if the finding concerns every element that is wrong: each of them is what a formula of the
-finding gives, such as 2147483647 for 2147483647 + 1, or fits its description. A finding about
-refusals explains the refusals with its message. A failure that names no finding is new: a fault of
-the runtime that is not listed, or a mistake of dmlconf.
+(...): 1 of 7 elements of OutputTensor differs`. Findings about wrong values explain a failure only
+if each wrong element is what the formula of a finding gives, such as 2147483647 for 2147483647 + 1,
+or fits the description of one. A finding about refusals explains the refusals with its message. A
+failure that names no finding is new: a fault of the runtime that is not listed, or a mistake of
+dmlconf.
 """
 
 

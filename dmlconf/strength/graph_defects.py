@@ -242,7 +242,7 @@ _HARMLESS: Final = frozenset(
         "rounded through float16",
     }
 )
-"""Defects of values that a rule may permit, and one that `_more_roundings` has."""
+"""Defects that nodes do not get: a rule may permit them, or `_more_roundings` injects them."""
 
 
 def _held_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:

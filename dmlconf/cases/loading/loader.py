@@ -246,12 +246,12 @@ def _file_tags(data: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the entries of a file are checked, which are cases of operators, or graphs.
+    """How the entries of a file are checked: one for cases of operators, one for graphs.
 
     Attributes:
         checker: returns the checker of a whole entry.
         problems: returns the problems with the operator's desc, or with those of the nodes.
-        further_problems: returns what else is said of an entry that cannot be built.
+        further_problems: returns further problems of an entry that cannot be built.
         tags: the tags of every case, in addition to those in the file.
     """
 
@@ -324,7 +324,7 @@ def _template(
     index: int,
     line: int,
 ) -> CaseTemplate:
-    """Return the entry of this index and on this line as one of its operators has it."""
+    """Return the file's entry of this index, on this line, as a template of one operator."""
     stem = path.stem
     entry = data["cases"][index]
     shared = is_shared(data)

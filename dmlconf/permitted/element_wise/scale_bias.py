@@ -112,7 +112,7 @@ def unary_interval(
     ends: Callable[[Array, ScaleBias | None, TensorDesc], tuple[Array, Array]],
     words: str,
 ) -> Callable[..., tuple[Array, Array]]:
-    """Return the function of the least and the greatest right values of such an operator.
+    """Return the `..._interval` function of an operator that scales elements first.
 
     Args:
         name: the operator's name, as in `element_wise_exp`.

@@ -44,7 +44,7 @@ RANDOM_SAMPLES: Final = 8
 highest permitted value."""
 
 _INSIDE_SAMPLES: Final = 4
-"""Samples in which each element of each intermediate moves a random part of the way to one."""
+"""Samples in which each element of each intermediate moves a random part of that way."""
 
 _FUSED_SAMPLES: Final = 6
 """Samples in which random elements of FLOAT16 edges keep their FLOAT32 values, as in a kernel that

@@ -123,7 +123,7 @@ def multihead_attention1_error_scale(
             values = values.overflowing_where(np.ones(values.sums.shape, bool))
         alone = _left_alone(fields)
         if alone is not None and alone.any():
-            # The contents of the present tensors count, and they are whatever was there.
+            # The earlier contents of the present tensors count, and they may be anything.
             of_batch = alone.any(1).reshape(-1, 1, 1, 1)
             values = values.open_where(np.broadcast_to(of_batch, values.sums.shape))
         outputs = attention_outputs(values.sums, parts, fields)

@@ -36,7 +36,7 @@ _MOST_ERRORS: Final = 1 << 18
 """Number of shared errors in a step that are carried at once, so that they stay in the cache."""
 
 _MOST_ERRORS_OF_PART: Final = 1 << 19
-"""The same for a part of a large batch, 4 MiB; the sequences of a batch are independent."""
+"""The number that is carried for a part of a large batch, 4 MiB: its sequences are independent."""
 
 
 def error_scales(

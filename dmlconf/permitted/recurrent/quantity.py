@@ -150,7 +150,7 @@ class Quantity(Values):
         return opened
 
     def _may_vanish(self) -> Array:
-        """Return which values are not 0 without any error, but may be 0 or of the other sign."""
+        """Return which values may be 0 or of the other sign, apart from zeros without any error."""
         size, reach = np.abs(self.value), self._reach()
         near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
         return near & ((size > 0) | (reach > 0))

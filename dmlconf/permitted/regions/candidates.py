@@ -100,7 +100,7 @@ def reduced_candidates(
 
 
 def _tried(counts: Sequence[Array], elements: int) -> list[int]:
-    """Return of how many unsure samples along each axis both sides of the boundary are tried.
+    """Return for how many unsure samples along each axis both sides of the boundary are tried.
 
     Args:
         counts: how many each output has.

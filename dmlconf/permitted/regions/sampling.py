@@ -49,7 +49,7 @@ _DIVISIONS: Final = 4
 """FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
 
 _ADRIFT: Final = 0.5
-"""An error, in elements, from which on other samples than those at its two ends count."""
+"""From this error on, in elements, samples between its two ends count as well."""
 
 _QUARTER: Final = LARGEST_FLOAT32 / 4
 """The sum of four numbers up to this is finite."""

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
-    """Return an attribute in a tensor's data type, as x86-64 converts it; no dimensions.
+    """Return an attribute in a tensor's data type, as x86-64 converts it, without dimensions.
 
     Args:
         value: the attribute.

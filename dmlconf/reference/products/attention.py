@@ -67,8 +67,8 @@ def multihead_attention1(
         queries none. Positions are counted through all batches
 
     With PastSequenceLengthsTensor the present tensors hold at least L keys. New keys and values are
-    written at that position in them, their earlier elements count as 0 here, and a query sees no
-    key after its own position.
+    written from the position on that this tensor gives for the batch. What the present tensors hold
+    before it counts as 0 here, and a query sees no key after its own position.
 
     Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC. That of
     DML_MULTIHEAD_ATTENTION1_OPERATOR_DESC leaves the head counts and PastSequenceLengthsTensor

@@ -48,8 +48,8 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
-    begin up to but not including end, both clamped to the input:
+    Along x, and along y alike, a region has PooledSize parts, and part i has the columns from begin
+    up to but not including end, both clamped to the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)

@@ -123,7 +123,7 @@ def lp_pooling1(desc: LpPooling1Desc) -> Array:
 
     Return the p-norm of each window, whose elements are Dilations apart.
 
-    The root of a P of 0 is the power of infinity.
+    With a P of 0, the root is the power with the exponent infinity.
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """

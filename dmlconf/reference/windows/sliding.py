@@ -163,7 +163,7 @@ def sums(tensor: Array, over: Sequence[Window]) -> Array:
 
 
 def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
-    """Return the greatest number that the window sees, but NaN, and at least the lowest."""
+    """Return the greatest number, not NaN, that the window sees; at least the lowest finite one."""
     return _reduced(tensor, over, np.fmax, lowest, tensor.dtype)
 
 
